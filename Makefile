@@ -1,0 +1,65 @@
+# Everything a contributor or an operator types. `make help` lists it and needs nothing installed.
+#
+# Each target does its own set-up: the virtual environment $(VENV) is filled from the lock files, and a stamp in it
+# says from which, so that a second run is instant and a changed lock file is noticed.
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+# `make lock` is the only target that needs uv.
+UV ?= $(firstword $(wildcard $(VENV)/bin/uv) uv)
+
+PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo run test check bench lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+setup: $(VENV)/.runtime ## create the virtual environment and install the reactor into it
+
+demo: $(VENV)/.runtime ## watch a failover on this machine: no cluster, nothing left behind
+	@$(VENV)/bin/reactor demo $(ARGS)
+
+run: $(VENV)/.runtime ## run the reactor: make run ARGS="--config reactor.yaml"
+	@$(VENV)/bin/reactor run $(ARGS)
+
+test: $(VENV)/.test ## run the tests: make test ARGS="-k failover"
+	@scripts/debian-packages $(VENV)/bin
+	@PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m pytest $(ARGS)
+
+check: $(VENV)/.test ## lint, format, types and import layers
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(VENV)/.test ## run the benchmarks, results as JSON
+	@$(VENV)/bin/python -m benchmarks $(ARGS)
+
+lock: ## write the lock files again: make lock ARGS=--upgrade (needs uv)
+	printf 'hatchling\neditables\n' | $(LOCK) $(ARGS) --output-file requirements-build.lock -
+	$(LOCK) $(ARGS) --output-file requirements.lock pyproject.toml
+	$(LOCK) $(ARGS) --output-file requirements-test.lock --constraints requirements.lock --group test --group check pyproject.toml
+
+clean: ## remove the virtual environment and everything built or cached
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .reactor
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@scripts/virtual-environment $(PYTHON) $(VENV)
+
+# --no-build-isolation: an isolated build would fetch hatchling without a hash. A build needs editables too.
+$(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
+	@echo "setup: installing the reactor and its locked dependencies into $(VENV)"
+	@$(PIP) --require-hashes -r requirements-build.lock
+	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: requirements-test.lock $(VENV)/.runtime
+	@echo "setup: installing the locked test and check tools into $(VENV)"
+	@$(PIP) --require-hashes -r requirements-test.lock
+	@touch $@

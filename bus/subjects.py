@@ -1,0 +1,83 @@
+"""The one place where subjects and KV keys are built.
+
+A label value never goes raw into a subject: one of 4 KB kills a nats-py connection for good, `*` and `>` are stored as
+they are, and empty tokens are never delivered (all measured). So each part is a legal token already, or becomes a slug
+and ten hex digits of its SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+ROOT = "reactor"
+SLUG_MAX = 32
+_LEGAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,31}\Z")
+_OTHER = re.compile(r"[^a-z0-9]+")
+
+
+def token(text: str) -> str:
+    """Give one legal subject token or KV key part: at most 43 characters, different for different texts.
+
+    A text that already is a short legal token stays as it is, unless it looks like a hashed one.
+    """
+    if _LEGAL.match(text) and not re.search(r"-[0-9a-f]{10}\Z", text):
+        return text
+    slug = _OTHER.sub("-", text.lower()).strip("-")[:SLUG_MAX]
+    return f"{slug or 'x'}-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def partition_of(rule: str, scope: str, partitions: int) -> int:
+    """Give the partition, 0 to partitions - 1, in which this rule's groups of this scope live."""
+    digest = hashlib.sha256(f"{rule}\0{scope}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") % partitions
+
+
+def observation(source: str, target: str) -> str:
+    """Where anybody may publish what they saw."""
+    return f"{ROOT}.observations.{token(source)}.{token(target)}"
+
+
+def webhook(source: str) -> str:
+    """Where the bodies of Alertmanager's posts are journaled."""
+    return f"{ROOT}.webhooks.{token(source)}"
+
+
+def command(kind: str) -> str:
+    """Where people's words go."""
+    return f"{ROOT}.commands.{token(kind)}"
+
+
+def fact(partition: int, kind: str, about: str) -> str:
+    """Where a fact goes once it is known which partition it concerns."""
+    return f"{ROOT}.facts.{partition}.{token(kind)}.{token(about)}"
+
+
+def facts(partition: int) -> str:
+    """All facts of one partition."""
+    return f"{ROOT}.facts.{partition}.>"
+
+
+def action(partition: int, kind: str, about: str) -> str:
+    """Where an action waits for an executor."""
+    return f"{ROOT}.actions.{partition}.{token(kind)}.{token(about)}"
+
+
+def own(partition: int) -> str:
+    """The marker of a partition's owner; its sequence is the epoch. In the same stream as the actions it fences."""
+    return f"{ROOT}.own.{partition}"
+
+
+def alive(partition: int) -> str:
+    """Core request subject that a partition's owner answers."""
+    return f"{ROOT}.alive.{partition}"
+
+
+def decision(partition: int, rule: str) -> str:
+    """The audit."""
+    return f"{ROOT}.decisions.{partition}.{token(rule)}"
+
+
+def key(*parts: str) -> str:
+    """A KV key of these parts."""
+    return ".".join(token(part) for part in parts)

@@ -1,0 +1,1 @@
+"""The only importers of the libraries that talk to Kubernetes and Prometheus."""

@@ -1,0 +1,30 @@
+"""What can go wrong while running.
+
+    ReactorError
+    ├── SettingsError    the operator's mistake: says which key, and what to do
+    ├── Terminal         trying again cannot help: the object does not exist, we are not allowed
+    └── Retryable        trying again may help: a timeout, a conflict, an overloaded server
+"""
+
+
+class ReactorError(Exception):
+    """Something went wrong."""
+
+
+class SettingsError(ReactorError):
+    """The settings cannot be used."""
+
+
+class Terminal(ReactorError):
+    """Trying again cannot help."""
+
+
+class Retryable(ReactorError):
+    """Trying again may help.
+
+    `after`: seconds the other side asked us to wait, or None.
+    """
+
+    def __init__(self, message: str, *, after: float | None = None) -> None:
+        super().__init__(message)
+        self.after = after

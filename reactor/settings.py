@@ -1,0 +1,192 @@
+"""The settings: one YAML file, environment variables (`REACTOR_BUS__URL`), and secrets from files.
+
+What a rule file names (clusters, Prometheus endpoints, notifiers) is described here, so that rule files hold no
+addresses and no secrets.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+
+from reactor.errors import SettingsError
+
+
+class Part(BaseModel):
+    """A part of the settings."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class BusSettings(Part):
+    """The NATS server. Embedded by default: a child process on a free loopback port."""
+
+    url: str | list[str] | None = None
+    """`nats://…`, or several; unset: an embedded nats-server."""
+    store: Path = Path(".reactor/nats")
+    """Embedded only: the folder of its files."""
+    credentials: Path | None = None
+    """A .creds file."""
+    user: str | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    ca_file: Path | None = None
+    replicas: Annotated[int, Field(ge=1, le=5)] = 1
+    """Copies of each stream: 3 in a cluster."""
+    partitions: Annotated[int, Field(ge=1, le=1024)] = 64
+    """Fixed for good when the streams are first created."""
+
+
+class Receiver(Part):
+    """The HTTP server for webhooks, health and metrics."""
+
+    listen: str = "127.0.0.1:8484"
+    """host:port; port 0 takes a free one."""
+    bearer_token_files: tuple[Path, ...] = ()
+    """Any of these tokens is accepted: two at once allow rotation. Read again when they change."""
+    basic_user: str | None = None
+    basic_password_file: Path | None = None
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    """With it, only clients with a certificate of this CA may post."""
+    max_body_bytes: Annotated[int, Field(ge=1024, le=256 << 20)] = 32 << 20
+    """5,000 alerts in one group are 3 MB, 20,000 are 12 MB (measured)."""
+
+    @property
+    def host(self) -> str:
+        """The host part of `listen`."""
+        return self.listen.rpartition(":")[0].strip("[]")
+
+    @property
+    def port(self) -> int:
+        """The port part of `listen`."""
+        return int(self.listen.rpartition(":")[2])
+
+    @property
+    def authenticated(self) -> bool:
+        """Whether a client has to show who it is."""
+        return bool(self.bearer_token_files or self.basic_user or self.client_ca_file)
+
+    @model_validator(mode="after")
+    def _closed_to_strangers(self) -> Receiver:
+        host, _, port = self.listen.rpartition(":")
+        if not host or not port.isdigit() or int(port) > 65_535:
+            msg = f"listen: {self.listen!r} is not host:port"
+            raise ValueError(msg)
+        if bool(self.basic_user) != bool(self.basic_password_file):
+            msg = "basicUser and basicPasswordFile go together"
+            raise ValueError(msg)
+        if bool(self.tls_cert_file) != bool(self.tls_key_file) or (self.client_ca_file and not self.tls_cert_file):
+            msg = "tlsCertFile and tlsKeyFile go together, and clientCaFile needs both"
+            raise ValueError(msg)
+        if not self.authenticated and not _loopback(self.host):
+            msg = (
+                f"listen: {self.listen} is open to other machines: set bearerTokenFiles, basicUser or clientCaFile, "
+                "or listen on 127.0.0.1"
+            )
+            raise ValueError(msg)
+        return self
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Endpoint(Part):
+    """A Prometheus or an Alertmanager."""
+
+    url: HttpUrl
+    bearer_token_file: Path | None = None
+    basic_user: str | None = None
+    basic_password_file: Path | None = None
+    ca_file: Path | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10
+    max_series: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
+    """A result with more series is an error, not a flood."""
+
+
+class Cluster(Part):
+    """A Kubernetes cluster. With neither key: the cluster that the process runs in."""
+
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+
+class Notifier(Part):
+    """Where people are told."""
+
+    kind: Literal["webhook", "slack", "log"] = "log"
+    url: SecretStr | None = None
+    url_file: Path | None = None
+
+    @model_validator(mode="after")
+    def _has_address(self) -> Notifier:
+        if self.kind != "log" and not (self.url or self.url_file):
+            msg = f"kind {self.kind} needs url or urlFile"
+            raise ValueError(msg)
+        return self
+
+
+class Settings(BaseSettings):
+    """All of it."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix="REACTOR_", env_nested_delimiter="__", alias_generator=to_camel,
+        validate_by_name=True, validate_by_alias=True,
+    )  # fmt: skip
+
+    bus: BusSettings = BusSettings()
+    receiver: Receiver = Receiver()
+    prometheus: dict[str, Endpoint] = {}
+    alertmanager: dict[str, Endpoint] = {}
+    clusters: dict[str, Cluster] = {}
+    notifiers: dict[str, Notifier] = {}
+    rule_files: tuple[str, ...] = ()
+    """Paths or globs."""
+    name: str | None = None
+    """This process's name among its peers. Default: host name and process id."""
+    log_format: Literal["logfmt", "json"] = "logfmt"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 16
+    """How many actions one executor carries out at once."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' own signature
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments beat the environment, the environment beats the file."""
+        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls), file_secret_settings
+
+
+def load(path: Path | None, **given: object) -> Settings:
+    """Read the settings. Raises SettingsError that names every key that is wrong."""
+    if path is not None and not path.is_file():
+        raise SettingsError(f"{path}: no such file")
+
+    class FromFile(Settings):
+        model_config = SettingsConfigDict(yaml_file=path)
+
+    try:
+        return FromFile(**given)
+    except ValidationError as error:
+        where = path or "settings"
+        lines = [f"{where}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False)]
+        raise SettingsError("\n".join(lines)) from error

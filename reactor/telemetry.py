@@ -1,0 +1,94 @@
+"""Our own metrics and logs. No target, object or label value is ever a label of a metric: rules and reasons are few,
+targets are not."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from datetime import UTC, datetime
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+REGISTRY = CollectorRegistry()
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+webhook_posts = Counter("reactor_webhook_posts", "Webhook posts by answer.", ["source", "code"], registry=REGISTRY)
+webhook_alerts = Counter(
+    "reactor_webhook_alerts", "Alerts by what became of them: taken, repeated, unmatched, quarantined.",
+    ["source", "fate"], registry=REGISTRY,
+)  # fmt: skip
+webhook_truncated = Counter(
+    "reactor_webhook_truncated_alerts", "Alerts that Alertmanager left out of its posts.", ["source"], registry=REGISTRY
+)
+webhook_seconds = Histogram(
+    "reactor_webhook_seconds", "Time to answer a post.", ["source"], buckets=_SECONDS, registry=REGISTRY
+)
+observations = Counter("reactor_observations", "Observations published.", ["source", "status"], registry=REGISTRY)
+source_errors = Counter(
+    "reactor_source_errors", "Readings that gave no answer, by reason.", ["source", "reason"], registry=REGISTRY
+)
+quarantined = Counter("reactor_quarantined_messages", "Messages that could not be read.", ["stream"], registry=REGISTRY)
+facts = Counter("reactor_facts", "Facts decided on.", ["kind"], registry=REGISTRY)
+decisions = Counter("reactor_decisions", "Decisions that asked for something.", ["rule", "because"], registry=REGISTRY)
+held = Counter("reactor_held", "Times that a rule began to hold.", ["rule", "reason"], registry=REGISTRY)
+decide_seconds = Histogram("reactor_decide_seconds", "Time to decide.", buckets=_SECONDS, registry=REGISTRY)
+actions = Counter("reactor_actions", "Actions by outcome.", ["rule", "action", "status"], registry=REGISTRY)
+action_seconds = Histogram(
+    "reactor_action_seconds", "Time from decision to outcome.", ["action"], buckets=_SECONDS, registry=REGISTRY
+)
+open_windows = Gauge("reactor_open_windows", "Groups that wait for a deadline.", registry=REGISTRY)
+partitions_owned = Gauge("reactor_partitions_owned", "Partitions that this process decides for.", registry=REGISTRY)
+bus_up = Gauge("reactor_bus_up", "1 while a write probe succeeds.", registry=REGISTRY)
+rule_problems = Gauge("reactor_rule_problems", "Rules whose route or primary cannot be used.", ["rule"], registry=REGISTRY)
+watch_restarts = Counter(
+    "reactor_watch_restarts", "Watches that had to start again.", ["cluster", "reason"], registry=REGISTRY
+)
+
+_SECRET = re.compile(
+    r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)\s+|(?:password|token|secret)['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+"
+)
+_USERINFO = re.compile(r"(\w+://)[^/\s:@]+:[^/\s@]+@")
+
+
+def redact(text: str) -> str:
+    """Take credentials out of a line: authorization headers, key=value secrets, user:password in URLs."""
+    return _USERINFO.sub(r"\1***@", _SECRET.sub(r"\1***", text))
+
+
+class _Formatter(logging.Formatter):
+    """logfmt or JSON; whatever a caller adds as `extra={"rule": …}` becomes a key."""
+
+    _KNOWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+    def __init__(self, style: Literal["logfmt", "json"]) -> None:
+        super().__init__()
+        self._json = style == "json"
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": record.getMessage(),
+        }
+        fields |= {k: v for k, v in record.__dict__.items() if k not in self._KNOWN}
+        if record.exc_info:
+            fields["error"] = self.formatException(record.exc_info)
+        if self._json:
+            return redact(json.dumps(fields, default=str))
+        return redact(" ".join(f"{key}={_quoted(str(value))}" for key, value in fields.items()))
+
+
+def _quoted(text: str) -> str:
+    return text if re.fullmatch(r"[^\s\"=]+", text) else json.dumps(text)
+
+
+def start_logging(style: Literal["logfmt", "json"], level: str) -> None:
+    """Send all logs to stderr in one form, through one redaction."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Formatter(style))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.getLogger("apscheduler").setLevel("WARNING")  # it tells of every run of every probe

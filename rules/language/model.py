@@ -1,0 +1,174 @@
+"""What a rule file may say. The contract with users: names, defaults and meaning are fixed.
+
+Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so in their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+from bus.messages import Mode
+
+API_VERSION = "reactor/v1"
+
+
+class Model(BaseModel):
+    """A part of a rule file: frozen, strict, and without room for keys that mean nothing."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, validate_by_name=True,
+        validate_by_alias=True, serialize_by_alias=True, allow_inf_nan=False,
+    )  # fmt: skip
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=128)]
+"""Letters, digits, `.`, `_` and `-`: a name is part of ids, subjects and metrics."""
+
+YEAR = 366 * 86_400
+Seconds = Annotated[float, Field(ge=0, le=YEAR)]
+"""A duration in seconds, at most a year."""
+Period = Annotated[float, Field(ge=0.1, le=86_400)]
+"""How often something is done, in seconds: not more than ten times a second, not less than once a day."""
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+Template = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+"""Text in which `{label}` takes a label of the series, alert or object."""
+
+
+class UnknownAs(StrEnum):
+    """What Unknown means for a rule."""
+
+    HOLD = "Hold"
+    UNHEALTHY = "Unhealthy"
+
+
+def _no_guards(value: object) -> object:
+    if value:
+        msg = "guards are not carried out by this version: remove them, or keep the rule in mode DryRun without them"
+        raise ValueError(msg)
+    return value
+
+
+Guards = Annotated[Mapping[str, object], BeforeValidator(_no_guards)]
+
+
+class Rule(Model):
+    """What every rule has."""
+
+    name: Name
+    """Unique over all files."""
+    mode: Mode = Mode.DRY_RUN
+    """Enforce acts; DryRun decides, records and publishes what it would do; Off does nothing."""
+    signals: tuple[Annotated[str, StringConstraints(min_length=1, max_length=253)], ...] | None = Field(
+        default=None, min_length=1
+    )
+    """Which signals of a target count; all by default. The worst one decides."""
+    toleration_seconds: Seconds = 0
+    """How long a target must be bad without a break before the rule acts."""
+    recovery_seconds: Seconds = 0
+    """How long it must be good again before the rule goes back."""
+    treat_unknown_as: UnknownAs = UnknownAs.HOLD
+    """Hold: an open window waits. Unhealthy: Unknown counts as bad."""
+    guards: Guards | None = None
+    """Limits."""
+    notify: tuple[Name, ...] = ()
+    """Notification targets, by their names in the settings."""
+
+
+class RouteKind(StrEnum):
+    """Routes whose weights can be moved."""
+
+    TRAFFIC_SPLIT = "TrafficSplit"
+    HTTP_ROUTE = "HTTPRoute"
+    GRPC_ROUTE = "GRPCRoute"
+
+
+KubeName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)
+]
+ClusterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=253)]
+Selector = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+"""A Kubernetes label selector."""
+
+
+class RouteSelection(Model):
+    """Which route, or with a selector, which routes."""
+
+    cluster: ClusterName
+    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
+    namespace: KubeName | None = None
+    """Required with a name; with a selector, all namespaces by default."""
+    name: KubeName | None = None
+    selector: Selector | None = None
+    rule: Annotated[int, Field(ge=0, le=15)] | Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    """HTTPRoute and GRPCRoute: index or name of the rule whose backendRefs move; by default the first with two or
+    more."""
+
+
+class BackendRule(Model):
+    """One backend of a route, and whose health speaks for it."""
+
+    service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
+    target: Pattern | None = None
+    """Default: `service/<the route's cluster>/<its namespace>/<service>`."""
+    weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """Its share when healthy. Default: the weight remembered from the route, else 1."""
+    tier: Annotated[int, Field(ge=0, le=1000)] = 1
+    """Lower tiers are used first."""
+
+
+class Distribution(StrEnum):
+    """How ready secondaries share."""
+
+    EQUAL = "Equal"
+    PROPORTIONAL = "Proportional"
+
+
+class OnAllDown(StrEnum):
+    """What is written when no backend is ready."""
+
+    HOLD = "Hold"
+    PRIMARY = "Primary"
+    SPREAD = "Spread"
+    ZERO = "Zero"
+
+
+class Step(Model):
+    """One step of a gradual return."""
+
+    percent: Annotated[int, Field(gt=0, le=100)]
+    """The primary's share, in percent."""
+    pause_seconds: Seconds
+    """How long this share is kept before the next step."""
+
+
+class TrafficFailover(Rule):
+    """Moves the weights of a route when backends fail."""
+
+    kind: Literal["TrafficFailover"]
+    route: RouteSelection
+    primary: Annotated[str, StringConstraints(max_length=253)] | None = None
+    """Default: the annotation failover.linkerd.io/primary-service, else the first backend."""
+    backends: tuple[BackendRule, ...] | None = Field(default=None, min_length=1, max_length=64)
+    """Default: read from the route."""
+    distribution: Distribution = Distribution.EQUAL
+    on_all_down: OnAllDown = OnAllDown.HOLD
+    steps: tuple[Step, ...] = Field(default=(), max_length=100)
+    """Gradual return to the primary; empty: at once."""
+
+
+class Notification(Rule):
+    """Tells people, and does nothing else."""
+
+    kind: Literal["Notification"]
+    match: Pattern
+    """Which targets."""
+    message: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = "{target} is {status} since {since}"
+    """`{target}`, `{status}`, `{since}`, `{detail}` and the observation's labels."""
+
+
+AnyRule = Annotated[TrafficFailover | Notification, Field(discriminator="kind")]

@@ -1,0 +1,138 @@
+"""Where health comes from: what a rule file may say about sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from rules.language.model import ClusterName, KubeName, Model, Name, Period, Selector, Template
+
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s]*$", max_length=2048)]
+Host = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\s/@]+$")]
+Port = Annotated[int, Field(ge=1, le=65_535)]
+Threshold = Annotated[int, Field(ge=1, le=1000)]
+Matchers = Annotated[str, StringConstraints(max_length=4096)]
+PromQL = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
+
+
+class Source(Model):
+    """What every source has."""
+
+    name: Name
+    target: Template
+    """What it speaks of; `{label}` takes a label. A missing label is an error that is counted, never an empty part."""
+    signal: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    """Which opinion this is. Default: the source's name."""
+    refresh_seconds: Annotated[float, Field(ge=1, le=3600)] = 30
+    """An unchanged status is said again at least this often."""
+    stale_seconds: Annotated[float, Field(ge=1, le=86_400)] = 90
+    """A target not heard of for this long becomes Unknown."""
+
+    @property
+    def says(self) -> str:
+        """The signal that its observations carry."""
+        return self.signal or self.name
+
+
+class Probe(Source):
+    """An active check, with the kubelet's words for its timing."""
+
+    every_seconds: Period = 10
+    timeout_seconds: Annotated[float, Field(ge=0.01, le=300)] = 2
+    failure_threshold: Threshold = 3
+    """How many tries in a row must fail before the target is Unhealthy."""
+    success_threshold: Threshold = 1
+    """How many in a row must succeed before it is Healthy."""
+
+
+class HttpProbe(Probe):
+    """GET or HEAD a URL."""
+
+    kind: Literal["HttpProbe"]
+    url: Url
+    method: Literal["GET", "HEAD"] = "GET"
+    headers: Mapping[str, str] = {}
+    expect_status: Annotated[str, StringConstraints(pattern=r"^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$")] | int = "200-399"
+    """Codes and ranges: `200`, `200-299`, `200,204,301-302`."""
+    expect_body: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = None
+    """RE2, found anywhere in the first 64 KiB."""
+    follow_redirects: bool = False
+
+
+class TcpProbe(Probe):
+    """Open a connection."""
+
+    kind: Literal["TcpProbe"]
+    host: Host
+    port: Port
+
+
+class GrpcProbe(Probe):
+    """grpc.health.v1.Health/Check."""
+
+    kind: Literal["GrpcProbe"]
+    host: Host
+    port: Port
+    service: Annotated[str, StringConstraints(max_length=253)] = ""
+    tls: bool = False
+
+
+class EndpointsWatch(Source):
+    """EndpointSlices of Services."""
+
+    kind: Literal["EndpointsWatch"]
+    cluster: ClusterName
+    namespace: KubeName | None = None
+    """All namespaces by default."""
+    selector: Selector | None = None
+    """Labels of the Services' EndpointSlices; all by default."""
+    min_ready: Annotated[int, Field(ge=1, le=100_000)] = 1
+    target: Template = "service/{cluster}/{namespace}/{service}"
+
+
+class Bound(Model):
+    """A number that a sample is compared with."""
+
+    above: float | None = None
+    below: float | None = None
+
+
+class PrometheusQuery(Source):
+    """A PromQL instant query on a schedule."""
+
+    kind: Literal["PrometheusQuery"]
+    prometheus: Name
+    """A named endpoint of the settings."""
+    query: PromQL
+    every_seconds: Period = 15
+    unhealthy_when: Literal["Present", "Absent"] | Bound = "Present"
+    """Present: a series in the result is Unhealthy, one that leaves is Healthy. Absent: the other way round.
+    above, below: by the sample."""
+
+
+class Confirm(Model):
+    """What proves that a resolved alert's target has recovered."""
+
+    prometheus: Name
+    query: PromQL
+    """Any series that agrees with the alert's labels is the proof."""
+    every_seconds: Period = 15
+
+
+class AlertmanagerWebhook(Source):
+    """Alerts of Alertmanager's webhook, version 4: firing is Unhealthy."""
+
+    kind: Literal["AlertmanagerWebhook"]
+    matchers: Matchers | tuple[Matchers, ...] = ""
+    """Alertmanager's syntax; all must match. Empty: every alert."""
+    on_resolved: Literal["Confirm", "Healthy"] = "Confirm"
+    """Confirm: resolved is Unknown until confirmed. Alertmanager also says resolved when Prometheus died."""
+    confirm: Confirm | None = None
+
+
+AnySource = Annotated[
+    HttpProbe | TcpProbe | GrpcProbe | EndpointsWatch | PrometheusQuery | AlertmanagerWebhook,
+    Field(discriminator="kind"),
+]
