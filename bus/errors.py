@@ -1,11 +1,15 @@
 """What can go wrong on the bus.
 
-    BusError
-    ├── Unavailable      the server does not answer, or cannot store: try again with the same id
-    ├── Refused          a precondition did not hold: somebody else owns this now, trying again is no use
-    ├── NotFound         no such key
-    ├── Malformed        a message that cannot be read: the sender's mistake
-    └── WrongServer      the server is too old or lacks JetStream: the operator's mistake
+BusError
+├── Unavailable      the server does not answer, or cannot store: try again with the same id
+├── Refused          a precondition did not hold: somebody else owns this now, trying again is no use
+├── NotFound         no such key
+├── Malformed        a message that cannot be read: the sender's mistake
+├── WrongServer      the server is too old, lacks JetStream, or holds other streams: the operator's mistake
+└── EmbeddedError    the embedded nats-server
+    ├── NoBinary     is not installed
+    ├── FolderInUse  would share its store with another that still runs
+    └── ServerExited did not start, or ended by itself
 """
 
 
@@ -30,4 +34,20 @@ class Malformed(BusError):
 
 
 class WrongServer(BusError):
-    """The server cannot carry this product: too old, or without JetStream."""
+    """The server cannot carry this product: too old, without JetStream, or holding streams we cannot use."""
+
+
+class EmbeddedError(BusError):
+    """The embedded nats-server does not run."""
+
+
+class NoBinary(EmbeddedError):
+    """There is no nats-server to run."""
+
+
+class FolderInUse(EmbeddedError):
+    """Another live process keeps its store in this folder: two would destroy it."""
+
+
+class ServerExited(EmbeddedError):
+    """It did not come up in time or ended by itself; its last words are in the message."""

@@ -156,8 +156,11 @@ class Outcome(Message):
 
     type: ClassVar[str] = "dev.alert-reactor.outcome.v1"
 
-    action: Name
+    action: Annotated[str, StringConstraints(min_length=1, max_length=1400)]
     """The action's id."""
+    rule: str = ""
+    object: str = ""
+    """Whose action it was."""
     status: Literal["Done", "Failed", "Refused"]
     """Done: the world is as asked. Failed: it is not, try again. Refused: a newer decision stands, forget it."""
     reason: Name | None = None
@@ -177,7 +180,7 @@ Fact = Observation | Route | Pause | Resume | Outcome
 class ActionMessage(Message):
     """What every action carries. Absolute, idempotent, and refused where a newer generation is known."""
 
-    id: Name
+    id: Annotated[str, StringConstraints(min_length=1, max_length=1400)]
     """`rule/object/generation`: derived, never random."""
     rule: Name
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)]

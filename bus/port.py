@@ -111,7 +111,7 @@ class Store(Protocol):
         ...
 
     async def put_all(self, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
-        """Write many (key, value, revision) at once, pipelined: the new revision for each, None where it was refused."""
+        """Write many (key, value, revision) at once, pipelined: each new revision, None where it was refused."""
         ...
 
     async def delete(self, key: str, *, revision: int | None) -> None:

@@ -68,9 +68,9 @@ def own(partition: int) -> str:
     return f"{ROOT}.own.{partition}"
 
 
-def alive(partition: int) -> str:
-    """Core request subject that a partition's owner answers."""
-    return f"{ROOT}.alive.{partition}"
+def alive(member: str) -> str:
+    """Core request subject that a member of the fleet answers while it lives."""
+    return f"{ROOT}.alive.{token(member)}"
 
 
 def decision(partition: int, rule: str) -> str:

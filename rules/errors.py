@@ -1,8 +1,8 @@
 """Whose mistake a rule file's problem is: always its author's, so every one says where it stands and what to do.
 
-    RulesError
-    ├── InvalidFiles     one or more problems in rule files, all of them at once
-    └── InvalidHistory   a line of a history that cannot be read
+RulesError
+├── InvalidFiles     one or more problems in rule files, all of them at once
+└── InvalidHistory   a line of a history that cannot be read
 """
 
 from __future__ import annotations

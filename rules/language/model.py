@@ -5,14 +5,15 @@ Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from bus.messages import Mode
+from rules.language.targets import check_pattern, check_target, check_template
 
 API_VERSION = "reactor/v1"
 
@@ -34,9 +35,23 @@ Seconds = Annotated[float, Field(ge=0, le=YEAR)]
 """A duration in seconds, at most a year."""
 Period = Annotated[float, Field(ge=0.1, le=86_400)]
 """How often something is done, in seconds: not more than ten times a second, not less than once a day."""
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
-Template = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
-"""Text in which `{label}` takes a label of the series, alert or object."""
+
+
+def _checked(check: Callable[[str], object]) -> AfterValidator:
+    def checked(text: str) -> str:
+        check(text)
+        return text
+
+    return AfterValidator(checked)
+
+
+_Path = StringConstraints(min_length=1, max_length=1024)
+Pattern = Annotated[str, _Path, _checked(check_pattern)]
+"""Targets that match segment by segment."""
+TargetName = Annotated[str, _Path, _checked(check_target)]
+"""One target."""
+Template = Annotated[str, _Path, _checked(check_template)]
+"""A target in which `{label}` takes a label of the series, alert or object."""
 
 
 class UnknownAs(StrEnum):
@@ -87,9 +102,7 @@ class RouteKind(StrEnum):
     GRPC_ROUTE = "GRPCRoute"
 
 
-KubeName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)
-]
+KubeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)]
 ClusterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=253)]
 Selector = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 """A Kubernetes label selector."""
@@ -104,7 +117,9 @@ class RouteSelection(Model):
     """Required with a name; with a selector, all namespaces by default."""
     name: KubeName | None = None
     selector: Selector | None = None
-    rule: Annotated[int, Field(ge=0, le=15)] | Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    rule: (
+        Annotated[int, Field(ge=0, le=15)] | Annotated[str, StringConstraints(min_length=1, max_length=253)] | None
+    ) = None
     """HTTPRoute and GRPCRoute: index or name of the rule whose backendRefs move; by default the first with two or
     more."""
 
@@ -113,7 +128,7 @@ class BackendRule(Model):
     """One backend of a route, and whose health speaks for it."""
 
     service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
-    target: Pattern | None = None
+    target: TargetName | None = None
     """Default: `service/<the route's cluster>/<its namespace>/<service>`."""
     weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Its share when healthy. Default: the weight remembered from the route, else 1."""

@@ -5,15 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from rules.language.matchers import Matchers
 from rules.language.model import ClusterName, KubeName, Model, Name, Period, Selector, Template
+from rules.language.regex import compiled
 
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s]*$", max_length=2048)]
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\s/@]+$")]
 Port = Annotated[int, Field(ge=1, le=65_535)]
 Threshold = Annotated[int, Field(ge=1, le=1000)]
-Matchers = Annotated[str, StringConstraints(max_length=4096)]
+
+
+def _matchers(text: str) -> str:
+    Matchers.parse(text)
+    return text
+
+
+def _expression(text: str) -> str:
+    compiled(text)
+    return text
+
+
+MatchersText = Annotated[str, StringConstraints(max_length=4096), AfterValidator(_matchers)]
+Expression = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_expression)]
 PromQL = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
@@ -54,9 +69,11 @@ class HttpProbe(Probe):
     url: Url
     method: Literal["GET", "HEAD"] = "GET"
     headers: Mapping[str, str] = {}
-    expect_status: Annotated[str, StringConstraints(pattern=r"^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$")] | int = "200-399"
+    expect_status: (
+        Annotated[str, StringConstraints(pattern=r"^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$")] | int
+    ) = "200-399"
     """Codes and ranges: `200`, `200-299`, `200,204,301-302`."""
-    expect_body: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = None
+    expect_body: Expression | None = None
     """RE2, found anywhere in the first 64 KiB."""
     follow_redirects: bool = False
 
@@ -125,7 +142,7 @@ class AlertmanagerWebhook(Source):
     """Alerts of Alertmanager's webhook, version 4: firing is Unhealthy."""
 
     kind: Literal["AlertmanagerWebhook"]
-    matchers: Matchers | tuple[Matchers, ...] = ""
+    matchers: MatchersText | tuple[MatchersText, ...] = ""
     """Alertmanager's syntax; all must match. Empty: every alert."""
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"
     """Confirm: resolved is Unknown until confirmed. Alertmanager also says resolved when Prometheus died."""

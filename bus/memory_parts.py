@@ -1,0 +1,234 @@
+"""The parts of the bus in memory: one log under everything, and the three ways to look at it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from bus.errors import NotFound, Refused, Unavailable
+from bus.port import Delivery, Entry
+from bus.topology import DUPLICATE_WINDOW, Queue
+
+Check = Callable[[], None]
+"""Raises Unavailable where the bus was set to be down."""
+
+
+@lru_cache(maxsize=65_536)
+def matches(pattern: str, subject: str) -> bool:
+    """Whether a subject is under a pattern: `*` is one token, `>` at the end is one or more."""
+    wanted, tokens = pattern.split("."), subject.split(".")
+    if wanted[-1] == ">":
+        wanted, tokens = wanted[:-1], tokens[: len(wanted) - 1] if len(tokens) >= len(wanted) else []
+    return len(wanted) == len(tokens) and all(w in ("*", t) for w, t in zip(wanted, tokens, strict=True))
+
+
+@dataclass(slots=True)
+class Log:
+    """One stream: its messages by sequence, the sequence by id, and an event for whoever waits for more."""
+
+    sequence: int = 0
+    messages: dict[int, Delivery] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    ids: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def append(self, subject: str, body: bytes, now: datetime, traceparent: str | None = None) -> int:
+        self.sequence += 1
+        self.messages[self.sequence] = Delivery(subject, body, self.sequence, now, 0, traceparent=traceparent)
+        self.newest[subject] = self.sequence
+        self.wake()
+        return self.sequence
+
+    def roll_up(self, subject: str, body: bytes, now: datetime) -> int:
+        """Append, and forget what this subject held before."""
+        self.messages.pop(self.newest.get(subject, 0), None)
+        return self.append(subject, body, now)
+
+    def seen(self, message_id: str, now: datetime) -> int | None:
+        """Give the sequence of a message that was stored with this id within the duplicate window."""
+        self.ids = {one: seen for one, seen in self.ids.items() if now - seen[1] < DUPLICATE_WINDOW}
+        return self.ids[message_id][0] if message_id in self.ids else None
+
+    def under(self, pattern: str, after: int = 0) -> list[Delivery]:
+        first = max(after + 1, next(iter(self.messages), self.sequence + 1))
+        numbers = (number for number in range(first, self.sequence + 1) if number in self.messages)
+        found = [self.messages[number] for number in numbers if matches(pattern, self.messages[number].subject)]
+        return [replace(one, pending=len(found) - place) for place, one in enumerate(found, start=1)]
+
+    def wake(self) -> None:
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+    async def changes(self, until: float) -> None:
+        try:
+            async with asyncio.timeout_at(until):
+                await self.changed.wait()
+        except TimeoutError:
+            return
+
+
+class MemoryReading:
+    """A `bus.port.Reading`."""
+
+    def __init__(self, check: Check, log: Log, subject: str, after: int) -> None:
+        self._check, self._log, self._subject, self._after = check, log, subject, after
+
+    async def next(self, timeout: timedelta) -> Sequence[Delivery]:
+        """Give what has come; empty after `timeout`."""
+        until = _now() + timeout.total_seconds()
+        while not (found := self._unread()) and _now() < until:
+            await self._log.changes(until)
+        self._after = found[-1].sequence if found else self._after
+        return found
+
+    @property
+    def current(self) -> bool:
+        """True while nothing is unread, and the bus is up."""
+        try:
+            self._check()
+        except Unavailable:
+            return False
+        return not self._unread()
+
+    def _unread(self) -> list[Delivery]:
+        try:
+            self._check()
+        except Unavailable:
+            return []  # a reader outlasts a server that is away, and goes on when it is back
+        return self._log.under(self._subject, self._after)
+
+
+@dataclass(slots=True)
+class Hand:
+    """Who has a queue's message, and until when by the loop's clock."""
+
+    owner: object
+    due: float
+    given: int
+
+
+class MemoryWork:
+    """A `bus.port.Work`. `hands` is shared by all that work on the queue."""
+
+    def __init__(self, check: Check, log: Log, queue: Queue, batch: int, hands: dict[int, Hand]) -> None:
+        self._check, self._log, self._queue, self._batch, self._hands = check, log, queue, batch, hands
+
+    async def next(self, timeout: timedelta) -> Sequence[Delivery]:
+        """Give what has come, to nobody else until ack_wait is over; empty after `timeout`."""
+        until = _now() + timeout.total_seconds()
+        while not (taken := self._take(_now())) and _now() < until:
+            due = [hand.due for hand in self._hands.values() if hand.due > _now()]
+            await self._log.changes(min([until, *due]))
+        return taken
+
+    async def done(self, deliveries: Sequence[Delivery]) -> None:
+        """These need not come again."""
+        for one in deliveries:
+            if self._mine(one):
+                del self._hands[one.sequence], self._log.messages[one.sequence]
+        self._log.wake()
+
+    async def later(self, delivery: Delivery, delay: timedelta) -> None:
+        """Give this again, to anybody, after `delay`."""
+        if hand := self._mine(delivery):
+            hand.owner, hand.due = None, _now() + delay.total_seconds()
+            self._log.wake()
+
+    async def extend(self, delivery: Delivery) -> None:
+        """The ack_wait starts anew."""
+        if hand := self._mine(delivery):
+            hand.due = _now() + self._queue.ack_wait.total_seconds()
+
+    def _mine(self, one: Delivery) -> Hand | None:
+        hand = self._hands.get(one.sequence)
+        mine = hand and hand.owner is self and str(hand.given) == one.token and _now() < hand.due
+        return hand if mine else None
+
+    def _take(self, now: float) -> list[Delivery]:
+        self._check()
+        room = self._batch - sum(hand.owner is self and hand.due > now for hand in self._hands.values())
+        taken: list[Delivery] = []
+        for one in self._log.under(self._queue.filter):
+            hand = self._hands.get(one.sequence) or Hand(None, now, 0)
+            if len(taken) < room and hand.due <= now and hand.given != self._queue.max_deliver:
+                hand = Hand(self, now + self._queue.ack_wait.total_seconds(), hand.given + 1)
+                self._hands[one.sequence] = hand
+                taken.append(replace(one, redelivered=hand.given > 1, token=str(hand.given)))
+        return taken
+
+
+class MemoryStore:
+    """A `bus.port.Store`: the newest change of each key, and what stands after it."""
+
+    def __init__(self, check: Check, now: Callable[[], datetime]) -> None:
+        self._check, self._now = check, now
+        self._log = Log()
+        self._standing: dict[str, Entry] = {}
+
+    async def get(self, key: str) -> Entry:
+        """Raises NotFound, Unavailable."""
+        self._check()
+        if key not in self._standing:
+            raise NotFound(key)
+        return self._standing[key]
+
+    async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
+        """Write if the key stands at `revision`. Raises Refused, Unavailable."""
+        self._expect(key, revision)
+        new = self._log.roll_up(key, value, self._now())
+        self._standing[key] = Entry(key, value, new)
+        return new
+
+    async def put_all(self, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
+        """Write many: the new revision for each, None where it was refused."""
+        revisions: list[int | None] = []
+        for key, value, revision in writes:
+            try:
+                revisions.append(await self.put(key, value, revision=revision))
+            except Refused:
+                revisions.append(None)
+        return revisions
+
+    async def delete(self, key: str, *, revision: int | None) -> None:
+        """Remove. No error where nothing stands. Raises Refused, Unavailable."""
+        if key in self._standing:
+            self._expect(key, revision)
+            del self._standing[key]
+            self._log.roll_up(key, b"", self._now())
+
+    async def entries(self, pattern: str) -> Sequence[Entry]:
+        """All that stand under a pattern, in the order of their revisions."""
+        self._check()
+        found = [entry for entry in self._standing.values() if matches(pattern, entry.key)]
+        return sorted(found, key=lambda entry: entry.revision)
+
+    @asynccontextmanager
+    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
+        """What stands under a pattern, then each change."""
+        self._check()
+        yield self._changes(pattern)
+
+    async def _changes(self, pattern: str) -> AsyncIterator[Entry | str]:
+        position = self._log.sequence
+        for entry in await self.entries(pattern):
+            yield entry
+        while True:
+            for one in self._log.under(pattern, position):
+                position = one.sequence
+                yield self._standing.get(one.subject, one.subject)
+            if not self._log.under(pattern, position):
+                await self._log.changed.wait()
+
+    def _expect(self, key: str, revision: int | None) -> None:
+        self._check()
+        standing = self._standing[key].revision if key in self._standing else 0
+        if revision is not None and revision != standing:
+            raise Refused(f"{key} stands at revision {standing}, not at {revision}")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

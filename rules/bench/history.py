@@ -1,0 +1,119 @@
+"""Histories: one JSON event a line, `at` in seconds. Every mistake is told with its line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pydantic import ValidationError
+
+from bus.messages import Fact, Observation, Outcome, Pause, Resume, Route
+from rules.bench.play import at
+from rules.errors import InvalidHistory
+from rules.language.targets import BadTarget, check_target
+
+LINES_MAX = 5_000_000
+SECONDS_MAX = 10 * 366 * 86_400
+_KINDS = ("observe", "inventory", "command", "outcome")
+_COMMANDS: dict[str, type[Pause] | type[Resume]] = {"pause": Pause, "resume": Resume}
+
+
+def read(lines: Iterable[str], file: str) -> list[tuple[float, Fact]]:
+    """Give the events in the order of their time; those of one instant in the order of the file.
+
+    Raises InvalidHistory with every line that cannot be read, up to a hundred.
+    """
+    out: list[tuple[float, Fact]] = []
+    wrong: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            out.append(_event(line))
+        except _BadLine as error:
+            wrong.append(f"{file}:{number}: {error}")
+            if len(wrong) == 100:
+                wrong.append(f"{file}: and perhaps more")
+                break
+    if wrong:
+        raise InvalidHistory("\n".join(wrong))
+    return sorted(out, key=lambda event: event[0])
+
+
+class _BadLine(Exception):
+    pass
+
+
+def _event(line: str) -> tuple[float, Fact]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise _BadLine(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise _BadLine("an event is an object with at and one of observe, inventory, command, outcome")
+    second = value.pop("at", None)
+    if not isinstance(second, (int, float)) or isinstance(second, bool) or not 0 <= second <= SECONDS_MAX:
+        raise _BadLine(f"at must be a number of seconds from 0 to {SECONDS_MAX}")
+    kinds = [key for key in value if key in _KINDS]
+    if len(kinds) != 1 or len(value) != 1:
+        raise _BadLine("an event has at and exactly one of observe, inventory, command, outcome")
+    return float(second), _fact(kinds[0], value[kinds[0]], float(second))
+
+
+def _fact(kind: str, body: Any, second: float) -> Fact:
+    if not isinstance(body, dict):
+        raise _BadLine(f"{kind} must be an object")
+    try:
+        match kind:
+            case "observe":
+                return _observation(body, second)
+            case "outcome":
+                return Outcome.model_validate({**body, "observedAt": at(second)})
+            case "inventory":
+                return _inventory(body, second)
+            case _:
+                return _command(body, second)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _BadLine(f"{kind}.{where}: {first['msg']}") from error
+
+
+def _observation(body: dict[str, Any], second: float) -> Observation:
+    try:
+        check_target(str(body.get("target", "")))
+    except BadTarget as error:
+        raise _BadLine(f"observe.target: {error}") from error
+    # Late news: `observedAt` is the second in which it was seen, `at` the one in which it was heard.
+    seen = body.get("observedAt", second)
+    if not isinstance(seen, (int, float)) or isinstance(seen, bool) or not 0 <= seen <= SECONDS_MAX:
+        raise _BadLine("observe.observedAt must be a number of seconds")
+    return Observation.model_validate({**body, "observedAt": at(float(seen))})
+
+
+def _inventory(body: dict[str, Any], second: float) -> Route:
+    if list(body) != ["route"]:
+        raise _BadLine(f"inventory: this version reads route, not {', '.join(body) or 'nothing'}")
+    route = body["route"]
+    if not isinstance(route, dict):
+        raise _BadLine("inventory.route must be an object")
+    return Route.model_validate({**route, "observedAt": at(second)})
+
+
+def _command(body: dict[str, Any], second: float) -> Pause | Resume:
+    if len(body) != 1 or (name := next(iter(body))) not in _COMMANDS:
+        raise _BadLine(f"command: this version reads {', '.join(_COMMANDS)}, not {', '.join(body) or 'nothing'}")
+    if not isinstance(body[name], dict):
+        raise _BadLine(f"command.{name} must be an object")
+    return _COMMANDS[name].model_validate({**body[name], "observedAt": at(second)})
+
+
+def last(history: Iterable[tuple[float, Fact]]) -> float:
+    """The second of the last event; 0 of none."""
+    return max((second for second, _ in history), default=0.0)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text, without their ends."""
+    yield from text.splitlines()

@@ -1,0 +1,133 @@
+"""The one loop that everything that rehearses shares: a history played through a book on virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+
+from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route
+from rules.engine.book import Book
+from rules.engine.decide import Decision
+from rules.engine.routing import Routing, named_ref
+from rules.language.loader import LoadedRule
+from rules.language.model import TrafficFailover
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+"""Second 0 of every rehearsal."""
+ROUNDS_MAX = 100
+"""How often outcomes may lead to new actions within one instant before it is an error of ours."""
+
+Event = tuple[float, Fact | str]
+"""Second, and a fact, or the id of an action with its status as `id status`."""
+
+
+def at(second: float) -> datetime:
+    """The moment of a second."""
+    return START + timedelta(seconds=second)
+
+
+def second(moment: datetime) -> float:
+    """The second of a moment."""
+    return (moment - START).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing that came out: an action that is new, or a hold that begins."""
+
+    at: float
+    what: Action | Hold
+    because: tuple[str, ...]
+
+
+def play(
+    rules: Sequence[LoadedRule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
+) -> Iterator[Said]:
+    """Play a history, sorted by second, and give what comes out of it.
+
+    Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it.
+    """
+    history = list(history)
+    book = Book(Routing(rules))
+    player = _Player(book, outcomes=outcomes)
+    first = min((when for when, _ in history), default=0.0)
+    assumed = [(first, route) for route in assumed_routes(rules, (fact for _, fact in history), first)]
+    for when, facts in groupby([*assumed, *history], key=lambda event: event[0]):
+        if when > until:
+            break
+        yield from player.until(at(when))
+        yield from player.take([fact for _, fact in facts], at(when))
+    yield from player.until(at(until))
+    yield from player.ring(at(until))
+
+
+class _Player:
+    """A book on virtual time, with the outcomes of its actions."""
+
+    def __init__(self, book: Book, *, outcomes: bool) -> None:
+        self._book = book
+        self._outcomes = outcomes
+        self._said: set[str] = set()
+
+    def until(self, moment: datetime) -> Iterator[Said]:
+        """Everything that happens by itself before this moment."""
+        while (alarm := self._book.next_alarm()) is not None and alarm < moment:
+            yield from self.ring(alarm)
+
+    def ring(self, now: datetime) -> Iterator[Said]:
+        yield from self._follow(self._book.ring(now), now)
+
+    def take(self, facts: Sequence[Fact], now: datetime) -> Iterator[Said]:
+        known = [self._completed(fact) for fact in facts]
+        yield from self._follow(self._book.take(known, now), now)
+
+    def _completed(self, fact: Fact) -> Fact:
+        """An outcome in a history names its action only: find whose it is."""
+        if isinstance(fact, Outcome) and not fact.rule:
+            for group in self._book.groups.values():
+                if any(owed.action.id == fact.action for owed in group.owed):
+                    return fact.model_copy(update={"rule": group.rule, "object": group.object})
+        return fact
+
+    def _follow(self, decisions: Sequence[Decision], now: datetime) -> Iterator[Said]:
+        for _ in range(ROUNDS_MAX):
+            fresh: list[Action] = []
+            for decision in decisions:
+                for action in decision.actions:
+                    if action.id not in self._said:
+                        self._said.add(action.id)
+                        fresh.append(action)
+                        yield Said(second(now), action, decision.because)
+                if decision.held is not None:
+                    group, held = decision.group, decision.held
+                    hold = Hold(
+                        rule=group.rule, object=group.object, held=held.reason, detail=held.detail, decided_at=now
+                    )
+                    yield Said(second(now), hold, decision.because)
+            done = [self._done(action, now) for action in fresh if action.mode is Mode.ENFORCE and self._outcomes]
+            if not done:
+                return
+            decisions = self._book.take(done, now)
+        msg = f"actions and outcomes chase each other at second {second(now)}"
+        raise AssertionError(msg)
+
+    def _done(self, action: Action, now: datetime) -> Outcome:
+        return Outcome(action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=now)
+
+
+def assumed_routes(rules: Sequence[LoadedRule], facts: Iterable[Fact], first: float) -> Iterator[Route]:
+    """A route that the history does not list is taken to stand in its healthy state: the primary has everything."""
+    listed = {fact.object for fact in facts if isinstance(fact, Route)}
+    for rule in rules:
+        ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
+        if ref is None or ref.object in listed or not isinstance(rule, TrafficFailover) or not rule.backends:
+            continue
+        listed.add(ref.object)
+        services = [backend.service for backend in rule.backends]
+        primary = rule.primary if rule.primary in services else services[0]
+        backends = tuple(
+            Backend(service=b.service, weight=(b.weight or 1) if b.service == primary else 0) for b in rule.backends
+        )
+        yield Route(**ref.model_dump(by_alias=False), backends=backends, observed_at=at(first))

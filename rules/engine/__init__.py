@@ -1,0 +1,1 @@
+"""The decision: observe, debounce, desire, guard, owe; and the book that keeps many groups."""

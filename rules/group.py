@@ -1,0 +1,154 @@
+"""All that is remembered about one rule applied to one thing: an actor's state, with its deadlines and its outbox.
+
+It is a value: the same facts at the same moments give the same group. It is kept as JSON, so a restart forgets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bus.errors import Malformed
+from bus.messages import Health, Notify, SetWeights
+
+VERSION = 1
+"""Raised when a stored group can no longer be read by an older reactor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """What one signal last said of a target."""
+
+    status: Health
+    observed_at: datetime
+    stale_at: datetime | None = None
+    """From here on silence makes it Unknown."""
+    resolved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A member is on its way from one answer to the other."""
+
+    healthy: bool
+    """Where to: True towards healthy (recovery), False towards bad (toleration)."""
+    since: datetime
+    """When it began; moved on by the time that it waited."""
+    waiting_since: datetime | None = None
+    """Unknown since: the window neither runs out nor is cleared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One target as its group knows it."""
+
+    status: Health
+    """The worst of the signals that count."""
+    since: datetime
+    """How long the status has been so."""
+    settled: bool | None = None
+    """The debounced answer: is it taken as healthy? None: not known yet."""
+    window: Window | None = None
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteState:
+    """A route as it was last seen."""
+
+    backends: tuple[tuple[str, int], ...]
+    """Service and weight, in the route's order; a service may stand twice."""
+    observed_at: datetime
+    exists: bool = True
+    problem: str = ""
+    primary: str | None = None
+    """By annotation; None: no annotation."""
+    healthy: Mapping[str, int] = field(default_factory=dict)
+    """Weights remembered from before the first failover."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """An action whose outcome is not known."""
+
+    action: SetWeights | Notify
+    retry_at: datetime
+    """When it is published again, with the same id."""
+    tries: int = 1
+    failed: str = ""
+    """Why the last try failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Why nothing is done."""
+
+    reason: str
+    detail: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """Somebody's word that the rule must not act."""
+
+    by: str
+    reason: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One rule applied to one thing."""
+
+    rule: str
+    object: str
+    members: Mapping[str, Member] = field(default_factory=dict)
+    route: RouteState | None = None
+    asked: Mapping[str, int] | None = None
+    """DryRun: the weights as they would stand had the rule acted."""
+    told: str | None = None
+    """Notification: the status that was last told."""
+    step: int | None = None
+    """The step of a gradual return that is asked for."""
+    step_at: datetime | None = None
+    """When that step was carried out."""
+    generation: int = 0
+    owed: tuple[Owed, ...] = ()
+    held: Holding | None = None
+    paused: Paused | None = None
+    wake_at: datetime | None = None
+    """When to look again although nothing was heard."""
+    position: int = 0
+    """The sequence of the last fact folded in; kept by whoever reads the stream."""
+    version: int = VERSION
+
+
+_ADAPTER: TypeAdapter[Group] = TypeAdapter(Group)
+
+
+def dump(group: Group) -> bytes:
+    """Give the group as JSON."""
+    return _ADAPTER.dump_json(group, by_alias=False)
+
+
+def load(body: bytes) -> Group:
+    """Read a group back. Raises Malformed where it is none, or of a newer version."""
+    try:
+        group = _ADAPTER.validate_json(body)
+    except ValidationError as error:
+        raise Malformed(f"not a stored group: {error.errors(include_url=False, include_input=False)[0]}") from error
+    if group.version > VERSION:
+        raise Malformed(f"stored by a newer version ({group.version}; this one reads up to {VERSION})")
+    return group
+
+
+def to_python(group: Group) -> Any:
+    """Give the group as plain values, for people."""
+    return _ADAPTER.dump_python(group, mode="json")

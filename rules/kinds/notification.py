@@ -1,0 +1,26 @@
+"""Notification: people are told when a target turns bad, and when it is good again."""
+
+from __future__ import annotations
+
+from bus.messages import iso
+from rules.group import Group
+from rules.kinds.wish import Wish
+from rules.language.model import Notification
+from rules.language.template import substitute
+from rules.reasons import Because
+
+
+def desire(rule: Notification, group: Group) -> Wish:
+    """Give what people should be told. A target that was good from the start is no news."""
+    member = group.members.get(group.object)
+    if member is None or member.settled is None:
+        return Wish()
+    told = "Healthy" if member.settled else "Unhealthy"
+    if told == group.told or (member.settled and group.told is None):
+        return Wish()
+    words = dict(member.labels) | {
+        "target": group.object, "status": told, "since": iso(member.since), "detail": member.detail,
+    }  # fmt: skip
+    return Wish(
+        told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail
+    )

@@ -1,0 +1,242 @@
+"""TrafficFailover: what the weights of a route should be. Grown from linkerd-failover, without its two holes.
+
+Primary ready (for recoverySeconds): it takes everything. Primary not ready (for tolerationSeconds) and at least one
+secondary ready: the ready secondaries of the lowest tier that has any share the weight. Whoever serves keeps serving
+through a dip that is tolerated; whoever does not serve must be healthy now to begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bus.messages import Health, RouteRef
+from rules.group import Group, Member, RouteState
+from rules.kinds.shares import divide
+from rules.kinds.wish import Wish
+from rules.language.model import BackendRule, Distribution, OnAllDown, TrafficFailover
+from rules.language.targets import encode_segment
+from rules.reasons import Because, Held
+
+NOTHING = Wish()
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One backend with all that a decision needs to know of it."""
+
+    service: str
+    member: Member | None
+    weight: int
+    """As it stands."""
+    share: int
+    """When healthy."""
+    tier: int
+
+    @property
+    def settled(self) -> bool | None:
+        return self.member.settled if self.member else None
+
+    @property
+    def healthy_now(self) -> bool:
+        return self.member is not None and self.member.status is Health.HEALTHY
+
+    @property
+    def ready(self) -> bool:
+        """May it get traffic? A serving one until its toleration is over; another one only while it is healthy."""
+        if self.weight > 0:
+            return self.settled is not False
+        return self.settled is True and self.healthy_now
+
+
+def service_target(route: RouteRef, service: str) -> str:
+    """`service/<cluster>/<namespace>/<service>`, for `namespace/service` too."""
+    namespace, _, name = service.rpartition("/")
+    return "/".join(("service", encode_segment(route.cluster), namespace or route.namespace, encode_segment(name)))
+
+
+def standing(group: Group) -> Mapping[str, int]:
+    """The weights as they stand, or in a dry run as they would. A service that stands twice has its larger one."""
+    if group.asked is not None:
+        return group.asked
+    out: dict[str, int] = {}
+    for service, weight in group.route.backends if group.route else ():
+        out[service] = max(weight, out.get(service, 0))
+    return out
+
+
+def uneven(group: Group, weights: Mapping[str, int]) -> bool:
+    """Whether any entry of the route stands otherwise than these weights."""
+    if group.asked is not None or group.route is None:
+        return dict(standing(group)) != dict(weights)
+    return any(weights.get(service, weight) != weight for service, weight in group.route.backends)
+
+
+def desire(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Wish:
+    """Give the weights that the rule wants now, or why it wants none."""
+    route = group.route
+    if route is None:
+        return NOTHING  # not yet listed: a rule never acts on ignorance
+    if not route.exists:
+        return Wish(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
+    if route.problem:
+        return Wish(held=(Held.ROUTE_UNUSABLE, route.problem))
+    backends = _backends(rule, group, route, ref)
+    if not backends:
+        return NOTHING
+    if missing := [backend.service for backend in backends if backend.service not in dict(route.backends)]:
+        return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
+    name = _primary_name(rule, route, backends)
+    primary = next((backend for backend in backends if backend.service == name), None)
+    if primary is None:
+        return _unknown_primary(rule, group, backends, ref, name)
+    secondaries = [backend for backend in backends if backend is not primary]
+    if primary.settled is None:
+        return _unsure(primary)
+    if primary.settled:
+        wish = _primary_serves(rule, group, primary, secondaries, now)
+    else:
+        wish = _secondaries_serve(rule, primary, secondaries)
+    if wish.weights is None:
+        return wish
+    in_order = {backend.service: wish.weights[backend.service] for backend in backends}
+    return replace(wish, weights=in_order)
+
+
+def _backends(rule: TrafficFailover, group: Group, route: RouteState, ref: RouteRef) -> list[Backend]:
+    weights = standing(group)
+    rules = rule.backends or [BackendRule(service=service) for service in weights]
+    out = []
+    for backend in rules:
+        member = group.members.get(backend.target or service_target(ref, backend.service))
+        share = backend.weight if backend.weight is not None else (route.healthy.get(backend.service) or 1)
+        out.append(Backend(backend.service, member, weights.get(backend.service, 0), share, backend.tier))
+    return out
+
+
+def _primary_name(rule: TrafficFailover, route: RouteState, backends: Sequence[Backend]) -> str:
+    if rule.primary is not None:
+        return rule.primary
+    return route.primary if route.primary is not None else backends[0].service
+
+
+def _unknown_primary(
+    rule: TrafficFailover, group: Group, backends: Sequence[Backend], ref: RouteRef, name: str
+) -> Wish:
+    """An error, unless linkerd-failover's own behaviour is asked for: there, it is a service like any other."""
+    if rule.on_all_down is not OnAllDown.ZERO:
+        services = ", ".join(backend.service for backend in backends)
+        return Wish(held=(Held.UNKNOWN_PRIMARY, f"{name!r} is none of the backends {services}"))
+    outside = group.members.get(service_target(ref, name))
+    if outside is not None and outside.settled:
+        return Wish({backend.service: 0 for backend in backends}, because=Because.PRIMARY_HEALTHY)
+    weights = {backend.service: int(backend.ready) for backend in backends}
+    return Wish(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
+
+
+def _unsure(primary: Backend) -> Wish:
+    """Nothing was ever known for sure of the primary: no action, and a word about it where it is already serving bad."""
+    if primary.member is not None and primary.member.status is Health.UNKNOWN:
+        return Wish(held=(Held.TARGET_UNKNOWN, _detail(primary)))
+    return NOTHING
+
+
+def _primary_serves(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish:
+    held = None
+    if primary.member is not None and primary.member.window is not None and primary.member.status is Health.UNKNOWN:
+        held = (Held.TARGET_UNKNOWN, _detail(primary))
+    step, look_again = _step(rule, group, primary, secondaries, now)
+    if step is not None:
+        weights = _at_percent(rule, rule.steps[step].percent, primary, secondaries)
+        detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
+        return Wish(weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again)
+    weights = _everything(rule, primary, secondaries)
+    away = primary.weight == 0 or group.step is not None
+    return Wish(weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=_detail(primary), held=held)
+
+
+def _everything(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int]:
+    explicit = next((b.weight for b in rule.backends or () if b.service == primary.service), None)
+    weight = primary.share if rule.distribution is Distribution.PROPORTIONAL or explicit else 1
+    return {primary.service: weight or 1} | {backend.service: 0 for backend in secondaries}
+
+
+def _step(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> tuple[int | None, datetime | None]:
+    """Give the step of a gradual return that is due, and when the next one is; None: everything, at once."""
+    if group.step is None:
+        returning = bool(rule.steps) and primary.weight == 0
+        return (0, None) if returning and _serving(secondaries) else (None, None)
+    if group.step >= len(rule.steps) or not _serving(secondaries):
+        return None, None
+    if group.step_at is None or not primary.healthy_now:
+        return group.step, None  # not carried out yet, or no longer a moment to give it more
+    next_at = group.step_at + timedelta(seconds=rule.steps[group.step].pause_seconds)
+    if now < next_at:
+        return group.step, next_at
+    return (group.step + 1, None) if group.step + 1 < len(rule.steps) else (None, None)
+
+
+def _serving(secondaries: Sequence[Backend]) -> list[Backend]:
+    """The ready secondaries of the lowest tier that has any."""
+    ready = [backend for backend in secondaries if backend.ready]
+    lowest = min((backend.tier for backend in ready), default=None)
+    return [backend for backend in ready if backend.tier == lowest]
+
+
+def _at_percent(
+    rule: TrafficFailover, percent: int, primary: Backend, secondaries: Sequence[Backend]
+) -> dict[str, int]:
+    serving = _serving(secondaries)
+    shares = _shares(rule, serving)
+    parts = divide(100 - percent, [shares[backend.service] for backend in serving])
+    rest = {backend.service: part for backend, part in zip(serving, parts, strict=True)}
+    return {primary.service: percent} | {backend.service: rest.get(backend.service, 0) for backend in secondaries}
+
+
+def _shares(rule: TrafficFailover, serving: Sequence[Backend]) -> dict[str, int]:
+    if rule.distribution is Distribution.EQUAL or not any(backend.share for backend in serving):
+        return {backend.service: 1 for backend in serving}
+    return {backend.service: backend.share for backend in serving}
+
+
+def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    serving = _serving(secondaries)
+    if not serving:
+        # Nobody is left who has been good for long enough: one that is good again now is better than none.
+        again = [backend for backend in secondaries if backend.healthy_now]
+        lowest = min((backend.tier for backend in again), default=None)
+        serving = [backend for backend in again if backend.tier == lowest]
+    if not serving:
+        return _all_down(rule, primary, secondaries)
+    shares = _shares(rule, serving)
+    weights = {primary.service: 0} | {backend.service: shares.get(backend.service, 0) for backend in secondaries}
+    moved = primary.weight > 0
+    because = Because.PRIMARY_UNHEALTHY if moved else Because.SECONDARIES_CHANGED
+    return Wish(weights, because=because, detail=_detail(primary))
+
+
+def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    waiting = [backend for backend in secondaries if backend.settled is not False]
+    if rule.on_all_down is OnAllDown.HOLD or waiting:
+        detail = ", ".join(_detail(backend) for backend in secondaries) or "there are no secondaries"
+        return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
+    everyone = [primary, *secondaries]
+    if rule.on_all_down is OnAllDown.PRIMARY:
+        weights = _everything(rule, primary, secondaries)
+    elif rule.on_all_down is OnAllDown.SPREAD:
+        weights = _shares(rule, everyone)
+    else:
+        weights = {backend.service: 0 for backend in everyone}
+    return Wish(weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
+
+
+def _detail(backend: Backend) -> str:
+    if backend.member is None:
+        return f"{backend.service}: not heard of"
+    seen = f" ({backend.member.detail})" if backend.member.detail else ""
+    return f"{backend.service}: {backend.member.status}{seen}"

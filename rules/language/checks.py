@@ -1,0 +1,131 @@
+"""What a single field cannot know: findings about an entry as a whole, and about all entries together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rules.errors import Problem
+from rules.language.model import Notification, OnAllDown, TrafficFailover
+from rules.language.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
+from rules.language.targets import check_template, matches
+from rules.language.yaml import Document, Path
+
+if TYPE_CHECKING:
+    from rules.language.loader import LoadedRule, LoadedSource
+
+Rules = Sequence[tuple["LoadedRule", Document, Path]]
+Sources = Sequence[tuple["LoadedSource", Document, Path]]
+
+
+def names(items: Rules | Sources, what: str) -> Iterator[Problem]:
+    """A name that stands twice, in one file or in two."""
+    first: dict[str, str] = {}
+    for item, document, at in items:
+        line = document.places[*at, "name"][0]
+        if item.name in first:
+            message = f"{what} {item.name!r} stands twice; first at {first[item.name]}"
+            yield document.problem((*at, "name"), message)
+        first.setdefault(item.name, f"{document.file}:{line}")
+
+
+def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
+    """Findings about one rule."""
+    if isinstance(item, TrafficFailover):
+        yield from _route(item, document, at)
+        yield from _backends(item, document, at)
+        yield from _steps(item, document, at)
+
+
+def _route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    route = item.route
+    if (route.name is None) == (route.selector is None):
+        yield document.problem((*at, "route"), "needs either name or selector")
+    elif route.name is not None and route.namespace is None:
+        yield document.problem((*at, "route", "namespace"), "required with a name")
+    if route.selector is not None and item.backends is not None:
+        message = "with a selector, backends are read from each route: remove them, or name one route"
+        yield document.problem((*at, "backends"), message)
+    if route.kind == "TrafficSplit" and route.rule is not None:
+        yield document.problem((*at, "route", "rule"), "a TrafficSplit has no rules: remove it")
+    if item.on_all_down is OnAllDown.ZERO and route.kind != "TrafficSplit":
+        message = f"Zero only goes with TrafficSplit: an {route.kind} is never left with all weights zero"
+        yield document.problem((*at, "onAllDown"), message)
+
+
+def _backends(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    if item.backends is None:
+        return
+    services = [backend.service for backend in item.backends]
+    for index, service in enumerate(services):
+        if service in services[:index]:
+            yield document.problem((*at, "backends", index, "service"), f"{service!r} stands twice")
+    if item.primary is not None and item.primary not in services:
+        # No error: the route may be changed before the rule. The rule holds with this reason until then.
+        message = f"{item.primary!r} is none of the backends: the rule will hold with UnknownPrimary and write nothing"
+        yield document.problem((*at, "primary"), message, severity="warning")
+    if len(services) == 1:
+        message = "only one backend: there is nowhere to go when it fails"
+        yield document.problem((*at, "backends"), message, severity="warning")
+
+
+def _steps(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    for index, (before, after) in enumerate(zip(item.steps, item.steps[1:], strict=False), start=1):
+        if after.percent <= before.percent:
+            message = f"must be more than the step before it ({before.percent})"
+            yield document.problem((*at, "steps", index, "percent"), message)
+
+
+def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem]:
+    """Findings about one source."""
+    if item.refresh_seconds >= item.stale_seconds:
+        message = f"must be more than refreshSeconds ({item.refresh_seconds:g}), or its targets go stale between"
+        yield document.problem((*at, "staleSeconds"), message)
+    if isinstance(item, Probe):
+        if labels := check_template(item.target):
+            message = f"a probe has no labels to put into {{{min(labels)}}}: write the target out"
+            yield document.problem((*at, "target"), message)
+        if item.timeout_seconds > item.every_seconds:
+            message = f"must not be more than everySeconds ({item.every_seconds:g})"
+            yield document.problem((*at, "timeoutSeconds"), message)
+    if isinstance(item, PrometheusQuery):
+        bound = item.unhealthy_when
+        if isinstance(bound, Bound) and (bound.above is None) == (bound.below is None):
+            yield document.problem((*at, "unhealthyWhen"), "needs either above or below")
+        if bound == "Absent" and (labels := check_template(item.target)):
+            message = f"Absent has no series, so no labels to put into {{{min(labels)}}}: write the target out"
+            yield document.problem((*at, "target"), message)
+
+
+def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
+    """Findings that need both: nothing here stops a rule from working, it only works otherwise than hoped."""
+    said = {item.says for item, _, _ in sources}
+    for item, document, at in rules:
+        for index, signal in enumerate(item.signals or ()):
+            if sources and signal not in said:
+                message = f"no source here has the signal {signal!r}"
+                yield document.problem((*at, "signals", index), message, severity="warning")
+    for origin, document, at in sources:
+        if isinstance(origin, AlertmanagerWebhook) and origin.on_resolved == "Confirm" and origin.confirm is None:
+            others = [item for item, _, _ in sources if item is not origin and _overlap(item.target, origin.target)]
+            if not others:
+                message = (
+                    "nothing could confirm that a resolved alert's target has recovered, so no rule will go back: add "
+                    "confirm, or another source for the same target, or onResolved: Healthy"
+                )
+                yield document.problem(at, message, severity="warning")
+    for item, document, at in rules:
+        if isinstance(item, Notification) and item.match.split("/")[0] not in _KINDS:
+            message = f"no target starts with {item.match.split('/')[0]!r}"
+            yield document.problem((*at, "match"), message, severity="warning")
+
+
+_KINDS = ("cluster", "zone", "node", "service", "workload", "custom", "*", "**")
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two templates could name the same target; a place may be any text."""
+    parts, others = one.split("/"), other.split("/")
+    if len(parts) != len(others):
+        return False
+    return all(a == b or "{" in a or "{" in b or matches(a, b) for a, b in zip(parts, others, strict=True))

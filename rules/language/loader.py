@@ -1,0 +1,142 @@
+"""Rule files in, one rule set out, or every problem of all files at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from rules.errors import InvalidFiles, Problem
+from rules.language import checks, findings
+from rules.language.model import API_VERSION, AnyRule, Notification, TrafficFailover
+from rules.language.sources import (
+    AlertmanagerWebhook,
+    AnySource,
+    EndpointsWatch,
+    GrpcProbe,
+    HttpProbe,
+    PrometheusQuery,
+    TcpProbe,
+)
+from rules.language.yaml import Document, Path, read
+
+LoadedRule = TrafficFailover | Notification
+LoadedSource = HttpProbe | TcpProbe | GrpcProbe | EndpointsWatch | PrometheusQuery | AlertmanagerWebhook
+
+_TOP = ("apiVersion", "sources", "rules", "guards")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """What all rule files say together."""
+
+    rules: tuple[LoadedRule, ...] = ()
+    sources: tuple[LoadedSource, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where each rule stands: its name to `file:line`."""
+
+    def rule(self, name: str) -> LoadedRule:
+        """Give the rule of this name. Raises KeyError."""
+        return next(rule for rule in self.rules if rule.name == name)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been read so far."""
+
+    rules: list[tuple[LoadedRule, Document, Path]] = field(default_factory=list)
+    sources: list[tuple[LoadedSource, Document, Path]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def load(files: Iterable[tuple[str, str]]) -> RuleSet:
+    """Read rule files, given as (name, text).
+
+    Raises InvalidFiles with every error of every file. Warnings come with the result.
+    """
+    reading = _Reading()
+    for name, text in files:
+        document, problems = read(text, name)
+        reading.problems += problems
+        if document.value is not None or not problems:
+            _file(document, reading)
+    found = [*checks.names(reading.rules, "rule"), *checks.names(reading.sources, "source")]
+    for rule, document, at in reading.rules:
+        found += checks.rule(rule, document, at)
+    for source, document, at in reading.sources:
+        found += checks.source(source, document, at)
+    found += checks.together(reading.rules, reading.sources)
+    reading.problems += found
+    errors = [problem for problem in reading.problems if problem.severity == "error"]
+    if errors:
+        raise InvalidFiles(reading.problems)
+    return RuleSet(
+        tuple(rule for rule, _, _ in reading.rules),
+        tuple(source for source, _, _ in reading.sources),
+        tuple(sorted(reading.problems)),
+        {rule.name: f"{doc.file}:{doc.places[at][0]}" for rule, doc, at in reading.rules},
+    )
+
+
+def _file(document: Document, reading: _Reading) -> None:
+    value = document.value
+    if not isinstance(value, dict):
+        reading.problems.append(document.problem((), "a rule file is a mapping with apiVersion, sources and rules"))
+        return
+    if value.get("apiVersion") != API_VERSION:
+        reading.problems.append(document.problem(("apiVersion",), f"must be {API_VERSION}"))
+    for key in value.keys() - set(_TOP):
+        line, column = document.keys[key,]
+        known = ", ".join(_TOP)
+        reading.problems.append(Problem(document.file, line, column, key, f"unknown key; a rule file has {known}"))
+    if value.get("guards"):
+        message = "guards are not carried out by this version: remove them"
+        reading.problems.append(document.problem(("guards",), message))
+    reading.sources += _items(document, "sources", AnySource, reading.problems)
+    reading.rules += _items(document, "rules", AnyRule, reading.problems)
+
+
+def _items(document: Document, key: str, kind: Any, problems: list[Problem]) -> list[tuple[Any, Document, Path]]:
+    """Validate each entry of a list by itself, so that one bad entry hides nothing of the others."""
+    items = document.value.get(key)
+    if items is None:
+        return []
+    if not isinstance(items, list):
+        problems.append(document.problem((key,), "must be a list"))
+        return []
+    out: list[tuple[Any, Document, Path]] = []
+    for index, item in enumerate(items):
+        at: Path = (key, index)
+        try:
+            model = _adapter(key).validate_json(json.dumps(item), by_name=False)
+        except ValidationError as error:
+            problems += findings.problems(document, at, error.errors(include_url=False), kind)
+        else:
+            out.append((model, document, at))
+    return out
+
+
+@cache
+def _adapter(key: str) -> TypeAdapter[Any]:
+    return TypeAdapter(AnySource if key == "sources" else AnyRule)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a rule file, for editors."""
+    parts: Sequence[tuple[str, TypeAdapter[Any]]] = (("sources", _adapter("sources")), ("rules", _adapter("rules")))
+    definitions: dict[str, Any] = {}
+    properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION}}
+    for key, adapter in parts:
+        part = adapter.json_schema(ref_template="#/$defs/{model}")
+        definitions |= part.pop("$defs", {})
+        properties[key] = {"type": "array", "items": part}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "alert-reactor rule file",
+        "type": "object", "required": ["apiVersion"], "additionalProperties": False,
+        "properties": properties, "$defs": dict(sorted(definitions.items())),
+    }  # fmt: skip

@@ -1,0 +1,50 @@
+"""Kubernetes label selectors, read once and matched often."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+_KEY = r"(?:[a-z0-9.-]+/)?[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_SET = re.compile(rf"({_KEY})\s+(in|notin)\s+\(([^()]*)\)\Z")
+_COMPARE = re.compile(rf"({_KEY})\s*(==|=|!=)\s*([A-Za-z0-9._-]*)\Z")
+_EXISTS = re.compile(rf"(!?)\s*({_KEY})\Z")
+_COMMA = re.compile(r",(?![^()]*\))")
+
+
+class BadSelector(ValueError):
+    """The text is not a label selector."""
+
+
+def matches(selector: str, labels: Mapping[str, str]) -> bool:
+    """Whether the labels are selected. Raises BadSelector."""
+    return all(_holds(requirement, labels) for requirement in parsed(selector))
+
+
+Requirement = tuple[str, str, frozenset[str]]
+
+
+@lru_cache(maxsize=1024)
+def parsed(selector: str) -> tuple[Requirement, ...]:
+    """Give the requirements as (key, operator, values). Raises BadSelector."""
+    return tuple(_requirement(part.strip(), selector) for part in _COMMA.split(selector) if part.strip())
+
+
+def _requirement(text: str, selector: str) -> Requirement:
+    if found := _SET.match(text):
+        return found[1], found[2], frozenset(value.strip() for value in found[3].split(","))
+    if found := _COMPARE.match(text):
+        return found[1], "notin" if found[2] == "!=" else "in", frozenset({found[3]})
+    if found := _EXISTS.match(text):
+        return found[2], "absent" if found[1] else "exists", frozenset()
+    raise BadSelector(f"{selector!r}: {text!r} is no requirement of a label selector")
+
+
+def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    key, operator, values = requirement
+    if operator == "in":
+        return labels.get(key) in values
+    if operator == "notin":
+        return labels.get(key) not in values
+    return (key in labels) == (operator == "exists")
