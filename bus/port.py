@@ -72,7 +72,11 @@ class Reading(Protocol):
 
     @property
     def current(self) -> bool:
-        """True while the server is known to have nothing unread for us: heard from it lately, nothing pending."""
+        """True while, for all we heard, nothing is unread: heard from the server lately, nothing pending."""
+        ...
+
+    async def caught_up(self) -> bool:
+        """Ask the server: True if nothing is stored, at this moment, that was not given out yet. False when in doubt."""
         ...
 
 

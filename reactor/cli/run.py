@@ -1,0 +1,103 @@
+"""`reactor run`: carry rules out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from bus.errors import BusError
+from reactor import settings as settings_
+from reactor.errors import ReactorError
+from reactor.settings import Settings
+from reactor.telemetry import start_logging
+from rules.errors import RulesError
+
+ROLES = ("observer", "receiver", "router", "decider", "executor")
+
+
+@click.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
+    help="Settings file (YAML). Environment variables like REACTOR_BUS__URL override it.",
+)  # fmt: skip
+@click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
+@click.option("--roles", default="all", show_default=True, help=f"Which of {', '.join(ROLES)}, separated by commas.")
+@click.option("--bus", metavar="URL", help="NATS server; by default an embedded one is started.")
+@click.option("--listen", metavar="HOST:PORT", help="Where webhooks, health and metrics are served.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much to log.")
+@click.argument("files", nargs=-1)
+def run(
+    config: Path | None, rules: tuple[str, ...], roles: str, bus: str | None, listen: str | None,
+    log_level: str | None, files: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Carry rules out until stopped.
+
+    One process runs every role by default. FILES are rule files, as with --rules.
+
+    \b
+    reactor run rules/shop.yaml
+    reactor run --config reactor.yaml
+    reactor run --config reactor.yaml --roles observer,receiver
+    """
+    try:
+        wanted = _roles(roles)
+        settings = _settings(config, rules=(*rules, *files), bus=bus, listen=listen, log_level=log_level)
+        start_logging(settings.log_format, settings.log_level)
+        asyncio.run(_run(settings, wanted))
+    except (ReactorError, RulesError, BusError) as error:
+        click.echo(f"reactor: {error}", err=True)
+        sys.exit(1)
+
+
+def _roles(text: str) -> frozenset[str]:
+    if text == "all":
+        return frozenset(ROLES)
+    wanted = frozenset(role.strip() for role in text.split(",") if role.strip())
+    if unknown := sorted(wanted - set(ROLES)):
+        raise click.BadParameter(f"no role {unknown[0]!r}; there are {', '.join(ROLES)}", param_hint="--roles")
+    if not wanted:
+        raise click.BadParameter("name at least one role", param_hint="--roles")
+    return wanted
+
+
+def _settings(
+    config: Path | None, *, rules: tuple[str, ...], bus: str | None, listen: str | None, log_level: str | None
+) -> Settings:
+    loaded = settings_.load(config)
+    given: dict[str, object] = {}
+    if rules:
+        given["rule_files"] = (*loaded.rule_files, *rules)
+    if bus:
+        given["bus"] = loaded.bus.model_copy(update={"url": bus})
+    if listen:
+        given["receiver"] = {**loaded.receiver.model_dump(), "listen": listen}
+    if log_level:
+        given["log_level"] = log_level
+    return settings_.load(config, **given) if given else loaded
+
+
+async def _run(settings: Settings, roles: frozenset[str]) -> None:
+    from reactor.app import App
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with App(settings, roles) as app:
+        click.echo(
+            f"reactor {app.name}: {', '.join(sorted(roles))}; webhooks on {app.receiver_url}/v1/alerts/<source>", err=True
+        )
+        died = asyncio.create_task(app.failed())
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait({died, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if died.done():
+            await died
+        died.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await died

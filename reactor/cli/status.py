@@ -1,0 +1,112 @@
+"""`reactor status`: what each rule sees, waits for, and has asked for. Read from the bus, so any process's state shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bus.errors import BusError, Malformed
+from reactor import settings as settings_
+from reactor.clock import Clock
+from reactor.errors import ReactorError, SettingsError
+from rules.group import Group, load, to_python
+from rules.language.targets import matches
+
+
+@click.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
+)
+@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@click.argument("pattern", default="*")
+def status(config: Path | None, bus: str | None, output: str, pattern: str) -> None:
+    """Show rules and what they stand at. PATTERN selects rules by name.
+
+    Exit code: 0, or 3 where the bus cannot be reached.
+    """
+    try:
+        url = _url(config, bus)
+        groups = asyncio.run(_groups(url))
+    except ReactorError as error:
+        click.echo(f"reactor: {error}", err=True)
+        sys.exit(1)
+    except BusError as error:
+        click.echo(f"reactor: {error}", err=True)
+        sys.exit(3)
+    chosen = [group for group in groups if matches(pattern, group.rule)]
+    if output == "table":
+        _table(chosen, Clock().now())
+        return
+    rows = [to_python(group) for group in chosen]
+    click.echo(json.dumps(rows, indent=2) if output == "json" else _yaml(rows))
+
+
+def _url(config: Path | None, bus: str | None) -> str | list[str]:
+    loaded = settings_.load(config)
+    if url := bus or loaded.bus.url:
+        return url
+    file = loaded.bus.store / "url"
+    if not file.is_file():
+        raise SettingsError(f"no reactor runs here with an embedded bus ({file} is not there): name one with --bus URL")
+    return file.read_text("utf-8").strip()
+
+
+async def _groups(url: str | list[str]) -> list[Group]:
+    from datetime import timedelta
+
+    from bus.jetstream import JetStreamBus
+    from bus.topology import GROUPS
+
+    groups = []
+    async with JetStreamBus.connect(url, name="status", patience=timedelta(seconds=3)) as bus:
+        for entry in await bus.store(GROUPS).entries("*.group.>"):
+            try:
+                groups.append(load(entry.value))
+            except Malformed as error:
+                click.echo(f"{entry.key}: {error}", err=True)
+    return sorted(groups, key=lambda group: (group.rule, group.object))
+
+
+def row(group: Group, now: datetime) -> dict[str, str]:
+    """One line of the table: state in a word, what is waited for, and why."""
+    windows = [member.window for member in group.members.values() if member.window is not None]
+    owed = next(iter(group.owed), None)
+    if group.held is not None:
+        state, detail = "Held", f"{group.held.reason}: {group.held.detail}"
+    elif owed is not None:
+        state, detail = "Acting", owed.failed or owed.action.id
+    elif windows:
+        state = "Recovering" if all(window.healthy for window in windows) else "Tolerating"
+        detail = ", ".join(f"{t}: {m.status}" for t, m in group.members.items() if m.window is not None)
+    else:
+        bad = [target for target, member in group.members.items() if member.settled is False]
+        state, detail = ("Acted", ", ".join(bad)) if bad else ("Watching", "")
+    left = f"{max((group.wake_at - now).total_seconds(), 0):.1f}s" if group.wake_at and windows else ""
+    weights = " ".join(f"{service}={weight}" for service, weight in (group.route.backends if group.route else ()))
+    return {
+        "RULE": group.rule, "OBJECT": group.object, "STATE": state, "LEFT": left, "WEIGHTS": weights, "DETAIL": detail,
+    }  # fmt: skip
+
+
+def _table(groups: Iterable[Group], now: datetime) -> None:
+    rows = [row(group, now) for group in groups]
+    if not rows:
+        click.echo("no rule has anything yet")
+        return
+    widths = {key: max(len(key), *(len(line[key]) for line in rows)) for key in rows[0]}
+    for line in [{key: key for key in rows[0]}, *rows]:
+        click.echo("  ".join(text.ljust(widths[key]) for key, text in line.items()).rstrip())
+
+
+def _yaml(rows: list[Any]) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(rows, sort_keys=False))

@@ -1,0 +1,89 @@
+"""The decider role: own partitions, decide for them, give them away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bus.errors import BusError
+from reactor import telemetry
+from reactor.roles.fleet import LOOK, Fleet
+from reactor.roles.partition import Desk, Lost, Partition
+from rules.group import Group
+
+log = logging.getLogger(__name__)
+
+
+class Decider:
+    """All partitions of this process."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock)
+        self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
+
+    def groups(self) -> list[Group]:
+        """The groups that this process decides for."""
+        return [group for _, _, partition in self._running.values() for group in partition.book.groups.values()]
+
+    def owned(self) -> list[int]:
+        """The partitions that this process decides for."""
+        return sorted(self._running)
+
+    async def run(self) -> None:
+        """Own what is ours until cancelled; then hand it over."""
+        async with self._member():
+            while True:
+                await self._reap()
+                wanted = self.fleet.wanted()
+                await self._give_away([p for p in self._running if p not in wanted])
+                for partition in sorted(wanted - self._running.keys()):
+                    if await self.fleet.claim(partition):
+                        self._start(partition)
+                self._measure()
+                await self.fleet.changed(LOOK)
+
+    @asynccontextmanager
+    async def _member(self) -> AsyncIterator[None]:
+        async with self.fleet.joined():
+            try:
+                yield
+            finally:
+                await self._give_away(list(self._running))
+
+    def _start(self, number: int) -> None:
+        partition, stop = Partition(self._desk, number), asyncio.Event()
+        self._running[number] = (asyncio.create_task(partition.run(stop)), stop, partition)
+
+    async def _give_away(self, numbers: list[int]) -> None:
+        """Stop each after what it is doing, with its state written, then say that it is free."""
+        for number in numbers:
+            self._running[number][1].set()
+        for number in numbers:
+            task, _, _ = self._running.pop(number)
+            try:
+                await task
+                await self.fleet.release(number)
+            except (Lost, BusError) as error:
+                log.warning("partition %d was not handed over cleanly: %s", number, error)
+
+    async def _reap(self) -> None:
+        """Partitions that ended by themselves: taken over by another, or cut off from the bus."""
+        for number, (task, _, _) in list(self._running.items()):
+            if not task.done():
+                continue
+            del self._running[number]
+            try:
+                await task
+            except Lost as lost:
+                log.warning("%s", lost)
+            except BusError as error:
+                log.warning("partition %d starts again: %s", number, error)
+            except Exception:
+                log.exception("partition %d failed, and starts again", number)
+
+    def _measure(self) -> None:
+        telemetry.partitions_owned.set(len(self._running))
+        telemetry.open_windows.set(sum(group.wake_at is not None for group in self.groups()))

@@ -1,0 +1,156 @@
+"""The executor role: carry actions out. Any number of processes share the queue.
+
+Intent and result stand in KV, by revision, per object: an action older than the newest generation is refused, one that
+is done is not done again. The acknowledgement is only flow control: the late ack of a paused process silently
+acknowledges its successor's delivery (measured), so it must not be the record that work is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bus import subjects
+from bus.envelope import decode
+from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
+from bus.messages import Action, Notify, Outcome
+from bus.port import Bus, Delivery, Store, Work
+from bus.topology import ACTIONS, EXECUTORS, INTENTS
+from reactor import telemetry
+from reactor.clock import Clock
+from reactor.roles.publisher import Publisher
+
+log = logging.getLogger(__name__)
+
+CarryOut = Callable[[Action], Awaitable[Outcome]]
+WAIT = timedelta(seconds=1)
+EXTEND = 10.0
+"""An action that takes long says so this often, in seconds: a third of the queue's ack_wait."""
+AGAIN = timedelta(seconds=2)
+"""How long an action waits whose intent could not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Intent:
+    generation: int
+    epoch: int
+    action: str
+    done: bool
+
+    @classmethod
+    def read(cls, body: bytes) -> _Intent:
+        return cls(**json.loads(body))
+
+    def dump(self) -> bytes:
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}).encode()
+
+
+class Executor:
+    """Carries out what the deciders ask for."""
+
+    def __init__(
+        self, bus: Bus, clock: Clock, publisher: Publisher, carry_out: CarryOut, *, concurrency: int = 16
+    ) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._publisher = publisher
+        self._carry_out = carry_out
+        self._concurrency = concurrency
+        self._intents: Store = bus.store(INTENTS)
+        self._busy: dict[str, asyncio.Lock] = {}
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        slots = asyncio.Semaphore(self._concurrency)
+        async with self._bus.work(EXECUTORS, batch=self._concurrency) as work, asyncio.TaskGroup() as group:
+            while True:
+                for delivery in await work.next(WAIT):
+                    await slots.acquire()
+                    task = group.create_task(self._one(work, delivery))
+                    task.add_done_callback(lambda _: slots.release())
+
+    async def _one(self, work: Work, delivery: Delivery) -> None:
+        try:
+            action = decode(delivery.body).data
+        except Malformed as error:
+            telemetry.quarantined.labels(ACTIONS.name).inc()
+            log.error("action %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
+            await work.done([delivery])
+            return
+        extending = asyncio.create_task(_extend(work, delivery))
+        try:
+            await self._acted(action, delivery)
+            await work.done([delivery])
+        except (Refused, Unavailable) as error:
+            log.warning("action waits for the bus: %s", error, extra={"id": action.id})
+            await _later(work, delivery)
+        finally:
+            extending.cancel()
+
+    async def _acted(self, action: Action, delivery: Delivery) -> None:
+        """Carry out and publish the outcome. Raises Refused, Unavailable where it has to be done again."""
+        lock = self._busy.setdefault(action.object, asyncio.Lock())
+        try:
+            async with lock:
+                outcome = await self._fenced(action)
+        finally:
+            if not lock.locked():
+                self._busy.pop(action.object, None)
+        outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
+        self._report(action, outcome)
+        # The delivery's own number: a second try of the same action has an outcome of its own.
+        await self._publisher.publish(outcome, f"{action.id}/{outcome.status}/{delivery.sequence}")
+
+    async def _fenced(self, action: Action) -> Outcome:
+        if isinstance(action, Notify):
+            return await self._carry_out(action)  # told twice is better than not told
+        key = subjects.key(action.rule, action.object)
+        try:
+            entry = await self._intents.get(key)
+        except NotFound:
+            known, revision = None, 0
+        else:
+            known, revision = _Intent.read(entry.value), entry.revision
+        if known is not None and known.action == action.id and known.done:
+            return self._outcome(action, "Done", wrote=False)
+        if known is not None and (known.generation, known.epoch) > (action.generation, action.epoch):
+            return self._outcome(action, "Refused", reason="Stale", detail=f"generation {known.generation} is newer")
+        intent = _Intent(action.generation, action.epoch, action.id, done=False)
+        revision = await self._intents.put(key, intent.dump(), revision=revision)
+        outcome = await self._carry_out(action)
+        if outcome.status == "Done":
+            await self._intents.put(
+                key, _Intent(action.generation, action.epoch, action.id, done=True).dump(), revision=revision
+            )
+        return outcome
+
+    def _outcome(self, action: Action, status: str, **more: object) -> Outcome:
+        return Outcome.model_validate(
+            {"action": action.id, "status": status, "observed_at": self._clock.now(), **more}
+        )
+
+    def _report(self, action: Action, outcome: Outcome) -> None:
+        kind = type(action).__name__
+        telemetry.actions.labels(action.rule, kind, outcome.status).inc()
+        took = (outcome.observed_at - action.decided_at).total_seconds()
+        telemetry.action_seconds.labels(kind).observe(max(took, 0.0))
+        level = logging.INFO if outcome.status == "Done" else logging.WARNING
+        extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
+        log.log(level, "%s: %s %s", outcome.status, kind, outcome.detail, extra=extra)
+
+
+async def _extend(work: Work, delivery: Delivery) -> None:
+    while True:
+        await asyncio.sleep(EXTEND)
+        await work.extend(delivery)
+
+
+async def _later(work: Work, delivery: Delivery) -> None:
+    try:
+        await work.later(delivery, AGAIN)
+    except BusError as error:
+        log.info("the queue gives the action again by itself: %s", error)

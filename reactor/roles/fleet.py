@@ -1,0 +1,183 @@
+"""Who is there, and who decides for which partition.
+
+Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock, or
+at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, so one
+more or one less moves only its share. An owner's word is a key of its own, written by compare-and-set. None of this has
+to be exact: what a stale owner publishes is refused by the epoch fence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bus import subjects
+from bus.errors import Refused, Unavailable
+from bus.port import Bus, Entry, Store
+from bus.topology import LEASES
+from reactor.clock import Clock
+
+log = logging.getLogger(__name__)
+
+LEASE = 10.0
+"""Seconds without a heartbeat after which a member counts as gone."""
+HEARTBEAT = 3.0
+LOOK = 0.5
+"""How often, in seconds, who owns what is looked at."""
+ASK = timedelta(seconds=0.4)
+
+
+@dataclass(slots=True)
+class _Member:
+    revision: int
+    seen: float
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    name: str
+    revision: int
+
+
+class Fleet:
+    """This process among its peers."""
+
+    def __init__(self, bus: Bus, name: str, partitions: int, clock: Clock) -> None:
+        self._bus = bus
+        self._name = name
+        self._clock = clock
+        self._store: Store = bus.store(LEASES)
+        self._members: dict[str, _Member] = {}
+        self._owners: dict[int, _Owner] = {}
+        self._partitions = range(partitions)
+        self._beaten = 0.0
+        self._changed = asyncio.Event()
+
+    def wanted(self) -> frozenset[int]:
+        """The partitions that are ours by rendezvous, while our own heartbeat is fresh; else none."""
+        if self._clock.monotonic() - self._beaten > LEASE:
+            return frozenset()
+        members = self.members()
+        return frozenset(p for p in self._partitions if max(members, key=lambda m: _weight(m, p)) == self._name)
+
+    def members(self) -> list[str]:
+        """Who is there, ourselves included."""
+        now = self._clock.monotonic()
+        alive = [name for name, member in self._members.items() if not member.gone and now - member.seen < LEASE]
+        return sorted({*alive, self._name})
+
+    async def claim(self, partition: int) -> bool:
+        """Take a partition whose owner is gone, or that nobody owns. False: not yet ours."""
+        owner = self._owners.get(partition)
+        if owner is not None and owner.name not in ("", self._name) and owner.name in self.members():
+            return False
+        try:
+            revision = await self._store.put(
+                subjects.key("owner", str(partition)), self._name.encode(), revision=owner.revision if owner else 0
+            )
+        except Refused:
+            return False  # somebody was faster: the watch will say who
+        self._owners[partition] = _Owner(self._name, revision)
+        return True
+
+    async def release(self, partition: int) -> None:
+        """Give a partition away, so that the next owner need not wait."""
+        owner = self._owners.get(partition)
+        if owner is None or owner.name != self._name:
+            return
+        try:
+            revision = await self._store.put(subjects.key("owner", str(partition)), b"", revision=owner.revision)
+        except Refused:
+            return
+        self._owners[partition] = _Owner("", revision)
+
+    async def changed(self, timeout: float) -> None:
+        """Wait until somebody came, went, claimed or released, or until the timeout in seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+        finally:
+            self._changed.clear()
+
+    @asynccontextmanager
+    async def joined(self) -> AsyncIterator[None]:
+        """Be a member for as long as the block runs; leave at its end."""
+        stop_answering = await self._bus.answer(subjects.alive(self._name))
+        await self._beat()
+        tasks = [asyncio.create_task(_keep(loop)) for loop in (self._beating, self._watching, self._asking)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await stop_answering()
+            try:
+                await self._store.delete(subjects.key("member", self._name), revision=None)
+            except Unavailable as error:
+                log.warning("could not say that we leave, the others will notice: %s", error)
+
+    async def _beat(self) -> None:
+        began = self._clock.monotonic()
+        value = json.dumps({"name": self._name, "at": self._clock.now().isoformat()}).encode()
+        await self._store.put(subjects.key("member", self._name), value, revision=None)
+        self._beaten = began
+
+    async def _beating(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT)
+            await self._beat()
+
+    async def _watching(self) -> None:
+        async with self._store.watch(">") as changes:
+            async for change in changes:
+                self._heard(change)
+
+    def _heard(self, change: Entry | str) -> None:
+        key = change if isinstance(change, str) else change.key
+        kind, _, rest = key.partition(".")
+        if kind == "owner" and isinstance(change, Entry):
+            self._owners[int(rest)] = _Owner(change.value.decode(), change.revision)
+        elif kind == "member" and isinstance(change, Entry):
+            name = json.loads(change.value)["name"]
+            known = self._members.get(name)
+            if known is None or known.revision < change.revision:
+                self._members[name] = _Member(change.revision, self._clock.monotonic())
+                if known is not None and not known.gone:
+                    return  # a mere heartbeat
+        elif kind == "member":
+            for name in [name for name in self._members if subjects.key("member", name) == key]:
+                del self._members[name]
+        self._changed.set()
+
+    async def _asking(self) -> None:
+        """Notice a member that was killed long before its lease is over."""
+        while True:
+            await asyncio.sleep(LOOK)
+            for name, member in list(self._members.items()):
+                if name != self._name and not member.gone and await self._bus.ask(subjects.alive(name), ASK) is False:
+                    log.warning("%s is gone: nobody answers for it", name)
+                    member.gone = True
+                    self._changed.set()
+
+
+async def _keep(loop: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await loop()
+        except Unavailable as error:
+            log.warning("the fleet waits for the bus: %s", error)
+        await asyncio.sleep(LOOK)
+
+
+def _weight(member: str, partition: int) -> bytes:
+    return hashlib.sha256(f"{member}\0{partition}".encode()).digest()

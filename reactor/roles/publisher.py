@@ -1,0 +1,76 @@
+"""From a fact to the partitions that it concerns. Every role that learns a fact publishes it through here."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from bus import subjects
+from bus.envelope import encode
+from bus.errors import Unavailable
+from bus.messages import Fact, Observation, Pause, Resume, iso
+from bus.port import Bus, Outgoing
+from reactor import telemetry
+from reactor.clock import Clock
+from rules.engine.routing import Routing
+
+log = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Publishes facts under the partitions of the groups that they concern."""
+
+    def __init__(self, bus: Bus, routing: Routing, partitions: int, clock: Clock, *, source: str) -> None:
+        """`source`: the CloudEvents source of what is published, such as `/reactor/observer`."""
+        self._bus = bus
+        self._routing = routing
+        self._partitions = partitions
+        self._clock = clock
+        self._source = source
+
+    def messages(self, fact: Fact, id_: str | None = None) -> Sequence[Outgoing]:
+        """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
+
+        `id_`: what makes this fact the same when it is published again.
+        """
+        if isinstance(fact, Pause | Resume):
+            partitions = set(range(self._partitions))
+        else:
+            addresses = self._routing.addresses(fact)
+            partitions = {subjects.partition_of(rule, scope, self._partitions) for rule, scope in addresses}
+        if not partitions:
+            return ()
+        kind = type(fact).__name__.lower()
+        id_ = id_ or _id(fact)
+        body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
+        about = subjects.token(fact.about)
+        return [
+            Outgoing(subjects.fact(partition, kind, about), body, f"{partition}/{id_}")
+            for partition in sorted(partitions)
+        ]
+
+    async def publish(self, fact: Fact, id_: str | None = None) -> None:
+        """Publish; return once every partition has stored it. Raises Unavailable."""
+        await self._bus.publish_all(self.messages(fact, id_))
+
+    async def tell(self, fact: Fact) -> None:
+        """Publish what a source has seen.
+
+        Where the bus is not there, the fact is dropped and counted: a source says what stands again within
+        refreshSeconds, and then it is the newer word that counts.
+        """
+        try:
+            await self.publish(fact)
+        except Unavailable as error:
+            telemetry.source_errors.labels(getattr(fact, "signal", "inventory"), "BusUnavailable").inc()
+            log.warning("could not publish %s: %s", fact.about, error)
+            return
+        if isinstance(fact, Observation):
+            telemetry.observations.labels(fact.signal, fact.status.value).inc()
+
+
+def _id(fact: Fact) -> str:
+    """The same fact has the same id, whoever publishes it and however often."""
+    kind = type(fact).__name__.lower()
+    signal = f"{fact.signal}/{fact.status}/" if isinstance(fact, Observation) else ""
+    return f"{kind}/{signal}{iso(fact.observed_at)}/{subjects.token(fact.about)}"

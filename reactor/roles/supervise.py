@@ -1,0 +1,38 @@
+"""Loops that must not end: a failure is logged and counted, and the loop is started again after a pause."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from bus.errors import BusError, Unavailable
+from reactor.errors import ReactorError
+
+log = logging.getLogger(__name__)
+
+PAUSE_FIRST = 0.2
+PAUSE_MAX = 10.0
+"""Seconds between two starts of a loop that keeps failing."""
+
+
+async def forever(name: str, loop: Callable[[], Awaitable[None]]) -> None:
+    """Run the loop until cancelled; start it again when it ends or fails.
+
+    What the world does (a bus that is away, a server that refuses) is a warning; a mistake of ours is an error with its
+    traceback, and is started again as well: one broken loop must not take the others with it.
+    """
+    pause = PAUSE_FIRST
+    clock = asyncio.get_running_loop()
+    while True:
+        began = clock.time()
+        try:
+            await loop()
+        except Unavailable as error:
+            log.warning("%s waits for the bus: %s", name, error)
+        except (BusError, ReactorError) as error:
+            log.warning("%s starts again: %s", name, error)
+        except Exception:
+            log.exception("%s failed, and starts again", name)
+        pause = PAUSE_FIRST if clock.time() - began > PAUSE_MAX else min(pause * 2, PAUSE_MAX)
+        await asyncio.sleep(pause)

@@ -1,0 +1,141 @@
+"""A real bus, and deciders and executors on it, as a process has them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bus.embedded import EmbeddedServer
+from bus.jetstream import JetStreamBus, provision
+from bus.messages import Action, Backend, Health, Observation, Outcome, Route
+from reactor.clock import Clock
+from reactor.roles.decider import Decider
+from reactor.roles.executor import Executor
+from reactor.roles.partition import Desk
+from reactor.roles.publisher import Publisher
+from rules.engine.routing import Routing
+from rules.language.loader import load
+
+PARTITIONS = 8
+EAST, WEST = "service/east/shop/checkout", "service/west/shop/checkout"
+RULE = """
+apiVersion: reactor/v1
+rules:
+- name: checkout
+  kind: TrafficFailover
+  mode: {mode}
+  route: {{cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}}
+  backends:
+    - {{service: checkout, target: service/east/shop/checkout}}
+    - {{service: checkout-west, target: service/west/shop/checkout}}
+  tolerationSeconds: {toleration}
+"""
+
+
+@dataclass
+class World:
+    """What the executors of a test write to, and what is told about it."""
+
+    bus: JetStreamBus
+    clock: Clock
+    routing: Routing
+    publisher: Publisher
+    written: list[Action] = field(default_factory=list)
+    wrote: asyncio.Event = field(default_factory=asyncio.Event)
+    answer: Callable[[Action], Outcome] | None = None
+
+    async def carry_out(self, action: Action) -> Outcome:
+        """Take the action down, and answer Done unless the test answers otherwise."""
+        self.written.append(action)
+        self.wrote.set()
+        if self.answer is not None:
+            return self.answer(action)
+        return Outcome(action=action.id, status="Done", observed_at=self.clock.now())
+
+    async def next_write(self, within: float = 10.0) -> Action:
+        """Wait for the next write."""
+        async with asyncio.timeout(within):
+            await self.wrote.wait()
+        self.wrote.clear()
+        return self.written[-1]
+
+    async def see(self, target: str, status: Health) -> None:
+        """Publish what a source would say."""
+        await self.publisher.publish(Observation(target=target, status=status, observed_at=self.clock.now()))
+
+    async def list_route(self, **weights: int) -> None:
+        """Publish the route as it stands."""
+        backends = tuple(Backend(service=name.replace("_", "-"), weight=weight) for name, weight in weights.items())
+        route = Route(
+            cluster="east", kind="TrafficSplit", namespace="shop", name="checkout", backends=backends,
+            observed_at=self.clock.now(),
+        )  # fmt: skip
+        await self.publisher.publish(route)
+
+    def desk(self, name: str) -> Desk:
+        """What a process of this name would share among its partitions."""
+        return Desk(self.bus, self.clock, self.routing, PARTITIONS, name)
+
+    @asynccontextmanager
+    async def decider(self, name: str) -> AsyncIterator[Decider]:
+        """A decider at work."""
+        decider = Decider(self.desk(name))
+        async with running(decider.run):
+            yield decider
+
+    @asynccontextmanager
+    async def executor(self) -> AsyncIterator[None]:
+        """An executor at work."""
+        executor = Executor(self.bus, self.clock, self.publisher, self.carry_out)
+        async with running(executor.run):
+            yield
+
+
+@asynccontextmanager
+async def running(loop: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.Task[None]]:
+    """Run a loop beside the block, and stop it as a process would."""
+
+    async def run() -> None:
+        await loop()
+
+    task = asyncio.create_task(run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def eventually(holds: Callable[[], bool], within: float = 10.0) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(within):
+        while not holds():  # noqa: ASYNC110 - what is waited for has no event of its own
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
+    """A nats-server of this test's own."""
+    async with EmbeddedServer(tmp_path / "nats") as server:
+        yield server
+
+
+@pytest.fixture
+def make_world(server: EmbeddedServer) -> Callable[..., object]:
+    """Make a world with a rule of this mode and toleration."""
+
+    @asynccontextmanager
+    async def make(*, mode: str = "Enforce", toleration: float = 0.0) -> AsyncIterator[World]:
+        rules = load([("shop.yaml", RULE.format(mode=mode, toleration=toleration))])
+        routing, clock = Routing(rules.rules), Clock()
+        async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus:
+            await provision(bus)
+            yield World(bus, clock, routing, Publisher(bus, routing, PARTITIONS, clock, source="/test"))
+
+    return make

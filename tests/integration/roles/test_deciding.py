@@ -1,0 +1,173 @@
+"""From a fact on the bus to an action carried out, through real deciders and executors on a real nats-server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+
+from bus.envelope import decode, encode
+from bus.errors import Refused
+from bus.messages import Action, Health, Outcome, Pause, Resume, SetWeights
+from bus.port import Outgoing
+from bus.subjects import ROOT, own
+from bus.topology import DECISIONS
+from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
+
+Make = Callable[..., AbstractAsyncContextManager[World]]
+AWAY = {"checkout": 0, "checkout-west": 1}
+HOME = {"checkout": 1, "checkout-west": 0}
+
+
+async def healthy(world: World) -> None:
+    await world.list_route(checkout=1, checkout_west=0)
+    await world.see(EAST, Health.HEALTHY)
+    await world.see(WEST, Health.HEALTHY)
+
+
+def weights(action: Action) -> dict[str, int]:
+    assert isinstance(action, SetWeights)
+    return action.weights
+
+
+async def test_a_dead_primary_fails_over_and_back(make_world: Make) -> None:
+    async with make_world() as world, world.decider("one"), world.executor():
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        assert weights(await world.next_write()) == AWAY
+        await world.see(EAST, Health.HEALTHY)
+        assert weights(await world.next_write()) == HOME
+    assert len(world.written) == 2
+
+
+async def test_a_restart_forgets_no_deadline(make_world: Make) -> None:
+    async with make_world(toleration=1.5) as world:
+        async with world.decider("one") as decider:
+            await healthy(world)
+            await world.see(EAST, Health.UNHEALTHY)
+            opened = world.clock.now()
+            await eventually(lambda: any(group.wake_at for group in decider.groups()))
+        async with world.decider("two"), world.executor():
+            action = await world.next_write()
+        assert weights(action) == AWAY
+        waited = action.decided_at - opened
+        assert timedelta(seconds=1.4) < waited < timedelta(seconds=3)
+
+
+async def test_what_is_heard_while_nobody_decides_is_decided_later(make_world: Make) -> None:
+    async with make_world() as world:
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        async with world.decider("one"), world.executor():
+            assert weights(await world.next_write()) == AWAY
+
+
+async def test_a_recovery_that_is_still_unread_stops_the_failover(make_world: Make) -> None:
+    """The window would be over by now, but what ends it is in the stream already."""
+    async with make_world(toleration=0.5) as world:
+        async with world.decider("one") as decider:
+            await healthy(world)
+            await world.see(EAST, Health.UNHEALTHY)
+            await eventually(lambda: any(group.wake_at for group in decider.groups()))
+        await world.see(EAST, Health.HEALTHY)
+        await asyncio.sleep(0.6)  # nobody decides: this is the time that passes
+        async with world.decider("two") as decider, world.executor():
+            await eventually(lambda: [m.window for g in decider.groups() for m in g.members.values()] == [None, None])
+    assert world.written == []
+
+
+async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world: Make) -> None:
+    async with make_world() as world:
+        answers = iter(["Failed", "Done"])
+
+        def answer(action: Action) -> Outcome:
+            return Outcome.model_validate(
+                {"action": action.id, "status": next(answers), "reason": "ApiUnavailable", "observedAt": world.clock.now()}
+            )
+
+        world.answer = answer
+        async with world.decider("one") as decider, world.executor():
+            await healthy(world)
+            await world.see(EAST, Health.UNHEALTHY)
+            first = await world.next_write()
+            await eventually(lambda: any(g.held and g.held.reason == "ActionFailed" for g in decider.groups()))
+            second = await world.next_write()
+            await eventually(lambda: all(not g.owed and g.held is None for g in decider.groups()))
+    assert first.id == second.id
+
+
+async def test_a_dry_run_is_recorded_and_asks_nobody(make_world: Make) -> None:
+    async with make_world(mode="DryRun") as world:
+        async with world.decider("one"), world.executor(), world.bus.read(DECISIONS, f"{ROOT}.decisions.>", after=0) as log:
+            await healthy(world)
+            await world.see(EAST, Health.UNHEALTHY)
+            record = decode((await log.next(timedelta(seconds=5)))[0].body).data
+        assert record.actions[0]["weights"] == AWAY
+        assert record.actions[0]["mode"] == "DryRun"
+        assert "Unhealthy" in [fact.get("status") for fact in record.facts]
+    assert world.written == []
+
+
+async def test_a_paused_rule_waits_until_it_is_resumed(make_world: Make) -> None:
+    async with make_world() as world, world.decider("one") as decider, world.executor():
+        await healthy(world)
+        now = world.clock.now()
+        await world.publisher.publish(Pause(rule="check*", by="ann", reason="upgrade", observed_at=now))
+        await world.see(EAST, Health.UNHEALTHY)
+        await eventually(lambda: any(g.held and g.held.reason == "Paused" for g in decider.groups()))
+        assert world.written == []
+        await world.publisher.publish(Resume(rule="*", by="ann", observed_at=world.clock.now()))
+        assert weights(await world.next_write()) == AWAY
+
+
+async def test_two_deciders_share_the_partitions_and_act_once(make_world: Make) -> None:
+    async with make_world() as world, world.executor(), world.decider("one") as one, world.decider("two") as two:
+        await eventually(lambda: bool(one.owned() and two.owned()))
+        await eventually(lambda: sorted(one.owned() + two.owned()) == list(range(PARTITIONS)))
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        assert weights(await world.next_write()) == AWAY
+        await eventually(lambda: all(not g.owed for g in [*one.groups(), *two.groups()]))
+    assert len(world.written) == 1
+
+
+async def test_a_decider_that_leaves_is_replaced_within_a_second(make_world: Make) -> None:
+    async with make_world() as world, world.executor(), world.decider("one") as one:
+        async with world.decider("two") as two:
+            await eventually(lambda: bool(two.owned()))
+        await eventually(lambda: one.owned() == list(range(PARTITIONS)), within=1.0)
+
+
+async def test_a_former_owner_cannot_publish_any_more(make_world: Make) -> None:
+    async with make_world() as world:
+        old = await world.bus.take_epoch(own(3), "old")
+        await world.bus.take_epoch(own(3), "new")
+        try:
+            await world.bus.publish(Outgoing(f"{ROOT}.actions.3.x.y", b"{}", "late", old))
+        except Refused:
+            return
+    raise AssertionError("the server took a message of a former owner")
+
+
+async def test_a_message_that_nobody_can_read_stops_nothing(make_world: Make) -> None:
+    async with make_world() as world, world.decider("one"), world.executor():
+        for partition in range(PARTITIONS):
+            await world.bus.publish(Outgoing(f"{ROOT}.facts.{partition}.x.y", b"\xff{", f"bad{partition}"))
+            await world.bus.publish(Outgoing(f"{ROOT}.actions.{partition}.x.y", b"[]", f"bad{partition}"))
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        assert weights(await world.next_write()) == AWAY
+
+
+async def test_an_action_already_done_is_not_done_again(make_world: Make) -> None:
+    """A redelivery after the outcome was published: the intent says that it is done."""
+    async with make_world() as world, world.decider("one"), world.executor():
+        await healthy(world)
+        await world.see(EAST, Health.UNHEALTHY)
+        action = await world.next_write()
+        body = encode(action, id="again", source="/test", time=action.decided_at)
+        await world.bus.publish(Outgoing(f"{ROOT}.actions.0.setweights.again", body, "again"))
+        await world.see(EAST, Health.HEALTHY)
+        assert weights(await world.next_write()) == HOME
+    assert [weights(action) for action in world.written] == [AWAY, HOME]
