@@ -1,0 +1,355 @@
+"""What stands around the code: containers, manifests, Makefile, lock files and CI, checked without a network.
+
+Tools that are not on this machine (promtool, amtool, kubectl) skip their test with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from reactor import settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE = DEPLOY / "compose"
+KUSTOMIZE = DEPLOY / "kustomize"
+LOCK_FILES = sorted(ROOT.glob("requirements*.lock"))
+RULE_FILES = sorted(DEPLOY.glob("**/rules/*.yaml"))
+SETTINGS_FILES = sorted(DEPLOY.glob("**/reactor.yaml"))
+
+
+def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
+    """Run a command in the repository and give what it printed; a failure shows it."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=ROOT, env=os.environ | (env or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    printed = done.stdout + done.stderr
+    assert done.returncode == 0, f"{' '.join(map(str, command))} ended with {done.returncode}:\n{printed}"
+    return printed
+
+
+def tool(name: str) -> str:
+    """Give the path of a program, or skip the test: it is nothing that pip could have installed."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not on this machine")
+    return found
+
+
+def ids(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+# --- docker-compose.yml ------------------------------------------------------------------------------------------
+
+
+def services() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = load(ROOT / "docker-compose.yml")["services"]
+    return found
+
+
+def test_the_compose_file_follows_the_compose_specification() -> None:
+    run(sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", "docker-compose.yml")
+
+
+def test_compose_publishes_ports_on_loopback_only() -> None:
+    published = [port for service in services().values() for port in service.get("ports", [])]
+    assert published
+    assert [port for port in published if not port.startswith("127.0.0.1:")] == []
+
+
+def test_every_compose_image_is_pinned_to_a_version() -> None:
+    for name, service in services().items():
+        assert re.search(r":v?\d+\.\d+\.\d+", service["image"]), f"{name}: {service['image']}"
+
+
+def test_every_compose_service_runs_locked_down() -> None:
+    for name, service in services().items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert "no-new-privileges:true" in service["security_opt"], name
+
+
+def test_every_file_that_compose_mounts_is_in_the_repository() -> None:
+    volumes = [volume for service in services().values() for volume in service.get("volumes", [])]
+    mounted = [volume.split(":")[0] for volume in volumes if volume.startswith(".")]
+    assert mounted
+    assert [path for path in mounted if not (ROOT / path).exists()] == []
+
+
+def test_prometheus_accepts_its_configuration_and_alerts() -> None:
+    run(tool("promtool"), "check", "config", COMPOSE / "prometheus.yml")
+
+
+def test_alertmanager_accepts_its_configuration() -> None:
+    run(tool("amtool"), "check-config", COMPOSE / "alertmanager.yml")
+
+
+def test_nats_accepts_its_configuration() -> None:
+    # The nats-server of the embedded bus, a dependency of ours.
+    run(Path(sys.executable).parent / "nats-server", "-t", "-c", COMPOSE / "nats.conf")
+
+
+def test_nats_writes_to_disk_before_it_acknowledges() -> None:
+    assert re.search(r"^\s*sync_interval: always$", (COMPOSE / "nats.conf").read_text(), re.MULTILINE)
+
+
+def test_alertmanager_sends_the_reactor_each_alert_at_once_and_on_its_own() -> None:
+    first = load(COMPOSE / "alertmanager.yml")["route"]["routes"][0]
+    assert first["continue"] is True
+    assert first["group_by"] == ["..."]
+    assert (first["group_wait"], first["group_interval"], first["repeat_interval"]) == ("0s", "10s", "5m")
+
+
+def test_alertmanager_posts_to_a_source_that_exists() -> None:
+    receivers = load(COMPOSE / "alertmanager.yml")["receivers"]
+    posted = {hook["url"].rpartition("/v1/alerts/")[2] for r in receivers for hook in r.get("webhook_configs", [])}
+    sources = [source for path in (COMPOSE / "rules").glob("*.yaml") for source in load(path)["sources"]]
+    assert posted == {source["name"] for source in sources if source["kind"] == "AlertmanagerWebhook"}
+
+
+# --- settings and rule files that are shipped --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", SETTINGS_FILES, ids=ids)
+def test_shipped_settings_are_valid(path: Path) -> None:
+    assert settings.load(path).rule_files
+
+
+@pytest.mark.parametrize("path", RULE_FILES, ids=ids)
+def test_shipped_rules_pass_reactor_check(path: Path) -> None:
+    run(sys.executable, "-c", "import sys; from reactor.cli.main import main; sys.exit(main())", "check", path)
+
+
+@pytest.mark.parametrize("path", RULE_FILES, ids=ids)
+def test_a_shipped_rule_that_acts_starts_as_dry_run(path: Path) -> None:
+    for rule in load(path)["rules"]:
+        assert rule["kind"] == "Notification" or rule["mode"] == "DryRun", rule["name"]
+
+
+# --- Kustomize ---------------------------------------------------------------------------------------------------
+
+
+def manifests() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every Kubernetes object under deploy/kustomize; settings, rules and kustomizations are none."""
+    for path in sorted(KUSTOMIZE.rglob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            group = document.get("apiVersion", "").partition("/")[0]
+            if "kind" in document and group != "kustomize.config.k8s.io":
+                yield path, document
+
+
+def objects(*kinds: str) -> list[dict[str, Any]]:
+    found = [document for _, document in manifests() if document["kind"] in kinds]
+    assert found, kinds
+    return found
+
+
+def test_every_manifest_follows_the_schema_of_the_newest_kubernetes() -> None:
+    newest = kubernetes_validate.latest_version()
+    for path, document in manifests():
+        try:
+            kubernetes_validate.validate(document, newest, strict=True)
+        except kubernetes_validate.ValidationError as error:
+            pytest.fail(f"{ids(path)} {document['kind']}: {error}")
+
+
+@pytest.mark.parametrize("folder", [KUSTOMIZE / "base", *sorted((KUSTOMIZE / "overlays").iterdir())], ids=ids)
+def test_kustomize_builds(folder: Path) -> None:
+    assert "kind: Deployment" in run(tool("kubectl"), "kustomize", folder)
+
+
+def test_every_file_that_a_kustomization_names_exists() -> None:
+    for path in KUSTOMIZE.rglob("kustomization.yaml"):
+        content = load(path)
+        files = [name for generator in content.get("configMapGenerator", []) for name in generator["files"]]
+        for name in [*content.get("resources", []), *content.get("components", []), *files]:
+            assert (path.parent / name).exists(), f"{ids(path)}: {name}"
+
+
+def test_pods_run_without_root_without_a_writable_system_and_without_privileges() -> None:
+    for deployment in objects("Deployment"):
+        pod = deployment["spec"]["template"]["spec"]
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] == 65532
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"]["limits"]["memory"]
+
+
+def test_the_reactor_may_read_no_secret_delete_nothing_and_give_itself_no_more_rights() -> None:
+    for role in objects("Role", "ClusterRole"):
+        for rule in role["rules"]:
+            name = role["metadata"]["name"]
+            assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"], name
+            assert not {"secrets", "pods/exec", "pods/attach"} & set(rule["resources"]), name
+            assert not {"delete", "deletecollection", "escalate", "bind", "impersonate"} & set(rule["verbs"]), name
+
+
+def test_only_events_may_be_created() -> None:
+    for role in objects("Role", "ClusterRole"):
+        for rule in role["rules"]:
+            if "create" in rule["verbs"]:
+                assert rule["resources"] == ["events"]
+
+
+# --- Dockerfile --------------------------------------------------------------------------------------------------
+
+
+def dockerfile() -> list[list[str]]:
+    """The instructions as words, line continuations joined."""
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    return [line.split() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def test_the_image_stands_on_a_base_of_a_named_version() -> None:
+    bases = [words[1] for words in dockerfile() if words[0] == "FROM"]
+    assert bases
+    assert [base for base in bases if not re.fullmatch(r"python:3\.\d+-slim", base)] == []
+
+
+def test_the_image_runs_as_a_user_that_is_not_root() -> None:
+    last = max(i for i, words in enumerate(dockerfile()) if words[0] == "FROM")
+    users = [words[1] for words in dockerfile()[last:] if words[0] == "USER"]
+    assert users == ["65532:65532"]
+
+
+def test_the_image_takes_in_only_files_of_the_repository_and_hashed_packages() -> None:
+    assert [words for words in dockerfile() if words[0] == "ADD"] == []
+    assert not re.search(r"\b(curl|wget)\b", (DEPLOY / "Dockerfile").read_text())
+    copied = [p for words in dockerfile() if words[0] == "COPY" and "--from" not in words[1] for p in words[1:-1]]
+    assert copied
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    assert [path for path in copied if f"!{path}" not in ignored] == []
+    for words in dockerfile():
+        for step in " ".join(words).split("&&"):
+            if "pip install" in step:
+                assert "--require-hashes" in step or "--no-index --no-deps" in step, step
+
+
+def test_the_image_reports_its_own_readiness() -> None:
+    assert any(words[0] == "HEALTHCHECK" and "/readyz" in " ".join(words) for words in dockerfile())
+
+
+# --- Makefile, scripts, CI ---------------------------------------------------------------------------------------
+
+
+def phony_targets() -> set[str]:
+    line = re.search(r"^\.PHONY:(.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert line
+    return set(line[1].split())
+
+
+def test_make_without_a_word_lists_every_target_in_one_line() -> None:
+    listed = re.findall(r"^  make (\S+) +\S.*$", run(tool("make"), "--no-print-directory"), re.MULTILINE)
+    assert sorted(listed) == sorted(phony_targets())
+
+
+def test_ci_runs_the_command_of_the_readme_and_the_static_checks() -> None:
+    commands = [line.strip() for line in (ROOT / ".ci/run").read_text().splitlines()]
+    assert "make test" in commands
+    assert "make check" in commands
+    assert "set -euo pipefail" in commands
+
+
+@pytest.mark.parametrize("path", [ROOT / ".ci/run", *sorted((ROOT / "scripts").iterdir())], ids=ids)
+def test_scripts_can_be_run_and_parse(path: Path) -> None:
+    assert os.access(path, os.X_OK)
+    shell = "bash" if "bash" in path.read_text().splitlines()[0] else "sh"
+    run(shell, "-n", path)
+
+
+def test_servers_for_tests_are_not_fetched_when_the_user_says_so(tmp_path: Path) -> None:
+    # A PATH without servers, and without apt: were the switch not obeyed, the reason would be another one.
+    for name in ("sh", "pwd"):
+        (tmp_path / name).symlink_to(tool(name))
+    said = run(ROOT / "scripts/debian-packages", tmp_path, env={"PATH": str(tmp_path), "REACTOR_NO_APT": "1"})
+    assert "REACTOR_NO_APT is set" in said
+    assert "prometheus prometheus-alertmanager are skipped" in said
+
+
+def test_a_machine_without_debian_packages_goes_on_and_says_what_is_skipped(tmp_path: Path) -> None:
+    for name in ("sh", "pwd"):
+        (tmp_path / name).symlink_to(tool(name))
+    said = run(ROOT / "scripts/debian-packages", tmp_path, env={"PATH": str(tmp_path), "REACTOR_NO_APT": ""})
+    assert "apt-get is not here" in said
+    assert "are skipped" in said
+
+
+# --- lock files --------------------------------------------------------------------------------------------------
+
+
+def locked(path: Path) -> dict[str, str]:
+    """The requirements of a lock file: what stands before the hashes, and all of it."""
+    joined = path.read_text().replace("\\\n", " ")
+    lines = [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+    return {line.split("--hash")[0].strip(): line for line in lines}
+
+
+def test_the_lock_files_are_there() -> None:
+    assert [path.name for path in LOCK_FILES] == [
+        "requirements-build.lock", "requirements-test.lock", "requirements.lock"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", LOCK_FILES, ids=ids)
+def test_every_locked_requirement_has_one_version_and_a_hash(path: Path) -> None:
+    assert locked(path)
+    for requirement, line in locked(path).items():
+        assert re.match(r"^[a-z0-9-]+==\S+( ; .+)?$", requirement), requirement
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", line), requirement
+
+
+@pytest.mark.parametrize("path", LOCK_FILES, ids=ids)
+def test_lock_files_name_no_address_and_no_folder(path: Path) -> None:
+    assert "://" not in path.read_text()
+    assert not re.search(r"(^|\s)/", path.read_text())
+
+
+def test_tests_run_against_the_versions_that_are_shipped() -> None:
+    shipped = locked(ROOT / "requirements.lock").keys()
+    assert shipped <= locked(ROOT / "requirements-test.lock").keys()
+
+
+# --- nothing of one machine --------------------------------------------------------------------------------------
+
+
+def test_no_file_names_a_package_registry_or_a_folder_of_somebodys_machine() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no git checkout, so nobody knows which files are ours")
+    # Put together here, so that this file does not contain what it looks for.
+    unwanted = [
+        "python" + "hosted", "pypi.org" + "/simple", "registry." + "npmjs", "proxy." + "golang", "deb." + "debian",
+        "/work" + "/main", "/work" + "/shared", "/root" + "/.", "/opt" + "/wheels",
+    ]  # fmt: skip
+    if len(ROOT.parts) > 2:  # a checkout in /src or /app would find itself everywhere
+        unwanted.append(f"{ROOT}/")
+    listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    found = []
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        text = path.read_text(errors="ignore") if path.is_file() else ""
+        found += [f"{name}: {word}" for word in unwanted if word in text]
+    assert found == []
