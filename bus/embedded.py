@@ -142,7 +142,20 @@ class EmbeddedServer:
                 raise ServerExited(f"nats-server ended with code {process.returncode}:\n{self._tail()}")
             await asyncio.sleep(LOOK_SECONDS)
         self.url, self._port = address, int(address.rpartition(":")[2])
-        await _answers(self.url)
+        await self._answers()
+
+    async def _answers(self) -> None:
+        """Come back when JetStream answers."""
+        client = Client()
+        await client.connect(self.url, allow_reconnect=False)
+        try:
+            while True:
+                with suppress(Error, TimeoutError):
+                    await client.request("$JS.API.INFO", timeout=1.0)
+                    return
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            await client.close()
 
     def _tail(self) -> str:
         return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip()
@@ -201,17 +214,3 @@ def _address(ports: Path) -> str:
     with suppress(FileNotFoundError, json.JSONDecodeError):
         return str(json.loads(ports.read_text())["nats"][0])
     return ""
-
-
-async def _answers(url: str) -> None:
-    """Come back when JetStream answers."""
-    client = Client()
-    await client.connect(url, allow_reconnect=False)
-    try:
-        while True:
-            with suppress(Error, TimeoutError):
-                await client.request("$JS.API.INFO", timeout=1.0)
-                return
-            await asyncio.sleep(LOOK_SECONDS)
-    finally:
-        await client.close()

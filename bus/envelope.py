@@ -48,12 +48,12 @@ class Event(BaseModel):
 
 def _events() -> Iterable[type[Event]]:
     for message in MESSAGES:
-        yield create_model(
-            f"{message.__name__}Event", __base__=Event, type=(Literal[message.type], ...), data=(message, ...)
-        )
+        named: Any = Literal[message.type]  # known at run time only
+        yield create_model(f"{message.__name__}Event", __base__=Event, type=(named, ...), data=(message, ...))
 
 
-_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Union[tuple(_events())], Field(discriminator="type")])  # noqa: UP007 - the members are known at run time only
+_ANY_EVENT: Any = Union[tuple(_events())]  # noqa: UP007 - the members are known at run time only
+_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[_ANY_EVENT, Field(discriminator="type")])
 
 
 def encode(message: Message, *, id: str, source: str, time: datetime) -> bytes:  # noqa: A002 - CloudEvents' own word

@@ -94,6 +94,10 @@ class MemoryReading:
             return False
         return not self._unread()
 
+    async def caught_up(self) -> bool:
+        """What is stored is known at once here."""
+        return self.current
+
     def _unread(self) -> list[Delivery]:
         try:
             self._check()

@@ -76,7 +76,7 @@ class Reading(Protocol):
         ...
 
     async def caught_up(self) -> bool:
-        """Ask the server: True if nothing is stored, at this moment, that was not given out yet. False when in doubt."""
+        """Ask the server: True if all that is stored at this moment was given out already. False when in doubt."""
         ...
 
 

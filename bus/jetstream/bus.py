@@ -1,0 +1,153 @@
+"""The bus on NATS JetStream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import timedelta
+
+from nats.aio.msg import Msg
+from nats.errors import Error, NoRespondersError
+from nats.errors import TimeoutError as NatsTimeoutError
+
+from bus import topology
+from bus.errors import Refused, Unavailable
+from bus.jetstream.connection import Connection, Credentials, connect
+from bus.jetstream.incoming import TRACEPARENT
+from bus.jetstream.keyvalue import EXPECTED, KeyValueStore
+from bus.jetstream.lookup import last
+from bus.jetstream.publishing import Post, Publisher
+from bus.jetstream.pulling import PullWork
+from bus.jetstream.reading import OrderedReading
+from bus.port import Fence, Outgoing, Reading, Store, Work
+from bus.topology import Bucket, Queue, Stream
+
+TIMEOUT = timedelta(seconds=2)
+PATIENCE = timedelta(seconds=10)  # a cluster of three took up to 6.5 s to choose a leader after a kill (measured)
+PROBE_KEY = "probe"  # under no partition: nobody reads it but the probe
+
+
+class JetStreamBus:
+    """A `bus.port.Bus`. Made by `connect`."""
+
+    def __init__(self, connection: Connection, *, patience: timedelta) -> None:
+        self.connection = connection
+        self._publisher = Publisher(connection, patience=patience)
+        self._prompt = Publisher(connection, patience=timedelta(seconds=connection.timeout))
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(
+        cls,
+        url: str | Sequence[str],
+        *,
+        name: str,
+        credentials: Credentials | None = None,
+        timeout: timedelta = TIMEOUT,
+        patience: timedelta = PATIENCE,
+    ) -> AsyncIterator[JetStreamBus]:
+        """Connect to one server, or to any of several.
+
+        `name` is shown to the operator of the server. `timeout` is how long one request may take, `patience` how long
+        a message is published again before Unavailable is raised. Raises Unavailable where no server is there within
+        `patience`, WrongServer where it is too old or lacks JetStream.
+        """
+        async with connect(
+            url, name=name, credentials=credentials or Credentials(), timeout=timeout, patience=patience
+        ) as connection:
+            bus = cls(connection, patience=patience)
+            await bus._publisher.start()
+            await bus._prompt.start()
+            yield bus
+
+    @property
+    def closed(self) -> asyncio.Event:
+        """Set once the connection has ended for good; then the process should end, to be started anew."""
+        return self.connection.closed
+
+    async def publish(self, message: Outgoing) -> int:
+        """Store one message and give its sequence. Raises Refused, Unavailable, Malformed."""
+        [result] = await self._publisher.send([_post(message)])
+        if isinstance(result, Refused):
+            raise result
+        return result
+
+    async def publish_all(self, messages: Sequence[Outgoing]) -> None:
+        """Store many. Raises Refused or Unavailable if any was not stored, Malformed where one cannot be."""
+        for result in await self._publisher.send([_post(message) for message in messages]):
+            if isinstance(result, Refused):
+                raise result
+
+    def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[Reading]:
+        """Read a subject in order. Only streams that keep what was read can be read so."""
+        if stream.retention != "limits":
+            raise ValueError(f"{stream.name} is a work queue: take your share with work()")
+        return OrderedReading(self.connection, stream.name, subject, after=after)
+
+    def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
+        """Take a share of a queue."""
+        return PullWork(self.connection, queue, batch=batch)
+
+    def store(self, bucket: Bucket) -> Store:
+        """A key-value bucket."""
+        return KeyValueStore(self.connection, self._publisher, bucket)
+
+    async def take_epoch(self, subject: str, owner: str) -> Fence:
+        """Write the owner's marker where the last one still stands. Raises Refused, Unavailable."""
+        marker = await last(self.connection, topology.ACTIONS.name, subject)
+        # The marker before is rolled up: one per partition stays, however often owners change.
+        headers = {"Nats-Msg-Id": self._publisher.new_id(), EXPECTED: str(marker.sequence), "Nats-Rollup": "sub"}
+        post = Post(subject, owner.encode(), headers)
+        [result] = await self._publisher.send([post])
+        if isinstance(result, Refused):
+            result = (await last(self.connection, topology.ACTIONS.name, subject)).settle(post, result)
+        if isinstance(result, Refused):
+            raise Refused(f"{subject} was taken by another meanwhile: {result}")
+        return Fence(subject, result)
+
+    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+        """Answer requests until the function that is given back is called."""
+
+        async def say_yes(request: Msg) -> None:
+            await request.respond(b"")
+
+        try:
+            subscription = await self.connection.client.subscribe(subject, cb=say_yes)
+            await self.connection.client.flush()  # from now on, for whoever asks
+        except (Error, TimeoutError) as error:
+            raise Unavailable(f"not connected: {error}") from error
+
+        async def stop() -> None:
+            with suppress(Error):  # the connection has ended, and the answering with it
+                await subscription.unsubscribe()
+
+        return stop
+
+    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
+        """True: somebody answered. False: surely nobody listens. None: no answer in time."""
+        try:
+            await self.connection.client.request(subject, timeout=timeout.total_seconds())
+        except NoRespondersError:
+            return False
+        except (NatsTimeoutError, TimeoutError):
+            return None
+        except Error as error:
+            raise Unavailable(f"not connected: {error}") from error
+        return True
+
+    async def probe(self) -> None:
+        """Write and read one value, without patience: the answer is wanted now. Raises Unavailable."""
+        store = KeyValueStore(self.connection, self._prompt, topology.GROUPS)
+        await store.put(PROBE_KEY, b"", revision=None)
+        await store.get(PROBE_KEY)
+
+
+def _post(message: Outgoing) -> Post:
+    headers = {"Nats-Msg-Id": message.id}
+    if message.fence:
+        headers[EXPECTED] = str(message.fence.epoch)
+        headers[f"{EXPECTED}-Subject"] = message.fence.subject
+    if message.traceparent:
+        headers[TRACEPARENT] = message.traceparent
+    return Post(message.subject, message.body, headers)

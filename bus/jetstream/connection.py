@@ -1,0 +1,186 @@
+"""One connection to NATS: made, watched, and asked.
+
+nats-py's defaults suit a laptop: it notices a frozen server after six minutes and gives up after two. Here a frozen
+server is noticed within six seconds, reconnecting never ends, and a connection that closed for good says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from nats.aio.client import Client
+from nats.errors import ConnectionClosedError, Error, NoRespondersError, OutboundBufferLimitError
+from nats.errors import TimeoutError as NatsTimeoutError
+
+from bus.errors import Unavailable, WrongServer
+
+PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
+RECONNECT_SECONDS = 0.2
+OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Who we are for the server. At most one of creds_file, nkey_seed_file, and user with password."""
+
+    creds_file: Path | None = None
+    """JWT and seed, as `nsc` writes them."""
+    nkey_seed_file: Path | None = None
+    user: str | None = None
+    password: str | None = None
+    tls: ssl.SSLContext | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Give nats-py's own names. Raises ValueError where a library for nkeys is missing."""
+        if (self.creds_file or self.nkey_seed_file) and importlib.util.find_spec("nkeys") is None:
+            raise ValueError("credentials by nkey or creds file need one more library: pip install 'nats-py[nkeys]'")
+        given = {
+            "user_credentials": self.creds_file and str(self.creds_file),
+            "nkeys_seed": self.nkey_seed_file and str(self.nkey_seed_file),
+            "user": self.user, "password": self.password, "tls": self.tls,
+        }  # fmt: skip
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class ApiError(Unavailable):
+    """The server's JetStream API answered with an error. Whoever expects a certain `code` catches this."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{text} (JetStream error {code})")
+        self.code = code
+
+
+class Connection:
+    """What all parts of the adapter share."""
+
+    def __init__(self, client: Client, *, timeout: timedelta) -> None:
+        self.client = client
+        self.timeout = timeout.total_seconds()
+        """Seconds that one request may take."""
+        self.up = asyncio.Event()
+        self.closed = asyncio.Event()
+        """Set once the connection has ended for good: the process should end too, and be started anew."""
+        self.losses = 0
+        """How often the connection was lost: what was asked of the server before may be forgotten."""
+        self.errors: dict[str, str] = {}
+        """What went wrong since the last success, each thing once: its repr and its text."""
+        self.leaving = False
+        """True from the moment at which we ourselves hang up."""
+        self._wakers: set[Callable[[], None]] = set()
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` whenever the connection comes or goes, until the function that is given back is called."""
+        self._wakers.add(wake)
+        return lambda: self._wakers.discard(wake)
+
+    async def api(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask `$JS.API.<name>`. Raises Unavailable, and ApiError where the server answered that it cannot."""
+        try:
+            async with asyncio.timeout(self.timeout):
+                await self.up.wait()
+            message = await self.client.request(f"$JS.API.{name}", json.dumps(request).encode(), timeout=self.timeout)
+        except NoRespondersError as error:
+            raise Unavailable("JetStream does not answer: is it enabled, has its cluster a leader?") from error
+        except (NatsTimeoutError, TimeoutError) as error:
+            raise Unavailable(f"no answer to {name.split('.')[0]} within {self.timeout:g} s") from error
+        except (ConnectionClosedError, OutboundBufferLimitError, Error) as error:
+            raise Unavailable(f"not connected: {error}") from error
+        answer: dict[str, Any] = json.loads(message.data)
+        if error_ := answer.get("error"):
+            raise ApiError(error_.get("err_code", 0), error_.get("description", "no description"))
+        return answer
+
+    async def on_lost(self) -> None:
+        if self.up.is_set() and not self.leaving:
+            self.losses += 1
+            log.warning("bus=disconnected")
+        self.up.clear()
+        self._wake()
+
+    async def on_found(self) -> None:
+        log.info("bus=connected")
+        self.errors.clear()
+        self.up.set()
+        self._wake()
+
+    async def on_ended(self) -> None:
+        self.up.clear()
+        self.closed.set()
+        self._wake()
+
+    async def on_error(self, error: Exception) -> None:
+        # Once until the next success: a server that is away fails five times a second.
+        if repr(error) not in self.errors:
+            log.warning("bus=error error=%r", error)
+            self.errors[repr(error)] = str(error)
+
+    def _wake(self) -> None:
+        for wake in tuple(self._wakers):
+            wake()
+
+
+@asynccontextmanager
+async def connect(
+    url: str | Sequence[str], *, name: str, credentials: Credentials, timeout: timedelta, patience: timedelta
+) -> AsyncIterator[Connection]:
+    """Connect, check the server, and close at the end. Raises Unavailable after `patience`, WrongServer."""
+    connection = Connection(Client(), timeout=timeout)
+    servers = [url] if isinstance(url, str) else list(url)
+    try:
+        await _dial(connection, servers, name, credentials, patience)
+        await _check(connection, patience)
+        yield connection
+    finally:
+        connection.leaving = True
+        await connection.client.close()
+
+
+async def _dial(
+    connection: Connection, servers: list[str], name: str, credentials: Credentials, patience: timedelta
+) -> None:
+    try:
+        async with asyncio.timeout(patience.total_seconds()):
+            await connection.client.connect(
+                servers, name=name, ping_interval=PING_SECONDS, max_outstanding_pings=2, max_reconnect_attempts=-1,
+                reconnect_time_wait=RECONNECT_SECONDS,  # type: ignore[arg-type]  # it only ever sleeps for it
+                error_cb=connection.on_error, disconnected_cb=connection.on_lost,
+                reconnected_cb=connection.on_found, closed_cb=connection.on_ended,
+                **credentials.options(),
+            )  # fmt: skip
+    except TimeoutError as error:
+        where = ", ".join(address.rpartition("@")[2] for address in servers)  # never a password
+        why = "; ".join(connection.errors.values()) or "no answer"
+        raise Unavailable(f"no NATS server at {where} within {patience.total_seconds():g} s: {why}") from error
+    connection.up.set()
+
+
+async def _check(connection: Connection, patience: timedelta) -> None:
+    """Refuse a server that would fail later, in the middle of something; wait for one that is not ready yet."""
+    version = connection.client.connected_server_version
+    if (version.major, version.minor) < OLDEST:
+        raise WrongServer(f"nats-server {version.major}.{version.minor}.{version.patch} is too old: 2.12 is needed")
+    give_up = asyncio.get_running_loop().time() + patience.total_seconds()
+    while True:
+        try:
+            await connection.api("INFO", {})
+        except ApiError as error:
+            raise WrongServer(f"this NATS account has no JetStream: {error}") from error
+        except Unavailable as error:
+            if isinstance(error.__cause__, NoRespondersError):
+                raise WrongServer("this nats-server runs without JetStream: start it with -js") from error
+            if asyncio.get_running_loop().time() >= give_up:
+                raise
+        else:
+            return

@@ -1,0 +1,63 @@
+"""What JetStream's messages say beside their body: the metadata in the reply subject, the status in the headers."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from nats.aio.msg import Msg
+
+from bus.port import Delivery
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAIN = 9  # $JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.<number>.<nanoseconds>.<pending>; else with a domain
+
+TRACEPARENT = "traceparent"
+REMOVED = ("KV-Operation", "Nats-Marker-Reason")  # a message with one of these headers marks a key as removed
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Delivery):
+    """A delivery as JetStream gives it."""
+
+    number: int = 0
+    """Among all that its consumer delivered: without gaps if none was lost."""
+    removed: bool = False
+    """In a bucket: not a value but the mark of a key that was removed."""
+
+
+def stored(message: Msg) -> Stored:
+    """Read a message's metadata out of its reply subject."""
+    parts = message.reply.split(".")
+    delivered, sequence, number, nanoseconds, pending = parts[4:9] if len(parts) == _PLAIN else parts[6:11]
+    headers = message.headers or {}
+    return Stored(
+        message.subject,
+        message.data,
+        int(sequence),
+        # A float would lose the last digits of today's nanoseconds.
+        _EPOCH + timedelta(microseconds=int(nanoseconds) // 1000),
+        int(pending),
+        delivered != "1",
+        headers.get(TRACEPARENT),
+        message.reply,
+        int(number),
+        any(name in headers for name in REMOVED),
+    )
+
+
+def status(message: Msg) -> str:
+    """Give the status code of a message that the server itself wrote; empty for any other."""
+    return (message.headers or {}).get("Status", "") if not message.reply.startswith("$JS.ACK.") else ""
+
+
+async def ring(bell: asyncio.Event, *, until: float) -> None:
+    """Wait until the bell rings, or the loop's clock says `until`."""
+    try:
+        async with asyncio.timeout_at(until):
+            await bell.wait()
+    except TimeoutError:
+        return
+    finally:
+        bell.clear()

@@ -1,0 +1,119 @@
+"""A key-value bucket: the newest message per subject of a stream, written by revision.
+
+nats-py's own KeyValue is not used: its keys() and watches cost ten times as much, and its put cannot be tried again.
+Reads go to the stream's leader, never to a follower, so that one reads what one wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+
+from bus.errors import NotFound, Refused, Unavailable
+from bus.jetstream.connection import Connection
+from bus.jetstream.incoming import Stored
+from bus.jetstream.lookup import last
+from bus.jetstream.publishing import Post, Publisher
+from bus.jetstream.reading import OrderedReading
+from bus.port import Entry
+from bus.topology import Bucket
+
+MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch to see it, not for ever
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+STALL = timedelta(seconds=5)  # nothing came although there is more
+FOREVER = timedelta(hours=1)  # how long a watch waits at once; it makes no difference to anybody
+
+
+class KeyValueStore:
+    """A `bus.port.Store`."""
+
+    def __init__(self, connection: Connection, publisher: Publisher, bucket: Bucket) -> None:
+        self._connection, self._publisher = connection, publisher
+        self._stream = f"KV_{bucket.name}"
+        self._prefix = f"$KV.{bucket.name}."
+
+    async def get(self, key: str) -> Entry:
+        """Raises NotFound, Unavailable."""
+        newest = await last(self._connection, self._stream, self._prefix + key)
+        if newest.removed:
+            raise NotFound(key)
+        return Entry(key, newest.body, newest.sequence)
+
+    async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
+        """Write if the key stands at `revision`. Raises Refused, Unavailable."""
+        [result] = await self._write([self._post(key, value, revision)])
+        if isinstance(result, Refused):
+            raise Refused(f"{key} does not stand at revision {revision}: {result}")
+        return result
+
+    async def put_all(self, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
+        """Write many: the new revision for each, None where it was refused. Raises Unavailable."""
+        results = await self._write([self._post(*write) for write in writes])
+        return [None if isinstance(result, Refused) else result for result in results]
+
+    async def delete(self, key: str, *, revision: int | None) -> None:
+        """Remove. No error where nothing stands. Raises Refused, Unavailable."""
+        newest = await last(self._connection, self._stream, self._prefix + key)
+        if newest.removed:
+            return
+        post = self._post(key, b"", revision)
+        [result] = await self._write([replace(post, headers={**post.headers, **MARK})])
+        if isinstance(result, Refused):
+            raise Refused(f"{key} stands at revision {newest.sequence}, not at {revision}: {result}")
+
+    async def entries(self, pattern: str) -> Sequence[Entry]:
+        """All that stand under a pattern. Raises Unavailable."""
+        found: dict[str, Entry] = {}
+        async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
+            while not reading.current:
+                deliveries = await reading.next(STALL)
+                if not deliveries and not reading.current:
+                    raise Unavailable(f"{self._stream} did not come to an end of {pattern}")
+                for one in deliveries:
+                    change = self._change(one)
+                    if isinstance(change, Entry):
+                        found[change.key] = change
+                    else:
+                        found.pop(change, None)
+                if deliveries and deliveries[-1].pending == 0:
+                    break  # what came since is not ours to wait for
+        return list(found.values())
+
+    @asynccontextmanager
+    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
+        """What stands under a pattern, then each change."""
+        async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
+            yield self._changes(reading)
+
+    async def _changes(self, reading: OrderedReading) -> AsyncIterator[Entry | str]:
+        while True:
+            for one in await reading.next(FOREVER):
+                yield self._change(one)
+
+    def _change(self, one: Stored) -> Entry | str:
+        key = one.subject.removeprefix(self._prefix)
+        return key if one.removed else Entry(key, one.body, one.sequence)
+
+    def _post(self, key: str, value: bytes, revision: int | None) -> Post:
+        headers = {"Nats-Msg-Id": self._publisher.new_id()}
+        if revision is not None:
+            headers[EXPECTED] = str(revision)
+        return Post(self._prefix + key, value, headers)
+
+    async def _write(self, posts: Sequence[Post]) -> list[int | Refused]:
+        results = await self._publisher.send(posts)
+        for index, (post, result) in enumerate(zip(posts, results, strict=True)):
+            if isinstance(result, Refused):
+                results[index] = await self._look_again(post, result)
+        return results
+
+    async def _look_again(self, post: Post, refused: Refused) -> int | Refused:
+        """Refused may be wrong: it was ourselves who wrote, or the key was removed and only its mark has a revision."""
+        newest = await last(self._connection, self._stream, post.subject)
+        if post.headers[EXPECTED] != "0" or not newest.removed:
+            return newest.settle(post, refused)
+        headers = {**post.headers, "Nats-Msg-Id": self._publisher.new_id(), EXPECTED: str(newest.sequence)}
+        [result] = await self._publisher.send([replace(post, headers=headers)])
+        return result

@@ -1,0 +1,54 @@
+"""The buses that must pass the contract: memory, and JetStream on a real server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bus import topology
+from bus.embedded import EmbeddedServer
+from bus.jetstream import JetStreamBus, provision
+from bus.memory import MemoryBus
+from bus.port import Bus
+from bus.topology import Queue
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
+    """The routers' queue, but what is not acknowledged comes again after a second: half a minute is long in a test."""
+    quick = replace(topology.ROUTERS, ack_wait=timedelta(seconds=1))
+    monkeypatch.setattr(topology, "QUEUES", (quick, topology.EXECUTORS))
+    return quick
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
+    """A nats-server of this test's own."""
+    async with EmbeddedServer(tmp_path / "nats") as server:
+        yield server
+
+
+@pytest.fixture
+async def jetstream(server: EmbeddedServer, queue: Queue) -> AsyncIterator[JetStreamBus]:
+    """JetStream on that server, provisioned."""
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        await provision(bus)
+        yield bus
+
+
+@pytest.fixture(params=["memory", "jetstream"])
+async def bus(request: pytest.FixtureRequest, tmp_path: Path, queue: Queue) -> AsyncIterator[Bus]:
+    """Each bus in turn."""
+    if request.param == "memory":
+        yield MemoryBus(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        return
+    async with (
+        EmbeddedServer(tmp_path / "nats") as server,
+        JetStreamBus.connect(server.url, name="test") as connected,
+    ):
+        await provision(connected)
+        yield connected

@@ -1,0 +1,333 @@
+"""What every bus promises. `bus` is each of them in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bus import subjects, topology
+from bus.errors import NotFound, Refused
+from bus.port import Bus, Delivery, Entry, Fence, Outgoing, Reading
+from bus.topology import ACTIONS, FACTS, GROUPS, Queue
+
+LONG = timedelta(seconds=5)
+SHORT = timedelta(milliseconds=50)
+
+
+def fact(number: int, *, partition: int = 3) -> Outgoing:
+    return Outgoing(subjects.fact(partition, "observation", f"t{number}"), b"%d" % number, f"fact-{partition}-{number}")
+
+
+def observed(number: int) -> Outgoing:
+    return Outgoing(subjects.observation("probe", f"t{number}"), b"%d" % number, f"observed-{number}")
+
+
+def action(number: int, fence: Fence | None = None) -> Outgoing:
+    return Outgoing(subjects.action(3, "notify", f"o{number}"), b"%d" % number, f"action-{number}", fence=fence)
+
+
+async def read_all(reading: Reading, count: int) -> list[Delivery]:
+    read: list[Delivery] = []
+    while len(read) < count:
+        got = await reading.next(LONG)
+        assert got, f"only {len(read)} of {count} came"
+        read += got
+    return read
+
+
+def bodies(deliveries: Sequence[Delivery]) -> list[bytes]:
+    return [one.body for one in deliveries]
+
+
+async def test_a_published_message_comes_out_as_it_went_in(bus: Bus) -> None:
+    sent = replace(fact(1), traceparent="00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    sequence = await bus.publish(sent)
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        [one] = await reading.next(LONG)
+    assert (one.subject, one.body, one.sequence, one.traceparent) == (
+        sent.subject, sent.body, sequence, sent.traceparent,
+    )  # fmt: skip
+    assert one.stored_at.tzinfo is not None
+
+
+async def test_the_same_id_is_stored_once_and_gives_the_same_sequence(bus: Bus) -> None:
+    first = await bus.publish(fact(1))
+    await bus.publish(fact(2))
+    assert await bus.publish(fact(1)) == first
+    await bus.publish_all([fact(1), fact(2), fact(3)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        assert bodies(await read_all(reading, 3)) == [b"1", b"2", b"3"]
+        assert not await reading.next(SHORT)
+
+
+async def test_many_messages_are_stored_in_order(bus: Bus) -> None:
+    await bus.publish_all([fact(number) for number in range(1_200)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        assert bodies(await read_all(reading, 1_200)) == [b"%d" % number for number in range(1_200)]
+
+
+async def test_publishing_nothing_is_no_error(bus: Bus) -> None:
+    await bus.publish_all([])
+
+
+async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: Bus) -> None:
+    paused = await bus.take_epoch(subjects.own(3), "paused")
+    await bus.publish(action(1, paused))
+    successor = await bus.take_epoch(subjects.own(3), "successor")
+    with pytest.raises(Refused):
+        await bus.publish(action(2, paused))
+    with pytest.raises(Refused):
+        await bus.publish_all([action(3, paused), action(4, paused)])
+    await bus.publish_all([action(5, successor), action(6, successor)])
+    async with bus.work(topology.EXECUTORS, batch=10) as work:
+        assert bodies(await take(work, 3)) == [b"1", b"5", b"6"]
+
+
+async def test_an_owner_may_publish_again_what_it_is_not_sure_of(bus: Bus) -> None:
+    owner = await bus.take_epoch(subjects.own(3), "owner")
+    sequence = await bus.publish(action(1, owner))
+    await bus.publish(action(2, owner))
+    assert await bus.publish(action(1, owner)) == sequence
+
+
+async def test_epochs_only_grow_and_other_partitions_keep_theirs(bus: Bus) -> None:
+    other = await bus.take_epoch(subjects.own(4), "other")
+    epochs = [(await bus.take_epoch(subjects.own(3), f"owner-{number}")).epoch for number in range(3)]
+    assert epochs == sorted(set(epochs))
+    await bus.publish(action(1, other))
+
+
+async def test_of_many_who_take_an_epoch_at_once_one_stands(bus: Bus) -> None:
+    taken = await asyncio.gather(
+        *(bus.take_epoch(subjects.own(3), f"owner-{number}") for number in range(8)), return_exceptions=True
+    )
+    fences = [one for one in taken if isinstance(one, Fence)]
+    assert fences
+    assert all(isinstance(one, Fence | Refused) for one in taken)
+    stored = await asyncio.gather(
+        *(bus.publish(action(number, fence)) for number, fence in enumerate(fences)), return_exceptions=True
+    )
+    assert sum(isinstance(one, int) for one in stored) == 1
+
+
+async def test_a_reader_goes_on_from_its_position(bus: Bus) -> None:
+    await bus.publish_all([fact(number) for number in range(5)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        first = await read_all(reading, 5)
+    async with bus.read(FACTS, subjects.facts(3), after=first[2].sequence) as reading:
+        assert bodies(await read_all(reading, 2)) == [b"3", b"4"]
+
+
+async def test_a_reader_sees_its_own_partition_only(bus: Bus) -> None:
+    await bus.publish_all([fact(1, partition=3), fact(2, partition=30), fact(3, partition=3)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        read = await read_all(reading, 2)
+    assert bodies(read) == [b"1", b"3"]
+    assert read[-1].pending == 0
+
+
+async def test_a_reader_is_current_when_and_only_when_nothing_is_unread(bus: Bus) -> None:
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        assert reading.current
+    await bus.publish_all([fact(number) for number in range(3)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        assert not reading.current
+        await read_all(reading, 3)
+        assert reading.current
+
+
+async def test_a_reader_has_caught_up_when_and_only_when_all_that_is_stored_was_given_out(bus: Bus) -> None:
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        assert await reading.caught_up()
+        await bus.publish_all([fact(number) for number in range(3)])
+        assert not await reading.caught_up()
+        await read_all(reading, 3)
+        await bus.publish(fact(4, partition=4))
+        assert await reading.caught_up()
+
+
+async def test_a_waiting_reader_is_woken_by_a_message(bus: Bus) -> None:
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        waiting = asyncio.create_task(read_all(reading, 1))
+        await asyncio.sleep(0)
+        await bus.publish(fact(1))
+        assert bodies(await waiting) == [b"1"]
+
+
+async def test_a_work_queue_cannot_be_read_like_a_log(bus: Bus) -> None:
+    with pytest.raises(ValueError, match="work queue"):
+        async with bus.read(ACTIONS, "reactor.actions.>", after=0):
+            pass
+
+
+async def take(work: object, count: int) -> list[Delivery]:
+    taken: list[Delivery] = []
+    while len(taken) < count:
+        got = await work.next(LONG)  # type: ignore[attr-defined]
+        assert got, f"only {len(taken)} of {count} came"
+        taken += got
+    return taken
+
+
+async def test_two_processes_share_a_queue_and_nothing_is_given_twice(bus: Bus, queue: Queue) -> None:
+    await bus.publish_all([observed(number) for number in range(20)])
+    async with bus.work(queue, batch=8) as one, bus.work(queue, batch=8) as other:
+        seen: list[bytes] = []
+        while len(seen) < 20:
+            for work in (one, other):
+                got = await work.next(SHORT)
+                seen += bodies(got)
+                await work.done(got)
+        assert sorted(seen) == sorted(b"%d" % number for number in range(20))
+        assert not await one.next(SHORT)
+
+
+async def test_no_more_than_a_batch_is_in_hands(bus: Bus, queue: Queue) -> None:
+    await bus.publish_all([observed(number) for number in range(6)])
+    async with bus.work(queue, batch=4) as work:
+        first = await take(work, 4)
+        assert not await work.next(SHORT)
+        await work.done(first)
+        assert bodies(await take(work, 2)) == [b"4", b"5"]
+
+
+async def test_what_is_not_done_in_time_is_given_to_another(bus: Bus, queue: Queue) -> None:
+    await bus.publish(observed(1))
+    async with bus.work(queue, batch=4) as slow, bus.work(queue, batch=4) as other:
+        [late] = await slow.next(LONG)
+        assert not late.redelivered
+        [again] = await other.next(LONG)
+        assert (again.body, again.redelivered) == (late.body, True)
+
+
+async def test_a_late_done_does_not_end_the_work_of_another(bus: Bus, queue: Queue) -> None:
+    await bus.publish(observed(1))
+    async with bus.work(queue, batch=4) as slow:
+        [late] = await slow.next(LONG)
+        async with bus.work(queue, batch=4) as other:
+            await other.next(LONG)  # and then this process is gone, without a word
+            await slow.done([late])
+        [again] = await slow.next(LONG)
+        assert again.body == late.body
+
+
+async def test_extended_work_stays_in_hands(bus: Bus, queue: Queue) -> None:
+    await bus.publish(observed(1))
+    async with bus.work(queue, batch=4) as work, bus.work(queue, batch=4) as other:
+        [one] = await work.next(LONG)
+        for _ in range(3):
+            assert not await other.next(timedelta(seconds=0.5))
+            await work.extend(one)
+        await work.done([one])
+        assert not await other.next(timedelta(seconds=1.2))
+
+
+async def test_later_gives_it_again_after_the_delay(bus: Bus, queue: Queue) -> None:
+    await bus.publish(observed(1))
+    clock = asyncio.get_running_loop().time
+    async with bus.work(queue, batch=4) as work:
+        [one] = await work.next(LONG)
+        asked_at = clock()
+        await work.later(one, timedelta(seconds=0.3))
+        [again] = await work.next(LONG)
+        assert again.redelivered
+        assert 0.25 <= clock() - asked_at < 1
+        await work.done([again])
+
+
+async def test_a_value_is_written_only_at_the_revision_it_stands_at(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    first = await store.put("3.a", b"1", revision=0)
+    with pytest.raises(Refused):
+        await store.put("3.a", b"x", revision=0)
+    second = await store.put("3.a", b"2", revision=first)
+    with pytest.raises(Refused):
+        await store.put("3.a", b"x", revision=first)
+    third = await store.put("3.a", b"3", revision=None)
+    assert first < second < third
+    assert await store.get("3.a") == Entry("3.a", b"3", third)
+
+
+async def test_a_removed_key_holds_nothing_and_can_be_made_again(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    first = await store.put("3.a", b"1", revision=0)
+    with pytest.raises(Refused):
+        await store.delete("3.a", revision=first + 1)
+    await store.delete("3.a", revision=first)
+    await store.delete("3.a", revision=None)
+    with pytest.raises(NotFound):
+        await store.get("3.a")
+    assert await store.entries(">") == []
+    with pytest.raises(Refused):
+        await store.put("3.a", b"x", revision=first)
+    assert await store.put("3.a", b"2", revision=0) > first
+    [again] = await store.put_all([("3.b", b"1", 0)])
+    await store.delete("3.b", revision=again)
+    assert [bool(new) for new in await store.put_all([("3.b", b"2", 0), ("3.a", b"x", 0)])] == [True, False]
+
+
+async def test_a_key_that_never_was_is_not_found(bus: Bus) -> None:
+    with pytest.raises(NotFound):
+        await bus.store(GROUPS).get("3.never")
+    await bus.store(GROUPS).delete("3.never", revision=None)
+
+
+async def test_of_many_who_make_a_key_at_once_one_succeeds(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    made = await asyncio.gather(*(store.put("3.a", b"1", revision=0) for _ in range(8)), return_exceptions=True)
+    assert sum(isinstance(one, int) for one in made) == 1
+    assert sum(isinstance(one, Refused) for one in made) == 7
+
+
+async def test_writing_many_says_for_each_whether_it_was_refused(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    there = await store.put("3.there", b"1", revision=0)
+    new, refused, updated = await store.put_all([("3.new", b"1", 0), ("3.there", b"x", 0), ("3.there", b"2", there)])
+    assert new
+    assert refused is None
+    assert updated
+    assert {entry.key: entry.value for entry in await store.entries("3.*")} == {"3.new": b"1", "3.there": b"2"}
+
+
+async def test_entries_are_those_under_the_pattern(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    await store.put_all([("3.a", b"1", 0), ("3.b", b"2", 0), ("4.a", b"3", 0), ("3.a.b", b"4", 0)])
+    assert {entry.key for entry in await store.entries("3.*")} == {"3.a", "3.b"}
+    assert {entry.key for entry in await store.entries("3.>")} == {"3.a", "3.b", "3.a.b"}
+    assert {entry.key for entry in await store.entries("4.a")} == {"4.a"}
+    assert await store.entries("5.*") == []
+
+
+async def test_a_watch_gives_what_stands_and_then_each_change(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    first = await store.put("3.a", b"1", revision=0)
+    await store.put("4.a", b"elsewhere", revision=0)
+    async with store.watch("3.*") as changes:
+        assert await anext(changes) == Entry("3.a", b"1", first)
+        second = await store.put("3.a", b"2", revision=first)
+        assert await anext(changes) == Entry("3.a", b"2", second)
+        await store.delete("3.a", revision=second)
+        assert await anext(changes) == "3.a"
+        third = await store.put("3.a", b"3", revision=0)
+        assert await anext(changes) == Entry("3.a", b"3", third)
+
+
+async def test_asking_tells_at_once_that_nobody_listens(bus: Bus) -> None:
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    assert await bus.ask(subjects.alive("reactor-3"), LONG) is False
+    stop = await bus.answer(subjects.alive("reactor-3"))
+    assert await bus.ask(subjects.alive("reactor-3"), LONG) is True
+    assert await bus.ask(subjects.alive("reactor-4"), LONG) is False
+    await stop()
+    assert await bus.ask(subjects.alive("reactor-3"), LONG) is False
+    assert clock() - started < 2
+
+
+async def test_a_probe_of_a_bus_that_works_says_nothing(bus: Bus) -> None:
+    await bus.probe()
+    await bus.probe()

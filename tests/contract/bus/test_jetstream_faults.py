@@ -1,0 +1,294 @@
+"""JetStream on servers that are killed, frozen, cut off and wiped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bus import subjects, topology
+from bus.embedded import EmbeddedServer
+from bus.errors import Malformed, Refused, Unavailable, WrongServer
+from bus.jetstream import Credentials, JetStreamBus, provision
+from bus.jetstream.keyvalue import EXPECTED
+from bus.jetstream.publishing import Post
+from bus.port import Entry, Outgoing
+from bus.topology import FACTS, GROUPS, Queue
+from tests.contract.bus.servers import Configured, cluster
+from tests.contract.bus.test_bus_contract import LONG, SHORT, action, bodies, fact, observed, read_all, take
+
+
+async def test_a_reader_goes_on_after_the_server_was_killed(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    await jetstream.publish_all([fact(number) for number in range(5)])
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        await read_all(reading, 5)
+        await server.kill()
+        waiting = asyncio.create_task(read_all(reading, 5))
+        await jetstream_lost(jetstream)
+        assert not reading.current
+        await server.restart()
+        await jetstream.publish_all([fact(number) for number in range(5, 10)])
+        assert bodies(await waiting) == [b"%d" % number for number in range(5, 10)]
+        assert reading.current
+
+
+async def test_a_publish_in_flight_over_a_crash_is_stored_once(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    messages = [fact(number) for number in range(2_000)]
+    publishing = asyncio.create_task(jetstream.publish_all(messages))
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        some = await reading.next(LONG)  # so that the crash comes in the middle
+        assert len(some) < len(messages)
+        await server.kill()
+        assert not publishing.done()
+        await server.restart()
+        await publishing
+        rest = await read_all(reading, len(messages) - len(some))
+        assert not await reading.next(SHORT)
+    assert bodies([*some, *rest]) == [one.body for one in messages]
+
+
+async def test_what_was_acknowledged_survives_a_crash(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    fence = await jetstream.take_epoch(subjects.own(3), "owner")
+    await jetstream.publish(action(1, fence))
+    revision = await jetstream.store(GROUPS).put("3.a", b"1", revision=0)
+    await server.kill()
+    await server.restart()
+    assert await jetstream.store(GROUPS).get("3.a") == Entry("3.a", b"1", revision)
+    await jetstream.publish(action(2, fence))
+    async with jetstream.work(topology.EXECUTORS, batch=10) as work:
+        assert bodies(await take(work, 2)) == [b"1", b"2"]
+
+
+async def test_work_goes_on_after_the_server_was_killed(
+    server: EmbeddedServer, jetstream: JetStreamBus, queue: Queue
+) -> None:
+    async with jetstream.work(queue, batch=10) as work:
+        assert not await work.next(SHORT)
+        await server.kill()
+        waiting = asyncio.create_task(take(work, 1))
+        await server.restart()
+        await jetstream.publish(observed(1))
+        [one] = await waiting
+        await work.done([one])
+
+
+async def test_a_watch_goes_on_after_the_server_was_killed(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    store = jetstream.store(GROUPS)
+    first = await store.put("3.a", b"1", revision=0)
+    async with store.watch("3.*") as changes:
+        await anext(changes)
+        await server.kill()
+        await server.restart()
+        second = await store.put("3.a", b"2", revision=first)
+        assert await anext(changes) == Entry("3.a", b"2", second)
+
+
+async def test_a_reader_starts_anew_where_the_store_was_wiped(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    await jetstream.publish_all([fact(number) for number in range(5)])
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        await read_all(reading, 5)
+        await server.stop()
+        shutil.rmtree(server.folder / "store")
+        await server.start()
+        await provision(jetstream)
+        await jetstream.publish(fact(7))
+        assert [(one.body, one.sequence) for one in await read_all(reading, 1)] == [(b"7", 1)]
+
+
+async def test_a_frozen_server_fails_the_probe_within_seconds(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    clock = asyncio.get_running_loop().time
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        started = clock()
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(Unavailable):
+                await jetstream.probe()
+            assert clock() - started < 3
+            assert not await reading.next(timedelta(seconds=3 - (clock() - started)))
+            assert not reading.current
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        await jetstream.publish(fact(1))
+        assert bodies(await read_all(reading, 1)) == [b"1"]
+    await jetstream.probe()
+
+
+async def test_a_slow_reader_loses_nothing(jetstream: JetStreamBus) -> None:
+    large = b"x" * 8_192
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        for start in range(0, 2_000, 500):  # more than the server sends before it waits for us
+            await jetstream.publish_all([_large(number, large) for number in range(start, start + 500)])
+        assert not reading.current
+        read = await read_all(reading, 2_000)
+    assert [one.sequence for one in read] == list(range(1, 2_001))
+
+
+def _large(number: int, body: bytes) -> Outgoing:
+    return Outgoing(fact(number).subject, body, f"large-{number}")
+
+
+async def test_a_write_whose_answer_was_lost_is_no_refusal(jetstream: JetStreamBus) -> None:
+    """A server alone compares the revision before the id, and refuses a second time what it stored the first time."""
+    store = jetstream.store(GROUPS)
+    post = Post("$KV.reactor_groups.3.a", b"1", {"Nats-Msg-Id": "same", EXPECTED: "0"})
+    write = store._write  # type: ignore[attr-defined]
+    [first] = await write([post])
+    [second] = await write([post])
+    assert first == second
+    [other] = await write([Post(post.subject, b"2", {"Nats-Msg-Id": "other", EXPECTED: "0"})])
+    assert isinstance(other, Refused)
+
+
+async def test_a_message_that_is_too_large_is_the_senders_mistake(jetstream: JetStreamBus) -> None:
+    with pytest.raises(Malformed, match="maximum payload"):
+        await jetstream.publish(Outgoing(fact(1).subject, b"x" * (2 << 20), "large"))
+
+
+async def test_a_subject_that_no_stream_takes_is_unavailable(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    async with JetStreamBus.connect(server.url, name="hasty", patience=timedelta(seconds=0.5)) as hasty:
+        with pytest.raises(Unavailable, match="no stream takes this subject"):
+            await hasty.publish(Outgoing("reactor.nowhere", b"", "1"))
+
+
+async def test_without_a_server_connecting_says_where_it_looked(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"no NATS server at 127.0.0.1:1 within 0.3 s: .*Connect call failed"):
+        async with JetStreamBus.connect("nats://user:secret@127.0.0.1:1", name="test", patience=timedelta(seconds=0.3)):
+            pass
+
+
+async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
+    async with Configured(tmp_path, "") as server:
+        with pytest.raises(WrongServer, match="without JetStream"):
+            async with JetStreamBus.connect(server.url, name="test"):
+                pass
+
+
+async def test_an_account_without_jetstream_is_refused(tmp_path: Path) -> None:
+    accounts = """
+        jetstream { store_dir: "%s" }
+        accounts { plain { users: [{user: me, password: secret}] } }
+        """
+    async with Configured(tmp_path, accounts % tmp_path) as server:
+        with pytest.raises(WrongServer, match="JetStream not enabled for account"):
+            async with JetStreamBus.connect(
+                server.url, name="test", credentials=Credentials(user="me", password="secret")
+            ):
+                pass
+
+
+async def test_a_server_that_is_too_old_is_refused_by_its_version(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bus.jetstream.connection.OLDEST", (99, 0))
+    with pytest.raises(WrongServer, match=r"nats-server 2\.\d+\.\d+ is too old"):
+        async with JetStreamBus.connect(server.url, name="test"):
+            pass
+
+
+async def test_only_who_has_the_password_gets_in(tmp_path: Path) -> None:
+    users = f'jetstream {{ store_dir: "{tmp_path}" }}\nauthorization {{ user: me, password: secret }}'
+    async with Configured(tmp_path, users) as server:
+        right, wrong = (Credentials(user="me", password=password) for password in ("secret", "guess"))
+        async with JetStreamBus.connect(server.url, name="test", credentials=right) as bus:
+            await provision(bus)
+        with pytest.raises(Unavailable, match="Authorization Violation"):
+            async with JetStreamBus.connect(
+                server.url, name="test", credentials=wrong, patience=timedelta(seconds=0.5)
+            ):
+                pass
+
+
+async def test_a_connection_that_is_over_for_good_says_so(server: EmbeddedServer) -> None:
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        assert not bus.closed.is_set()
+        # A control line this long makes the server hang up, and nats-py then does not come back.
+        await bus.connection.client.publish("x." + "y" * 5_000, b"")
+        async with asyncio.timeout(5):
+            await bus.closed.wait()
+        with pytest.raises(Unavailable):
+            await bus.ask(subjects.alive("reactor-1"), SHORT)
+
+
+async def test_a_stream_that_keeps_messages_otherwise_is_refused_and_left_alone(server: EmbeddedServer) -> None:
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        mine = {"name": FACTS.name, "subjects": ["mine.>"], "retention": "limits", "storage": "file"}
+        await bus.connection.api(f"STREAM.CREATE.{FACTS.name}", mine)
+        with pytest.raises(WrongServer, match=r"REACTOR_FACTS exists with subjects \['mine\.>'\]"):
+            await provision(bus)
+        info = await bus.connection.api(f"STREAM.INFO.{FACTS.name}", {})
+        assert info["config"]["subjects"] == ["mine.>"]
+
+
+async def test_an_operators_sizes_are_kept_and_what_is_missing_is_added(server: EmbeddedServer) -> None:
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        theirs = {
+            "name": FACTS.name, "subjects": list(FACTS.subjects), "retention": "limits", "storage": "file",
+            "max_bytes": 1 << 20, "description": "theirs",
+        }  # fmt: skip
+        await bus.connection.api(f"STREAM.CREATE.{FACTS.name}", theirs)
+        await provision(bus)
+        config = (await bus.connection.api(f"STREAM.INFO.{FACTS.name}", {}))["config"]
+        assert (config["max_bytes"], config["description"], config["allow_direct"]) == (1 << 20, "theirs", True)
+        before = await bus.connection.api(f"STREAM.INFO.{FACTS.name}", {})
+        await provision(bus)
+        assert (await bus.connection.api(f"STREAM.INFO.{FACTS.name}", {}))["config"] == before["config"]
+
+
+async def test_a_bucket_that_an_operator_made_is_used(server: EmbeddedServer) -> None:
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        await bus.connection.client.jetstream().create_key_value(bucket=GROUPS.name)
+        await provision(bus)
+        store = bus.store(GROUPS)
+        await store.delete("3.a", revision=await store.put("3.a", b"1", revision=0))
+        assert await store.entries(">") == []
+
+
+async def test_a_full_queue_refuses_so_that_nothing_owed_is_lost(server: EmbeddedServer) -> None:
+    async with JetStreamBus.connect(server.url, name="test", patience=timedelta(seconds=0.5)) as bus:
+        small = {
+            "name": topology.INBOX.name, "subjects": list(topology.INBOX.subjects), "retention": "workqueue",
+            "storage": "file", "max_bytes": 4_096,
+        }  # fmt: skip
+        await bus.connection.api(f"STREAM.CREATE.{topology.INBOX.name}", small)
+        await provision(bus)
+        with pytest.raises(Unavailable, match="maximum bytes exceeded"):
+            await bus.publish_all([observed(number) for number in range(200)])
+        async with bus.work(topology.ROUTERS, batch=200) as work:
+            assert (await take(work, 1))[0].body == b"0"
+
+
+async def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(tmp_path: Path) -> None:
+    async with (
+        cluster(tmp_path) as members,
+        JetStreamBus.connect([member.url for member in members], name="test", patience=timedelta(seconds=20)) as bus,
+    ):
+        await provision_when_elected(bus)
+        await bus.publish_all([fact(number) for number in range(10)])
+        async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+            await read_all(reading, 10)
+            leader = (await bus.connection.api(f"STREAM.INFO.{FACTS.name}", {}))["cluster"]["leader"]
+            await members[int(leader[1:])].kill()
+            await bus.publish_all([fact(number) for number in range(20)])
+            assert sorted(bodies(await read_all(reading, 10))) == sorted(b"%d" % number for number in range(10, 20))
+
+
+async def provision_when_elected(bus: JetStreamBus) -> None:
+    """A cluster that has just started needs about a second to choose who leads."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await provision(bus, replicas=3)
+            except Unavailable:
+                await asyncio.sleep(0.1)
+
+
+async def jetstream_lost(bus: JetStreamBus) -> None:
+    """Come back when the connection is down."""
+    async with asyncio.timeout(5):
+        while bus.connection.up.is_set():
+            await asyncio.sleep(0.01)
