@@ -1,0 +1,54 @@
+"""A Kubernetes API emulator: the demo's clusters, and the real server's stand-in where tests have none.
+
+It speaks HTTP, so clients are the real ones; the contract tests in `tests/contract/kube` run on it and on real API
+servers alike, which keeps it honest. Not here: admission webhooks, CEL rules, conversion, garbage collection, RBAC.
+"""
+
+from reactor.demo.kube.cluster import WORLD, Cluster
+from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.faults import (
+    Answer,
+    CutWatch,
+    Delay,
+    EndWatch,
+    FailWatch,
+    Fault,
+    Forbid,
+    Handle,
+    Hang,
+    Html,
+    LoseAnswer,
+    Reset,
+    Stale,
+    TruncateWatch,
+)
+from reactor.demo.kube.kubeconfig import kubeconfig, write_kubeconfig
+from reactor.demo.kube.objects import JsonObject
+from reactor.demo.kube.server import Emulator
+from reactor.demo.kube.writelog import Write, WriteLog
+
+__all__ = [
+    "WORLD",
+    "Answer",
+    "ApiError",
+    "Cluster",
+    "CutWatch",
+    "Delay",
+    "Emulator",
+    "EndWatch",
+    "FailWatch",
+    "Fault",
+    "Forbid",
+    "Handle",
+    "Hang",
+    "Html",
+    "JsonObject",
+    "LoseAnswer",
+    "Reset",
+    "Stale",
+    "TruncateWatch",
+    "Write",
+    "WriteLog",
+    "kubeconfig",
+    "write_kubeconfig",
+]

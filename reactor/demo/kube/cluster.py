@@ -1,0 +1,194 @@
+"""One emulated cluster: its objects, its kinds, its faults, and ways to arrange its world in process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from reactor.demo.kube import controllers, patching, reads, writes
+from reactor.demo.kube.call import Call
+from reactor.demo.kube.crds import Catalog
+from reactor.demo.kube.dispatch import perform
+from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.faults import CutWatch, Faults, WatchEffect
+from reactor.demo.kube.objects import JsonObject, clone
+from reactor.demo.kube.store import Store
+from reactor.demo.kube.writelog import WriteLog
+
+if TYPE_CHECKING:
+    from reactor.demo.kube.watch import Watch
+
+WORLD = "world"
+"""Field manager of what the demo and tests change in process: the world's doing, not the reactor's."""
+_FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+class Cluster:
+    """An API server's state and behaviour, without its HTTP."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        now: Callable[[], datetime],
+        log: WriteLog,
+        crds: Sequence[JsonObject],
+        version: str,
+        token: str,
+        history: int,
+        bookmark_seconds: float,
+    ) -> None:
+        self.name = name
+        self.now = now
+        self.log = log
+        self.version = version
+        self.token = token
+        self.bookmark_seconds = bookmark_seconds
+        self.store = Store(history)
+        self.catalog = Catalog()
+        self.faults = Faults()
+        self.watches: set[Watch] = set()
+        for namespace in _FIRST_NAMESPACES:
+            self.ensure_namespace(namespace)
+        for definition in crds:
+            self.install(definition)
+
+    @property
+    def resource_version(self) -> int:
+        """The newest resource version of the cluster."""
+        return self.store.version
+
+    def monotonic(self) -> float:
+        """Give the event loop's time, which the write log is stamped with."""
+        return asyncio.get_running_loop().time()
+
+    # What a test or the demo does to the world. Each takes and gives whole objects, apiVersion and kind included.
+
+    def create(self, obj: JsonObject) -> JsonObject:
+        """Create an object with its status; its namespace is made if it is missing."""
+        call = self._call("create", obj)
+        return self._answer(perform(self, call, obj, seed=True), call)
+
+    def get(self, resource: str, name: str, namespace: str = "") -> JsonObject:
+        """Give an object; 404 is an ApiError. `resource` is a plural, with its group where two share it."""
+        call = Call("get", self.catalog.named(resource), namespace, name)
+        return call.resource.to_served(clone(reads.get(self, call).value))
+
+    def find(self, resource: str, name: str, namespace: str = "") -> JsonObject | None:
+        """Give an object, or None."""
+        try:
+            return self.get(resource, name, namespace)
+        except ApiError as refusal:
+            if refusal.code == 404:
+                return None
+            raise
+
+    def list(self, resource: str, namespace: str = "", *, labels: str = "") -> list[JsonObject]:
+        """Give all objects of a kind that a label selector selects."""
+        call = Call("list", self.catalog.named(resource), namespace, query={"labelSelector": labels})
+        return [call.resource.to_served(clone(one.value)) for one in reads.list_page(self, call).items]
+
+    def apply(self, obj: JsonObject, *, manager: str = WORLD, status: bool = False) -> JsonObject:
+        """Apply an object server-side and by force; `status`: apply its status instead."""
+        call = self._call("patch", obj, manager=manager, force="true")
+        if not status and call.resource.namespaced:
+            self.ensure_namespace(call.namespace)
+        return self._answer(perform(self, _patching(call, patching.APPLY, status=status), obj), call)
+
+    def patch(
+        self, resource: str, name: str, patch: Any, namespace: str = "", *, manager: str = WORLD, status: bool = False
+    ) -> JsonObject:
+        """Merge a patch (a dict) into an object or its status, or carry out a JSON patch (a list)."""
+        call = Call("patch", self.catalog.named(resource), namespace, name, query={"fieldManager": manager})
+        media_type = patching.JSON_PATCH if isinstance(patch, list) else patching.MERGE_PATCH
+        return self._answer(perform(self, _patching(call, media_type, status=status), patch), call)
+
+    def delete(self, resource: str, name: str, namespace: str = "") -> None:
+        """Delete an object; with finalizers it is only marked."""
+        call = Call("delete", self.catalog.named(resource), namespace, name, query={"fieldManager": WORLD})
+        perform(self, call, None)
+
+    def install(self, definition: JsonObject) -> None:
+        """Serve the kinds of a CustomResourceDefinition, in the place of an older one of that name."""
+        name = definition["metadata"]["name"]
+        if self.find("customresourcedefinitions", name) is not None:
+            self.delete("customresourcedefinitions", name)
+        resource = self.catalog.named("customresourcedefinitions")
+        writes.create(self, Call("create", resource, query={"fieldManager": WORLD}), definition, seed=True)
+
+    def set_endpoints(
+        self, namespace: str, service: str, *, ready: int, not_ready: int = 0, port: int = 8080
+    ) -> JsonObject:
+        """Let a service have this many ready and not ready endpoints (one EndpointSlice), and give the slice."""
+        return controllers.set_endpoints(self, namespace, service, ready=ready, not_ready=not_ready, port=port)
+
+    def set_condition(
+        self,
+        resource: str,
+        name: str,
+        namespace: str = "",
+        *,
+        kind: str,
+        status: str,
+        reason: str = "Demo",
+        message: str = "",
+    ) -> JsonObject:
+        """Set one condition of an object, such as a node's Ready to Unknown."""
+        return controllers.set_condition(self, resource, name, namespace, kind, status, reason=reason, message=message)
+
+    def settle_budgets(self, namespace: str = "") -> None:
+        """Compute the status of disruption budgets from the pods there are; evictions go by that status."""
+        controllers.settle_budgets(self, namespace)
+
+    def compact(self) -> None:
+        """Forget the history: whoever missed a change is told 410."""
+        self.store.compact()
+
+    def cut_watches(self, how: WatchEffect | None = None, *, resource: str = "") -> int:
+        """End all running watches, or those of one plural; by default with a reset. Gives their number."""
+        met = [watch for watch in self.watches if resource in ("", watch.call.resource.plural)]
+        for watch in met:
+            watch.interrupt(how or CutWatch())
+        return len(met)
+
+    # What the write path needs.
+
+    def ensure_namespace(self, name: str) -> None:
+        namespaces = self.catalog.at("", "v1", "namespaces")
+        if ("", name) not in self.store.collection(namespaces).objects:
+            body = {"metadata": {"name": name}}
+            writes.create(self, Call("create", namespaces, query={"fieldManager": WORLD}), body, seed=True)
+
+    def empty_namespace(self, name: str) -> None:
+        """Take everything in a namespace away with it; the real server does the same, only later."""
+        for resource in self.catalog.stored():
+            if resource.namespaced:
+                for key in [key for key in self.store.collection(resource).objects if key[0] == name]:
+                    self.store.remove(resource, key)
+
+    def withdraw(self, definition: JsonObject) -> None:
+        """Stop serving a definition's kinds, and forget their objects."""
+        group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
+        for resource in [one for one in self.catalog.stored() if (one.group, one.plural) == (group, plural)]:
+            for key in list(self.store.collection(resource).objects):
+                self.store.remove(resource, key)
+        self.catalog.forget(definition)
+
+    def _call(self, verb: str, obj: JsonObject, *, manager: str = WORLD, **query: str) -> Call:
+        resource = self.catalog.of_kind(obj["apiVersion"], obj["kind"])
+        metadata = obj["metadata"]
+        namespace = metadata.get("namespace", "default") if resource.namespaced else ""
+        name = metadata.get("name", "") if verb == "patch" else ""
+        return Call(verb, resource, namespace, name, query={"fieldManager": manager, **query})
+
+    def _answer(self, outcome: writes.Outcome, call: Call) -> JsonObject:
+        if outcome.revision is None:
+            raise AssertionError("create and patch answer with the object")
+        return call.resource.to_served(clone(outcome.revision.value))
+
+
+def _patching(call: Call, media_type: str, *, status: bool) -> Call:
+    subresource = "status" if status else ""
+    return Call("patch", call.resource, call.namespace, call.name, subresource, call.query, media_type)

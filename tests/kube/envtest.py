@@ -1,0 +1,121 @@
+"""Start a real kube-apiserver and its etcd on loopback, the way controller-runtime's envtest does.
+
+The binaries are looked for where envtest looks: TEST_ASSET_KUBE_APISERVER and TEST_ASSET_ETCD, then the folder
+KUBEBUILDER_ASSETS. One static token, a self-signed certificate made by the server, no controllers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from tests.kube.api import Server
+
+START_SECONDS = 60.0  # KUBEBUILDER_CONTROLPLANE_START_TIMEOUT is 20 s; a shared CI machine needs longer
+STOP_SECONDS = 20.0
+
+
+def find(name: str, variable: str) -> Path | None:
+    """Find one of the two binaries."""
+    explicit, folder = os.environ.get(variable), os.environ.get("KUBEBUILDER_ASSETS")
+    for path in (Path(explicit) if explicit else None, Path(folder) / name if folder else None):
+        if path is not None and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def why_not() -> str:
+    """Say why there is no envtest here; "" when there is."""
+    for name, variable in (("kube-apiserver", "TEST_ASSET_KUBE_APISERVER"), ("etcd", "TEST_ASSET_ETCD")):
+        if find(name, variable) is None:
+            return f"no {name}: set KUBEBUILDER_ASSETS or {variable}"
+    return "" if shutil.which("openssl") else "no openssl to make the service account key with"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class EnvTest:
+    """A running control plane."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="envtest-"))
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._log = (self._folder / "log").open("wb")
+
+    def start(self) -> Server:
+        """Start both, wait until the server is ready, and say how to reach it."""
+        token, client, peer, port = secrets.token_hex(16), _free_port(), _free_port(), _free_port()
+        tokens, key = self._folder / "tokens.csv", self._folder / "service-account.key"
+        tokens.touch(mode=0o600)
+        tokens.write_text(f'{token},admin,admin,"system:masters"\n', "utf-8")
+        subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
+        etcd = f"http://127.0.0.1:{client}"
+        self._run(
+            str(find("etcd", "TEST_ASSET_ETCD")),
+            f"--data-dir={self._folder / 'etcd'}",
+            f"--listen-client-urls={etcd}",
+            f"--advertise-client-urls={etcd}",
+            f"--listen-peer-urls=http://127.0.0.1:{peer}",
+            "--unsafe-no-fsync",
+        )
+        self._run(
+            str(find("kube-apiserver", "TEST_ASSET_KUBE_APISERVER")),
+            f"--etcd-servers={etcd}",
+            f"--cert-dir={self._folder / 'certificates'}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--disable-admission-plugins=ServiceAccount",
+            "--authorization-mode=RBAC",
+            f"--token-auth-file={tokens}",
+            f"--service-account-issuer=https://127.0.0.1:{port}/",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+        )
+        # The certificate is the server's own and new at every start; there is nothing to check it against.
+        tls = ssl.create_default_context()
+        tls.check_hostname = False
+        tls.verify_mode = ssl.CERT_NONE
+        server = Server("envtest", f"https://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"}, tls)
+        self._wait(server, tls)
+        return server
+
+    def stop(self) -> None:
+        """End both processes and take their folder away."""
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in self._processes:
+            process.wait(STOP_SECONDS)
+        self._log.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, *command: str) -> None:
+        self._processes.append(subprocess.Popen(command, stdout=self._log, stderr=self._log))
+
+    def _wait(self, server: Server, tls: ssl.SSLContext) -> None:
+        """Wait until the server and its default namespace are there."""
+        ends = time.monotonic() + START_SECONDS
+        while time.monotonic() < ends:
+            if any(process.poll() is not None for process in self._processes):
+                raise RuntimeError((self._folder / "log").read_text("utf-8", "replace")[-2000:])
+            request = urllib.request.Request(f"{server.url}/api/v1/namespaces/default", headers=server.headers)
+            try:
+                with urllib.request.urlopen(request, context=tls, timeout=2) as answer:
+                    if json.load(answer)["kind"] == "Namespace":
+                        return
+            except OSError:
+                time.sleep(0.2)  # there is no event to wait for before the server listens
+        raise TimeoutError("kube-apiserver was not ready in time")
