@@ -1,0 +1,75 @@
+"""Objects and watch events of the Kubernetes API, read with care: anything may be missing or of the wrong type."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import NamedTuple
+
+from reactor.clients.port import ApiUnavailable, JsonObject
+from reactor.clients.watching import Expired
+
+
+class Kind(StrEnum):
+    """What happened to an object."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Change(NamedTuple):
+    """One object that is now different. A deleted one is given as it was last known."""
+
+    kind: Kind
+    object: JsonObject
+
+
+class Key(NamedTuple):
+    """What identifies an object in its collection; the namespace is empty for cluster-wide kinds."""
+
+    namespace: str
+    name: str
+
+
+def metadata_of(found: object) -> JsonObject:
+    """Give the object's metadata, empty where it has none."""
+    metadata = found.get("metadata") if isinstance(found, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def key_of(found: object) -> Key | None:
+    """Give namespace and name, or None where the object has no name."""
+    metadata = metadata_of(found)
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        return None
+    return Key(namespace if isinstance(namespace, str) else "", name)
+
+
+def version_of(found: object) -> str:
+    """Give the resourceVersion of an object or of a list, empty where it has none."""
+    version = metadata_of(found).get("resourceVersion")
+    return version if isinstance(version, str) else ""
+
+
+def strings_of(found: object) -> dict[str, str]:
+    """Give those entries of a map of labels or annotations that are what the API says they are."""
+    if not isinstance(found, dict):
+        return {}
+    return {key: value for key, value in found.items() if isinstance(key, str) and isinstance(value, str)}
+
+
+def parsed_event(where: str, line: bytes) -> tuple[str, JsonObject]:
+    """Give type and object of one line of a watch. Raises ApiUnavailable for no event, Expired for a 410."""
+    try:
+        event = json.loads(line)
+        kind, found = event["type"], event["object"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise ApiUnavailable(f"{where} said something that is no watch event: {line[:80]!r}") from error
+    if not isinstance(found, dict):
+        raise ApiUnavailable(f"{where} sent an event without an object: {line[:80]!r}")
+    if kind == "ERROR":
+        message = f"{where} ended with {found.get('code')}: {found.get('message')}"
+        raise Expired(message) if found.get("code") == 410 else ApiUnavailable(message)
+    return str(kind), found

@@ -1,0 +1,29 @@
+"""How we show a Prometheus or an Alertmanager who we are."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from pathlib import Path
+
+from reactor.errors import SettingsError
+from reactor.settings import Endpoint
+
+
+def authorization(name: str, endpoint: Endpoint) -> str | None:
+    """Give the Authorization header, or None where none is set.
+
+    Files are read at every call, so that a rotated token is used at once. Raises SettingsError where one is missing.
+    """
+    if endpoint.bearer_token_file:
+        return f"Bearer {_secret(name, endpoint.bearer_token_file)}"
+    if endpoint.basic_user:
+        password = _secret(name, endpoint.basic_password_file) if endpoint.basic_password_file else ""
+        return "Basic " + b64encode(f"{endpoint.basic_user}:{password}".encode()).decode()
+    return None
+
+
+def _secret(name: str, path: Path) -> str:
+    try:
+        return path.expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{name}: cannot read the secret file {path}: {error}") from error

@@ -1,0 +1,261 @@
+"""Kubernetes APIs: the one importer of the official client. Import it lazily, it costs 0.6 s and 55 MiB.
+
+Three parts of `kubernetes` 37 are used: its configuration (kubeconfig, exec plugins, in-cluster tokens), and its
+ApiClient as an authenticated transport for raw JSON. Its typed models cost eight times the CPU over 50 clusters, and
+its asynchronous Watch neither survives a 410, a cut nor an empty answer; `reflector.py` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import yaml
+from kubernetes.aio import config as kube_config
+from kubernetes.aio.client import ApiClient, ApiException, Configuration
+from kubernetes.aio.config import ConfigException
+
+from reactor.clients.answers import JSON_PATCH, Request, refusal
+from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
+from reactor.errors import SettingsError
+from reactor.settings import Cluster
+
+FIELD_MANAGER = "alert-reactor"
+REQUEST_SECONDS = 10.0
+PAGE_SECONDS = 60.0  # a page of 500 large objects over a slow line
+CONNECT_SECONDS = 10.0
+PAGE_OBJECTS = 500  # client-go's page size
+MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
+RELOAD_SECONDS = 10.0  # credentials that are refused are read again at most this often: exec plugins are expensive
+_REFUSAL_BYTES = 64 << 10
+_ODD_FILE = (TypeError, ValueError, KeyError, AttributeError)  # what the client raises at YAML that is no kubeconfig
+
+log = logging.getLogger(__name__)
+
+
+async def connect(name: str, settings: Cluster) -> Kubernetes:
+    """Give the cluster's API, configured but not yet called. Raises SettingsError with what to do."""
+    return Kubernetes(name, settings, await _client(name, settings))
+
+
+async def _client(name: str, settings: Cluster) -> Any:
+    configuration = Configuration()
+    try:
+        if settings.kubeconfig is None and settings.context is None:
+            kube_config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+        else:
+            path = str(settings.kubeconfig.expanduser()) if settings.kubeconfig else None
+            await kube_config.load_kube_config(  # type: ignore[no-untyped-call]
+                config_file=path, context=settings.context, client_configuration=configuration, persist_config=False
+            )
+        # Made here, because it reads the CA and the client certificate: a missing file is a setting to mend.
+        return ApiClient(configuration)
+    except (ConfigException, OSError, yaml.YAMLError, *_ODD_FILE) as error:
+        where = f"kubeconfig {settings.kubeconfig}" if settings.kubeconfig else "the in-cluster service account"
+        raise SettingsError(
+            f"clusters.{name}: cannot use {where}: {' '.join(str(error).split())}. Set clusters.{name}.kubeconfig and, "
+            f"where the file has several, clusters.{name}.context"
+        ) from error
+
+
+class _Connection:
+    """One ApiClient and how many calls are on it: a retired one is closed when the last of them has ended."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._calls = 0
+        self._retired = False
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[Any]:
+        self._calls += 1
+        try:
+            yield self._client
+        finally:
+            self._calls -= 1
+            await self._close_if_done()
+
+    async def retire(self) -> None:
+        self._retired = True
+        await self._close_if_done()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def _close_if_done(self) -> None:
+        if self._retired and not self._calls:
+            await self.close()
+
+
+class Kubernetes:
+    """One cluster; implements `port.KubeApi` and `watching.WatchApi`."""
+
+    def __init__(self, name: str, settings: Cluster, client: Any) -> None:
+        self._name = name
+        self._settings = settings
+        self._connection = _Connection(client)
+        self._retired: list[_Connection] = []  # closed once nobody uses them; kept to close them all at the end
+        self._reloading = asyncio.Lock()
+        self._reloaded_at: float | None = None  # on the event loop's clock
+
+    @property
+    def cluster(self) -> str:
+        return self._name
+
+    async def get(self, path: str) -> JsonObject:
+        return await self._json("GET", path)
+
+    async def list(self, path: str, *, label_selector: str | None = None) -> Sequence[JsonObject]:
+        items: list[JsonObject] = []
+        query = {"limit": str(PAGE_OBJECTS)} | ({"labelSelector": label_selector} if label_selector else {})
+        for _ in range(MAX_PAGES):
+            page = await self.page(path, query)
+            items += page.get("items") or []
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return items
+            query["continue"] = token
+        raise ApiUnavailable(f"{self._name}: GET {path} gave more than {MAX_PAGES} pages")
+
+    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+        return await self._json("GET", path, query=query, seconds=PAGE_SECONDS)
+
+    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
+        # A list, always: the client turns anything else into a strategic merge patch, which custom resources refuse.
+        return await self._json(
+            "PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=[*operations], content_type=JSON_PATCH
+        )
+
+    async def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
+        return await self._json("POST", path, query={"fieldManager": FIELD_MANAGER}, body=dict(body))
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], *, idle_seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        request = Request(self._name, "GET", path, query)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
+        async with self._answer(request, None, timeout) as response:
+            yield _lines(request, response)
+
+    async def close(self) -> None:
+        """Close all connections; open watches end."""
+        for connection in (self._connection, *self._retired):
+            await connection.close()
+
+    async def _json(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        seconds: float = REQUEST_SECONDS,
+    ) -> JsonObject:
+        request = Request(self._name, method, path, query or {}, content_type)
+        async with self._answer(request, body, aiohttp.ClientTimeout(total=seconds)) as response:
+            words = await _whole(request, response)
+        try:
+            found = json.loads(words)
+        except ValueError as error:
+            raise ApiUnavailable(f"{request.text} was answered no JSON: {error}") from error
+        if not isinstance(found, dict):
+            raise ApiUnavailable(f"{request.text} was answered JSON that is no object")
+        return found
+
+    @asynccontextmanager
+    async def _answer(
+        self, request: Request, body: object, timeout: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send it and give a 2xx answer whose body is still to be read; raise for any other.
+
+        A 401 has the credentials read again, once: tokens of exec plugins and rotated certificates run out.
+        """
+        for last_try in (False, True):
+            connection = self._connection
+            async with connection.lent() as client:
+                response = await _sent(client, request, body, timeout)
+                try:
+                    if response.status == 401 and not last_try and await self._reload(connection):
+                        continue
+                    if response.status // 100 != 2:
+                        words = await _start(request, response)
+                        raise refusal(request, response.status, words, response.headers)
+                    yield response
+                finally:
+                    response.close()  # given back for reuse if it was read to its end, cut if not
+                return
+
+    async def _reload(self, refused: _Connection) -> bool:
+        """Read the configuration again after a 401. Gives whether there is now another client to try with."""
+        async with self._reloading:
+            if self._connection is not refused:
+                return True
+            now = asyncio.get_running_loop().time()
+            if self._reloaded_at is not None and now - self._reloaded_at < RELOAD_SECONDS:
+                return False
+            self._reloaded_at = now
+            log.info("credentials were refused, reading them again", extra={"cluster": self._name})
+            try:
+                client = await _client(self._name, self._settings)
+            except SettingsError as error:
+                raise Forbidden(str(error)) from error
+            self._connection = _Connection(client)
+            self._retired.append(refused)
+            await refused.retire()
+            return True
+
+
+async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    headers = {"Accept": "application/json"}
+    if request.content_type:
+        headers["Content-Type"] = request.content_type
+    try:
+        arguments = await client.param_serialize(
+            request.method, request.path, query_params=[*request.query.items()], header_params=headers,
+            body=body, auth_settings=["BearerToken"],
+        )  # fmt: skip
+        answer = await client.call_api(*arguments, _request_timeout=timeout)
+    except ConfigException as error:
+        raise Forbidden(f"{request.text}: the credentials cannot be read: {error}") from error
+    except (aiohttp.ClientError, ApiException, TimeoutError, OSError) as error:
+        raise _unreachable(request, error) from error
+    response: aiohttp.ClientResponse = answer.response
+    return response
+
+
+def _unreachable(request: Request, error: BaseException) -> ApiUnavailable:
+    words = str(error) or type(error).__name__
+    return ApiUnavailable(f"{request.text} got no answer: {words}")
+
+
+async def _whole(request: Request, response: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await response.read()
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _unreachable(request, error) from error
+
+
+async def _start(request: Request, response: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await response.content.read(_REFUSAL_BYTES)
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _unreachable(request, error) from error
+
+
+async def _lines(request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    while True:
+        try:
+            line = await response.content.readline()
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            # ValueError: a line longer than the read buffer, twice the largest object that etcd takes.
+            raise _unreachable(request, error) from error
+        if not line:
+            return
+        yield line

@@ -1,0 +1,30 @@
+"""What the reflector asks of a Kubernetes API, beside the calls of `port.KubeApi`: single pages and open watches."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi
+
+
+class Expired(ApiUnavailable):
+    """410: the server no longer knows this resourceVersion or continue token. List again from the start."""
+
+
+class WatchApi(KubeApi, Protocol):
+    """One cluster that can also be watched."""
+
+    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+        """Read one page of a list, `metadata` included. Raises as KubeApi does, and Expired."""
+        ...
+
+    def stream(
+        self, path: str, query: Mapping[str, str], *, idle_seconds: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a watch and give its lines as they come; the end of the lines is the end of the watch.
+
+        Raises as KubeApi does, and Expired; `idle_seconds` without a byte are ApiUnavailable.
+        """
+        ...

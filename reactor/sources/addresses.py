@@ -1,0 +1,100 @@
+"""Where probes may connect to: never to what only answers because it trusts this machine.
+
+Checked is the address that is really connected to, after resolution: names, redirects and the odd spellings of
+addresses (`0xa9fea9fe`, `2852039166`) all come down to it. Loopback is allowed: sidecars and the demo live there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+_METADATA = tuple(
+    ipaddress.ip_network(text)
+    # Amazon over IPv6 and Alibaba lie in private ranges that ipaddress does not single out (measured).
+    for text in ("169.254.0.0/16", "fd00:ec2::254/128", "100.100.100.200/32", "0.0.0.0/8", "255.255.255.255/32")
+)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# A name server that is down blocks a thread for 5 s and more: with asyncio's own few threads, a handful of dead names
+# would make all other probes time out as well.
+_LOOKUPS = ThreadPoolExecutor(64, thread_name_prefix="lookup")
+
+AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
+
+
+class Refused(OSError):
+    """The address is one that no probe may connect to."""
+
+
+def check(address: str) -> str:
+    """Give the address back. Raises Refused for link-local, metadata, multicast and unspecified addresses."""
+    bare = ipaddress.ip_address(address.partition("%")[0])
+    inner = _inside(bare)
+    if inner.is_link_local or inner.is_multicast or inner.is_unspecified or any(inner in net for net in _METADATA):
+        raise Refused(f"{address} is a link-local, metadata, multicast or unspecified address: no probe connects there")
+    return address
+
+
+def _inside(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Give the IPv4 address that an IPv6 one stands for, or itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+async def resolve(host: str, port: int, family: int = socket.AF_UNSPEC) -> list[AddrInfo]:
+    """Give the checked addresses of a host, at least one. Raises OSError, Refused among it."""
+
+    def look_up() -> list[AddrInfo]:
+        return socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
+
+    try:
+        found = await asyncio.get_running_loop().run_in_executor(_LOOKUPS, look_up)
+    except UnicodeError as error:  # a label of the name is empty or too long
+        raise OSError(f"{host} is no host name: {error}") from error
+    if not found:
+        raise OSError(f"{host} has no address")
+    for info in found:
+        check(str(info[4][0]))
+    return found
+
+
+def open_socket(info: AddrInfo) -> socket.socket:
+    """Make the socket for one address: aiohttp's last step before it connects, past resolver, literal and redirect."""
+    family, kind, protocol, _, address = info
+    check(str(address[0]))
+    return socket.socket(family=family, type=kind, proto=protocol)
+
+
+class Resolver(AbstractResolver):
+    """aiohttp's name resolution, in our own threads."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(
+                hostname=host, host=str(info[4][0]), port=port, family=info[0], proto=info[2],
+                flags=socket.AI_NUMERICHOST,
+            )
+            for info in await resolve(host, port, family)
+        ]  # fmt: skip
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def probing_session() -> aiohttp.ClientSession:
+    """Give an HTTP client for probes: each try a new connection, to a checked address, without cookies."""
+    connector = aiohttp.TCPConnector(
+        resolver=Resolver(), socket_factory=open_socket, force_close=True, use_dns_cache=False, limit=0
+    )
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())

@@ -1,0 +1,79 @@
+"""Which function runs which kind of source, and how all of them are kept running.
+
+A kind's module is imported when a source of that kind is started: kubernetes, grpc and the Prometheus client cost
+memory and start-up time, and only who uses them pays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from reactor import telemetry
+from reactor.clients.backoff import Backoff
+from reactor.sources.world import World
+from rules.language.model import RouteSelection
+from rules.language.sources import AlertmanagerWebhook, AnySource
+
+MODULES = {
+    "HttpProbe": "reactor.sources.http_probe",
+    "TcpProbe": "reactor.sources.tcp_probe",
+    "GrpcProbe": "reactor.sources.grpc_probe",
+    "EndpointsWatch": "reactor.sources.endpoints_watch",
+    "PrometheusQuery": "reactor.sources.prometheus_query",
+}
+"""Kind to the module whose `run(source, world)` runs it. AlertmanagerWebhook has none: the receiver hears it."""
+GOOD_SECONDS = 60.0  # a source that ran so long before it broke is started again soon
+
+log = logging.getLogger(__name__)
+
+
+def start_all(
+    sources: Iterable[AnySource], world: World, *, routes: Sequence[RouteSelection] = ()
+) -> list[asyncio.Task[None]]:
+    """Start a supervised task for each source, and one for the inventory of routes. Cancel them to stop."""
+    tasks = [
+        asyncio.create_task(supervise(source.name, _runner(source, world), world), name=f"source {source.name}")
+        for source in sources
+        if not isinstance(source, AlertmanagerWebhook)
+    ]
+    if routes:
+        from reactor.sources import routes as inventory
+
+        run = asyncio.create_task(supervise(inventory.NAME, lambda: inventory.run(routes, world), world), name="routes")
+        tasks.append(run)
+    return tasks
+
+
+def _runner(source: AnySource, world: World) -> Callable[[], Awaitable[None]]:
+    async def run() -> None:
+        await importlib.import_module(MODULES[source.kind]).run(source, world)
+
+    return run
+
+
+async def supervise(name: str, run: Callable[[], Awaitable[None]], world: World) -> None:
+    """Run it for ever: one that breaks is counted, logged and started again, and takes no other down."""
+    backoff = Backoff(first_seconds=1, most_seconds=60)
+    while True:
+        began = world.clock.monotonic()
+        try:
+            await run()
+            reason = "Ended"
+            log.error("a source ended by itself, starting it again", extra={"source": name})
+        except Exception as error:
+            reason = _innermost(error)
+            log.exception("a source broke, starting it again", extra={"source": name})
+        telemetry.source_errors.labels(name, reason).inc()
+        if world.clock.monotonic() - began >= GOOD_SECONDS:
+            backoff.succeeded()
+        await world.clock.sleep(backoff.failed())
+
+
+def _innermost(error: Exception) -> str:
+    """Give the name of the first real error in the groups that task groups wrap around it."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return type(error).__name__

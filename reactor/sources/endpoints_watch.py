@@ -1,0 +1,153 @@
+"""EndpointsWatch: a Service is Healthy while at least `minReady` of its endpoints are ready.
+
+    - name: readiness
+      kind: EndpointsWatch
+      cluster: east
+      namespace: shop            # default: all
+      selector: app=checkout     # labels of the EndpointSlices, which carry those of their Service; default: all
+      minReady: 1
+      # target: service/{cluster}/{namespace}/{service}; labels of the Service may be used as well
+
+Nothing is said before the whole list has been read, and nothing is repeated while the watch is lost. Services are
+watched beside their slices, so that one that never had an endpoint is known too; without the permission to list
+Services, only those are known that have or had a slice. An ExternalName Service has no endpoints and is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bus.messages import Health
+from reactor.clients.changes import Change, Kind, key_of
+from reactor.clients.port import JsonObject
+from reactor.clients.reflector import Reflector
+from reactor.clients.watching import WatchApi
+from reactor.sources.endpoints import (
+    Readiness,
+    ServiceName,
+    labels_of,
+    project_service,
+    project_slice,
+    readiness,
+    service_of,
+)
+from reactor.sources.voice import Voice
+from reactor.sources.world import World
+from rules.language.sources import EndpointsWatch
+
+GONE_SECONDS = 3600.0  # a Service that is deleted is Unhealthy for so long, then forgotten: names come and go for ever
+
+
+async def run(source: EndpointsWatch, world: World) -> None:
+    """Watch until cancelled."""
+    watch = _Watch(source, world, await world.clusters.get(source.cluster))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watch.slices.run())
+        group.create_task(watch.services.run())
+        group.create_task(watch.voice.refresh(lambda: watch.slices.connected))
+        group.create_task(watch.forget_gone())
+
+
+def collection(group_version: str, plural: str, namespace: str | None) -> str:
+    """Give the path of a collection, of one namespace or of all."""
+    return f"{group_version}/namespaces/{namespace}/{plural}" if namespace else f"{group_version}/{plural}"
+
+
+@dataclass(slots=True)
+class _Service:
+    """What is known of one Service."""
+
+    slices: dict[str, JsonObject] = field(default_factory=dict)
+    object: JsonObject | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    target: str = ""
+    gone_at: float | None = None
+
+
+class _Watch:
+    def __init__(self, source: EndpointsWatch, world: World, api: WatchApi) -> None:
+        self._source = source
+        self._clock = world.clock
+        self._services: dict[ServiceName, _Service] = defaultdict(_Service)
+        self.voice = Voice(source, world.tell, world.clock)
+        self.slices = Reflector(
+            api, collection("/apis/discovery.k8s.io/v1", "endpointslices", source.namespace), self._slices_changed,
+            label_selector=source.selector, project=project_slice,
+        )  # fmt: skip
+        self.services = Reflector(
+            api, collection("/api/v1", "services", source.namespace), self._services_changed,
+            label_selector=source.selector, project=project_service,
+        )  # fmt: skip
+        self._begun = False
+
+    async def _slices_changed(self, changes: Sequence[Change]) -> None:
+        touched: set[ServiceName] = set()
+        for kind, found in changes:
+            name, key = service_of(found), key_of(found)
+            if name is None or key is None:
+                continue
+            service = self._services[name]
+            service.labels = service.labels or labels_of(found)
+            if kind is Kind.DELETED:
+                service.slices.pop(key.name, None)
+            else:
+                service.slices[key.name] = found
+            touched.add(name)
+        if not self._begun:
+            # The first whole list: from here on, a Service without a slice is known to have no endpoints.
+            self._begun = True
+            touched = set(self._services)
+        await self._say(touched)
+
+    async def _services_changed(self, changes: Sequence[Change]) -> None:
+        touched: set[ServiceName] = set()
+        for kind, found in changes:
+            key = key_of(found)
+            if key is None or found["type"] == "ExternalName":
+                continue
+            name = ServiceName(*key)
+            service = self._services[name]
+            service.object = None if kind is Kind.DELETED else found
+            service.labels = labels_of(found)
+            touched.add(name)
+        # While the slices are not seen, having none of them proves nothing.
+        if self._begun and self.slices.connected:
+            await self._say(touched)
+
+    async def _say(self, names: set[ServiceName]) -> None:
+        for name in sorted(names):
+            service = self._services[name]
+            count = readiness(service.slices.values())
+            exists = bool(service.slices) or service.object is not None
+            service.gone_at = None if exists else service.gone_at or self._clock.monotonic()
+            labels = {
+                **service.labels,
+                "cluster": self._source.cluster,
+                "namespace": name.namespace,
+                "service": name.name,
+            }
+            target = self.voice.target(labels)
+            if target is None:
+                continue
+            service.target = target
+            status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
+            await self.voice.say(target, status, labels=labels, detail=self._detail(count, exists=exists))
+
+    def _detail(self, count: Readiness, *, exists: bool) -> str:
+        if not exists:
+            return "the Service is gone"
+        wanted = f", {self._source.min_ready} wanted" if self._source.min_ready > 1 else ""
+        return f"{count.ready} of {count.total} endpoints ready{wanted}"
+
+    async def forget_gone(self) -> None:
+        """Forget, from time to time, the Services that are long gone."""
+        while True:
+            await self._clock.sleep(GONE_SECONDS / 10)
+            now = self._clock.monotonic()
+            for name, service in [*self._services.items()]:
+                if service.gone_at is not None and now - service.gone_at >= GONE_SECONDS:
+                    self.voice.forget(service.target)
+                    del self._services[name]

@@ -1,0 +1,117 @@
+"""PrometheusQuery: a PromQL instant query on a schedule; each series speaks of one target.
+
+    - name: errors
+      kind: PrometheusQuery
+      prometheus: main
+      query: sum by (service) (rate(http_errors_total[1m])) / sum by (service) (rate(http_requests_total[1m]))
+      target: service/east/shop/{service}
+      unhealthyWhen: {above: 0.05}     # default Present: a series is Unhealthy, one that leaves is Healthy
+
+A query that fails makes all its targets Unknown: no answer is not a healthy one. So does a series that leaves a query
+with a bound, and NaN. Several series of one target: the worst speaks. A source without labels in its target speaks of
+it from the first result on, even an empty one; other targets become known with their first series.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bus.messages import Health
+from reactor.clients.promql import Queries, Sample
+from reactor.errors import Retryable, Terminal
+from reactor.sources.pacing import Pace
+from reactor.sources.voice import Voice
+from reactor.sources.world import World
+from rules.language.sources import Bound, PrometheusQuery
+
+QUERY_SECONDS = 30.0  # a reading older than two intervals and this is no longer repeated
+KNOWN_TARGETS_MAX = 10_000  # the one absent for longest is forgotten first: labels come and go for ever
+_WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
+
+
+class Opinion(NamedTuple):
+    """What one reading makes of one target."""
+
+    status: Health
+    detail: str
+    labels: dict[str, str]
+
+
+async def run(source: PrometheusQuery, world: World) -> None:
+    """Query until cancelled."""
+    reader = _Reader(source, world, world.prometheus_named(source.prometheus))
+    pace = Pace(world, reader.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=QUERY_SECONDS)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(pace.run())
+        group.create_task(reader.voice.refresh(lambda: pace.alive))
+
+
+class _Reader:
+    def __init__(self, source: PrometheusQuery, world: World, prometheus: Queries) -> None:
+        self._source = source
+        self._prometheus = prometheus
+        self.voice = Voice(source, world.tell, world.clock)
+        # In order of last presence, oldest first; the value is nothing.
+        self._known: dict[str, None] = {}
+        if "{" not in source.target:
+            self._known[source.target] = None
+
+    async def read(self) -> None:
+        """Take one reading."""
+        try:
+            samples = await self._prometheus.query(self._source.query)
+        except (Retryable, Terminal) as error:
+            self.voice.complain(type(error).__name__)
+            for target in [*self._known]:
+                await self.voice.say(target, Health.UNKNOWN, detail=str(error))
+            return
+        present = self._opinions(samples)
+        for target in present:
+            self._known.pop(target, None)
+            self._known[target] = None
+        self._forget_some()
+        absent = Opinion(absence(self._source.unhealthy_when), "no series", {})
+        for target in [*self._known]:
+            opinion = present.get(target, absent)
+            await self.voice.say(target, opinion.status, labels=opinion.labels, detail=opinion.detail)
+
+    def _opinions(self, samples: Iterable[Sample]) -> dict[str, Opinion]:
+        found: dict[str, Opinion] = {}
+        for sample in samples:
+            target = self.voice.target(sample.labels)
+            if target is None:
+                continue
+            status = judge(self._source.unhealthy_when, sample.value)
+            if target not in found or _worse(status, found[target].status):
+                found[target] = Opinion(status, f"value {sample.value:g}", dict(sample.labels))
+        return found
+
+    def _forget_some(self) -> None:
+        for target in [*self._known][: max(0, len(self._known) - KNOWN_TARGETS_MAX)]:
+            del self._known[target]
+            self.voice.forget(target)
+
+
+def judge(unhealthy_when: str | Bound, value: float) -> Health:
+    """Give what a series that is there says."""
+    if not isinstance(unhealthy_when, Bound):
+        return Health.UNHEALTHY if unhealthy_when == "Present" else Health.HEALTHY
+    if math.isnan(value):
+        return Health.UNKNOWN
+    too_high = unhealthy_when.above is not None and value > unhealthy_when.above
+    too_low = unhealthy_when.below is not None and value < unhealthy_when.below
+    return Health.UNHEALTHY if too_high or too_low else Health.HEALTHY
+
+
+def absence(unhealthy_when: str | Bound) -> Health:
+    """Give what it says of a known target that it has no series."""
+    if isinstance(unhealthy_when, Bound):
+        return Health.UNKNOWN
+    return Health.HEALTHY if unhealthy_when == "Present" else Health.UNHEALTHY
+
+
+def _worse(one: Health, other: Health) -> bool:
+    return _WORST_FIRST.index(one) < _WORST_FIRST.index(other)

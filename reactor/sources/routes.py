@@ -1,0 +1,180 @@
+"""The inventory of routes: what the rules' TrafficSplits, HTTPRoutes and GRPCRoutes look like now.
+
+One watch for each cluster, kind and namespace (or selector) that the rules name. A route is told when it changes and
+every 30 s while the watch holds. A named route that is not there is told as not existing; a route that is deleted is
+told as such once. Where the cluster does not know the kind, or does not let us see it, nothing is told: nobody knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bus.messages import Route
+from reactor import telemetry
+from reactor.clients.backoff import Backoff
+from reactor.clients.changes import Change, Key, Kind, key_of
+from reactor.clients.port import JsonObject, KubeApi, NotFound
+from reactor.clients.reflector import Reflector
+from reactor.errors import Retryable, Terminal
+from reactor.sources.endpoints_watch import collection
+from reactor.sources.route_projection import (
+    RouteKind,
+    missing_route,
+    route_from_gateway_route,
+    route_from_traffic_split,
+)
+from reactor.sources.standing import Standing
+from reactor.sources.world import World
+from rules.language.model import RouteSelection
+
+NAME = "routes"
+"""This source's name in metrics and logs."""
+REFRESH_SECONDS = 30.0
+_KINDS: dict[RouteKind, tuple[str, str, tuple[str, ...]]] = {
+    "TrafficSplit": ("split.smi-spec.io", "trafficsplits", ("v1alpha2", "v1alpha4", "v1alpha3", "v1alpha1")),
+    "HTTPRoute": ("gateway.networking.k8s.io", "httproutes", ("v1", "v1beta1")),
+    "GRPCRoute": ("gateway.networking.k8s.io", "grpcroutes", ("v1", "v1alpha2")),
+}
+"""API group, plural, and its versions, the one we like best first."""
+
+log = logging.getLogger(__name__)
+
+RuleRef: TypeAlias = int | str | None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scope:
+    """What one watch looks at."""
+
+    cluster: str
+    kind: RouteKind
+    namespace: str
+    selector: str
+
+
+def scopes(selections: Iterable[RouteSelection]) -> dict[Scope, list[RouteSelection]]:
+    """Give the watches that serve these selections: named routes of one namespace share one."""
+    found: dict[Scope, list[RouteSelection]] = defaultdict(list)
+    for one in selections:
+        selector = "" if one.name else one.selector or ""
+        found[Scope(one.cluster, one.kind, one.namespace or "", selector)].append(one)
+    return dict(found)
+
+
+async def run(selections: Sequence[RouteSelection], world: World) -> None:
+    """Watch all of them until cancelled."""
+    async with asyncio.TaskGroup() as group:
+        for scope, wanted in scopes(selections).items():
+            group.create_task(_Inventory(scope, wanted, world).run())
+
+
+async def served_version(api: KubeApi, kind: RouteKind) -> str:
+    """Give the path of the version to use: the one we like best of those the cluster serves.
+
+    Raises NotFound where it serves none, and as KubeApi does.
+    """
+    group, plural, liked = _KINDS[kind]
+    answer = await api.get(f"/apis/{group}")
+    served = {version.get("version") for version in answer.get("versions") or []}
+    for version in liked:
+        # A group may serve a version for some of its kinds only.
+        if version in served:
+            resources = (await api.get(f"/apis/{group}/{version}")).get("resources") or []
+            if any(resource.get("name") == plural for resource in resources):
+                return f"/apis/{group}/{version}"
+    raise NotFound(f"{api.cluster} serves no {plural}.{group} in a version that is understood ({', '.join(liked)})")
+
+
+class _Inventory:
+    """One watch and what is told of it."""
+
+    def __init__(self, scope: Scope, selections: Sequence[RouteSelection], world: World) -> None:
+        self._scope = scope
+        self._world = world
+        # Without a name every object that the selector gives is meant, hence None.
+        self._wanted: dict[str | None, set[RuleRef]] = defaultdict(set)
+        for one in selections:
+            self._wanted[one.name].add(one.rule)
+        self._standing: Standing[Route] = Standing(world.tell, world.clock, period_seconds=REFRESH_SECONDS)
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        api = await self._world.clusters.get(self._scope.cluster)
+        path = collection(await self._version(api), _KINDS[self._scope.kind][1], self._scope.namespace or None)
+        reflector = Reflector(api, path, self._changed, label_selector=self._scope.selector or None, project=project)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(reflector.run())
+            group.create_task(self._standing.keep(lambda: reflector.connected))
+
+    async def _version(self, api: KubeApi) -> str:
+        """Find the version, however long that takes: a CRD may be installed, a permission granted, later."""
+        backoff, complaint = Backoff(first_seconds=0.5, most_seconds=60), ""
+        while True:
+            try:
+                return await served_version(api, self._scope.kind)
+            except (Retryable, Terminal) as error:
+                reason = type(error).__name__
+                telemetry.source_errors.labels(NAME, reason).inc()
+                if reason != complaint:
+                    log.warning(
+                        "cannot find the routes, trying again",
+                        extra={"cluster": self._scope.cluster, "kind": self._scope.kind, "reason": str(error)},
+                    )
+                    complaint = reason
+                asked = error.after if isinstance(error, Retryable) else None
+            await self._world.clock.sleep(backoff.failed(asked_seconds=asked))
+
+    async def _changed(self, changes: Sequence[Change]) -> None:
+        for kind, found in changes:
+            key = key_of(found)
+            if key is None or not key.namespace:
+                continue  # the API has none of these; a name is what makes a route
+            for rule in sorted(self._rules(key.name), key=repr):
+                await (self._gone(key, rule) if kind is Kind.DELETED else self._seen(found, rule))
+        # The first batch is the whole list: what is named and not in it is not there.
+        for name in sorted(filter(None, self._wanted)):
+            for rule in sorted(self._wanted[name], key=repr):
+                key = Key(self._scope.namespace, name)
+                if self._standing.get(self._missing(key, rule).object) is None:
+                    await self._gone(key, rule)
+
+    def _rules(self, name: str) -> set[RuleRef]:
+        return self._wanted.get(name, set()) | self._wanted.get(None, set())
+
+    async def _seen(self, found: JsonObject, rule: RuleRef) -> None:
+        cluster, kind, at = self._scope.cluster, self._scope.kind, self._world.clock.now()
+        if kind == "TrafficSplit":
+            route = route_from_traffic_split(cluster, found, at=at)
+        else:
+            route = route_from_gateway_route(cluster, kind, found, rule, at=at)
+        await self._tell(route)
+
+    async def _gone(self, key: Key, rule: RuleRef) -> None:
+        route = self._missing(key, rule)
+        await self._tell(route)
+        if key.name not in self._wanted:
+            self._standing.forget(route.object)  # a selected route may never come back: said once
+
+    def _missing(self, key: Key, rule: RuleRef) -> Route:
+        return missing_route(self._scope.cluster, self._scope.kind, key, rule, at=self._world.clock.now())
+
+    async def _tell(self, route: Route) -> None:
+        before = self._standing.get(route.object)
+        changed = before is None or route.model_copy(update={"observed_at": before.observed_at}) != before
+        if changed and route.problem:
+            telemetry.source_errors.labels(NAME, "Malformed").inc()
+            log.warning("a route cannot be used", extra={"route": route.object, "problem": route.problem})
+        await self._standing.say(route.object, route, changed=changed)
+
+
+def project(found: JsonObject) -> JsonObject:
+    """Keep the metadata that is read, and the spec: managedFields alone can be larger than the rest."""
+    metadata = found.get("metadata")
+    kept = ("namespace", "name", "labels", "annotations")
+    small = {key: metadata.get(key) for key in kept} if isinstance(metadata, dict) else None
+    return {"metadata": small, "spec": found.get("spec")}

@@ -1,0 +1,105 @@
+"""What a source says now, said again while it stays true: the bus may lose nothing, but readers start late and forget.
+
+The first saying of a change is immediate. If the bus does not take it, it is owed, and said again as soon as it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from bus.messages import Message
+from reactor.clock import Clock
+from reactor.errors import Retryable
+
+TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
+TICK_SECONDS_MAX = 5.0
+AT_ONCE = 32  # sayings that wait for the bus at the same time
+
+log = logging.getLogger(__name__)
+
+Said = TypeVar("Said", bound=Message)
+
+
+@dataclass(slots=True)
+class _Entry(Generic[Said]):
+    fact: Said
+    due_at: float  # on the clock's monotonic time; 0: owed, the bus has not taken it yet
+
+
+class Standing(Generic[Said]):
+    """The standing facts of one source, by key."""
+
+    def __init__(self, tell: Callable[[Said], Awaitable[None]], clock: Clock, *, period_seconds: float) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._period = period_seconds
+        self._entries: dict[str, _Entry[Said]] = {}
+        self._refused = False
+
+    def get(self, key: str) -> Said | None:
+        """What stands under this key."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.fact
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """What something is said about."""
+        return frozenset(self._entries)
+
+    async def say(self, key: str, fact: Said, *, changed: bool) -> None:
+        """Let this stand. It is told at once if it has changed or is due."""
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._entries[key] = _Entry(fact, 0)
+        entry.fact = fact
+        if changed:
+            entry.due_at = 0
+        if entry.due_at <= self._clock.monotonic():
+            await self._told(entry)
+
+    def forget(self, key: str) -> None:
+        """Say nothing more about it: silence makes it Unknown in its time."""
+        self._entries.pop(key, None)
+
+    async def refresh(self) -> None:
+        """Say again what is due."""
+        now = self._clock.monotonic()
+        due = [entry for entry in self._entries.values() if entry.due_at <= now]
+        for start in range(0, len(due), AT_ONCE):
+            await _all(self._told(entry) for entry in due[start : start + AT_ONCE])
+
+    async def keep(self, believed: Callable[[], bool]) -> None:
+        """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
+        tick = min(self._period / TICKS_PER_PERIOD, TICK_SECONDS_MAX)
+        while True:
+            await self._clock.sleep(tick)
+            if believed():
+                await self.refresh()
+
+    async def _told(self, entry: _Entry[Said]) -> None:
+        fact = entry.fact.model_copy(update={"observed_at": self._clock.now()})
+        # Before the first await, so that nobody else tells the same in the meantime.
+        entry.due_at = self._clock.monotonic() + self._period
+        try:
+            await self._tell(fact)
+        except Retryable as error:
+            entry.due_at = 0
+            if not self._refused:
+                log.warning("the bus does not take what was seen, it stays owed", extra={"reason": str(error)})
+            self._refused = True
+        else:
+            self._refused = False
+
+
+async def _all(sayings: Iterable[Awaitable[None]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for saying in sayings:
+            group.create_task(_awaited(saying))
+
+
+async def _awaited(saying: Awaitable[None]) -> None:
+    await saying

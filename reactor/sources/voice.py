@@ -1,0 +1,111 @@
+"""The one way in which a source speaks: on every change at once, and again at least every `refreshSeconds`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from pydantic import TypeAdapter, ValidationError
+
+from bus.messages import Health, Observation, Target
+from reactor import telemetry
+from reactor.clock import Clock
+from reactor.sources.standing import Standing
+from rules.language.sources import Source
+from rules.language.targets import MissingLabel, fill
+
+_TARGET = TypeAdapter(Target)
+LABEL_CHARACTERS = 4096  # what a message takes
+DETAIL_CHARACTERS = 500  # one line for people
+COMPLAINTS_KEPT = 1000  # label sets that were complained about, so that each is logged once
+
+log = logging.getLogger(__name__)
+
+Tell = Callable[[Observation], Awaitable[None]]
+
+
+class Voice:
+    """What one source says about its targets."""
+
+    def __init__(self, source: Source, tell: Tell, clock: Clock) -> None:
+        self._source = source
+        self._clock = clock
+        self._outward = tell
+        self._standing: Standing[Observation] = Standing(self._tell, clock, period_seconds=source.refresh_seconds)
+        self._complained: set[tuple[tuple[str, str], ...]] = set()
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """What it has spoken of and not forgotten."""
+        return self._standing.keys
+
+    async def say(
+        self,
+        target: str,
+        status: Health,
+        *,
+        labels: Mapping[str, str] | None = None,
+        detail: str = "",
+        resolved: bool = False,
+    ) -> None:
+        """Let this be the target's status. Another detail alone is no change: it is told with the next refresh."""
+        before = self._standing.get(target)
+        observation = Observation(
+            target=target,
+            status=status,
+            signal=self._source.says,
+            observed_at=self._clock.now(),
+            stale_seconds=self._source.stale_seconds,
+            resolved=resolved,
+            labels={key: text[:LABEL_CHARACTERS] for key, text in (labels or {}).items()},
+            detail=" ".join(detail.split())[:DETAIL_CHARACTERS],
+        )
+        changed = before is None or (before.status, before.resolved) != (status, resolved)
+        if changed:
+            log.info(
+                "a target's status changed",
+                extra={"source": self._source.name, "target": target, "status": status.value, "detail": detail},
+            )
+        await self._standing.say(target, observation, changed=changed)
+
+    def forget(self, target: str) -> None:
+        """Say nothing more about it: it becomes Unknown after its staleSeconds."""
+        self._standing.forget(target)
+
+    async def refresh(self, believed: Callable[[], bool] = lambda: True) -> None:
+        """Repeat what stands, for ever, while `believed()`: a source that cannot see has nothing to repeat."""
+        await self._standing.keep(believed)
+
+    def target(self, labels: Mapping[str, str]) -> str | None:
+        """Fill the source's template; None where that gives no target: counted, and logged once per label set."""
+        try:
+            return _TARGET.validate_python(fill(self._source.target, labels))
+        except MissingLabel as error:
+            self._no_target("MissingLabel", str(error), labels)
+        except ValidationError as error:
+            self._no_target("BadTarget", error.errors()[0]["msg"], labels)
+        return None
+
+    def _no_target(self, reason: str, why: str, labels: Mapping[str, str]) -> None:
+        self.complain(reason)
+        key = tuple(sorted(labels.items()))
+        if key in self._complained or len(self._complained) >= COMPLAINTS_KEPT:
+            return
+        self._complained.add(key)
+        log.warning(
+            "labels give no target",
+            extra={
+                "source": self._source.name,
+                "template": self._source.target,
+                "reason": why,
+                "labels": repr(dict(labels))[:DETAIL_CHARACTERS],
+            },
+        )
+
+    def complain(self, reason: str) -> None:
+        """Count a reading that gave no answer."""
+        telemetry.source_errors.labels(self._source.name, reason).inc()
+
+    async def _tell(self, observation: Observation) -> None:
+        await self._outward(observation)
+        telemetry.observations.labels(self._source.name, observation.status.value).inc()

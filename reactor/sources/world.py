@@ -1,0 +1,52 @@
+"""What sources live in: everything they need from outside, handed to each as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Any, Protocol
+
+import aiohttp
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bus.messages import Observation, Route
+from reactor.clients.promql import Queries
+from reactor.clients.watching import WatchApi
+from reactor.clock import Clock
+from reactor.errors import SettingsError
+
+
+class ClusterApis(Protocol):
+    """The clusters of the settings; `clients.clusters.Clusters` is it."""
+
+    async def get(self, name: str) -> WatchApi:
+        """Give a cluster's API. Raises SettingsError."""
+        ...
+
+
+def scheduler() -> Any:
+    """Give the scheduler that paces probes and queries. It is started by who builds the world."""
+    # UTC, because it would otherwise look for the machine's time zone, and warn where there is none.
+    return AsyncIOScheduler(timezone=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One process's surroundings."""
+
+    clock: Clock
+    tell: Callable[[Observation | Route], Awaitable[None]]
+    """Publishes a fact; Retryable where the bus does not take it now."""
+    clusters: ClusterApis
+    prometheus: Mapping[str, Queries]
+    http: aiohttp.ClientSession
+    """For HTTP probes: `addresses.probing_session()`."""
+    scheduler: Any = field(default_factory=scheduler)
+
+    def prometheus_named(self, name: str) -> Queries:
+        """Give a Prometheus of the settings. Raises SettingsError."""
+        if name not in self.prometheus:
+            known = ", ".join(sorted(self.prometheus)) or "none"
+            raise SettingsError(f"prometheus.{name}: rules name it, the settings do not (they name: {known})")
+        return self.prometheus[name]

@@ -1,0 +1,190 @@
+"""What our client sends to a Kubernetes API, and what it makes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactor.clients.clusters import Clusters
+from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Forbid, Hang, Html, JsonObject, LoseAnswer, Reset
+from reactor.errors import SettingsError
+from reactor.settings import Cluster as ClusterSettings
+
+SPLITS = "/apis/split.smi-spec.io/v1alpha2/namespaces/shop/trafficsplits"
+CHECKOUT = f"{SPLITS}/checkout"
+
+
+@pytest.fixture(autouse=True)
+async def split(east: Cluster) -> JsonObject:
+    """A route with a primary and a standby."""
+    return east.create({
+        "apiVersion": "split.smi-spec.io/v1alpha2", "kind": "TrafficSplit",
+        "metadata": {"name": "checkout", "namespace": "shop", "labels": {"app": "shop"}},
+        "spec": {
+            "service": "checkout",
+            "backends": [{"service": "checkout", "weight": 1}, {"service": "checkout-west", "weight": 0}],
+        },
+    })  # fmt: skip
+
+
+def moved(seen: int) -> list[JsonObject]:
+    """Move the primary's weight to 0, if it is as it was seen."""
+    path = "/spec/backends/0/weight"
+    return [{"op": "test", "path": path, "value": seen}, {"op": "replace", "path": path, "value": 0}]
+
+
+async def test_an_object_is_read_as_it_is(api: Kubernetes) -> None:
+    found = await api.get(CHECKOUT)
+    assert found["spec"]["backends"][1] == {"service": "checkout-west", "weight": 0}
+
+
+async def test_a_list_has_every_page(api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactor.clients.kubernetes.PAGE_OBJECTS", 2)
+    for number in range(5):
+        metadata = {"name": f"c{number}", "namespace": "shop", "labels": {"odd": str(number % 2)}}
+        east.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    assert len(await api.list("/api/v1/namespaces/shop/configmaps")) == 5
+    assert len(await api.list("/api/v1/namespaces/shop/configmaps", label_selector="odd=0")) == 3
+
+
+async def test_a_patch_whose_test_holds_is_written_in_our_name(api: Kubernetes, emulator: Emulator) -> None:
+    changed = await api.json_patch(CHECKOUT, moved(seen=1))
+    assert changed["spec"]["backends"][0]["weight"] == 0
+    managers = {entry["manager"] for entry in changed["metadata"]["managedFields"]}
+    assert "alert-reactor" in managers
+
+
+async def test_a_patch_whose_test_fails_is_a_conflict(api: Kubernetes) -> None:
+    with pytest.raises(Conflict, match=r"east: PATCH .*checkout was answered 422"):
+        await api.json_patch(CHECKOUT, moved(seen=5))
+
+
+async def test_a_patch_that_breaks_the_schema_is_invalid(api: Kubernetes) -> None:
+    with pytest.raises(Invalid, match="is invalid"):
+        await api.json_patch(CHECKOUT, [{"op": "replace", "path": "/spec/service", "value": 7}])
+
+
+async def test_an_object_is_created_once(api: Kubernetes, east: Cluster) -> None:
+    event = {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"},
+        "involvedObject": {"kind": "TrafficSplit", "name": "checkout", "namespace": "shop"}, "reason": "Moved",
+    }  # fmt: skip
+    created = await api.create("/api/v1/namespaces/shop/events", event)
+    assert created["metadata"]["uid"]
+    with pytest.raises(Conflict, match="already exists"):
+        await api.create("/api/v1/namespaces/shop/events", event)
+
+
+async def test_what_is_not_there_is_not_found(api: Kubernetes) -> None:
+    with pytest.raises(NotFound, match=r'east: GET .*/nothing was answered 404: .*"nothing" not found'):
+        await api.get(f"{SPLITS}/nothing")
+    with pytest.raises(NotFound):
+        await api.get("/apis/karmada.io/v1/things")
+
+
+async def test_a_missing_permission_says_what_to_grant(api: Kubernetes, east: Cluster) -> None:
+    east.faults.add(Fault(Forbid()))
+    grant = r"grant the verb 'patch' on resource 'trafficsplits' of API group 'split.smi-spec.io' in namespace 'shop'"
+    with pytest.raises(Forbidden, match=grant):
+        await api.json_patch(CHECKOUT, moved(seen=1))
+
+
+async def test_an_overloaded_server_says_when_to_come_back(api: Kubernetes, east: Cluster) -> None:
+    east.faults.add(Fault(Answer(429, retry_after=7)))
+    with pytest.raises(ApiUnavailable) as refused:
+        await api.get(CHECKOUT)
+    assert refused.value.after == 7
+
+
+@pytest.mark.parametrize("effect", [Answer(500), Answer(503), Html(502), Html(200), Reset(), LoseAnswer()])
+async def test_no_usable_answer_is_worth_another_try(api: Kubernetes, east: Cluster, effect: Any) -> None:
+    handle = east.faults.add(Fault(effect))
+    with pytest.raises(ApiUnavailable, match="east: GET "):
+        await api.get(CHECKOUT)
+    handle.remove()
+    assert await api.get(CHECKOUT)
+
+
+async def test_a_server_that_never_answers_is_given_up(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.kubernetes.Kubernetes._json.__kwdefaults__", {
+        "query": None, "body": None, "content_type": "application/json", "seconds": 0.1,
+    })  # fmt: skip
+    east.faults.add(Fault(Hang()))
+    with pytest.raises(ApiUnavailable, match="got no answer"):
+        await api.get(CHECKOUT)
+
+
+async def test_a_server_that_is_not_there_is_unavailable(kubeconfig: Callable[..., Path]) -> None:
+    api = await connect("east", ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1")))
+    with pytest.raises(ApiUnavailable, match="east: GET /version got no answer"):
+        await api.get("/version")
+    await api.close()
+
+
+@pytest.fixture
+async def guarded(emulator: Emulator, kubeconfig: Callable[..., Path]) -> AsyncIterator[Kubernetes]:
+    """A client of a cluster that wants a token, which has run out: the file holds a newer one."""
+    emulator.cluster("guarded", token="new")
+    kubeconfig(emulator.url("guarded"), token="old")
+    api = await connect("guarded", ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), token="old")))
+    kubeconfig(emulator.url("guarded"), token="new")
+    yield api
+    await api.close()
+
+
+async def test_credentials_that_have_run_out_are_read_again(guarded: Kubernetes) -> None:
+    answers = await asyncio.gather(*[guarded.get("/version") for _ in range(5)])
+    assert all(answer["major"] == "1" for answer in answers)
+
+
+async def test_credentials_that_stay_wrong_are_read_again_only_once(
+    emulator: Emulator, kubeconfig: Callable[..., Path]
+) -> None:
+    emulator.cluster("guarded", token="new")
+    settings = ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), token="old"))
+    api = await connect("guarded", settings)
+    for _ in range(2):
+        with pytest.raises(Forbidden, match="check its kubeconfig and context"):
+            await api.get("/version")
+    await api.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [(None, None), ("", None), ("clusters: [", None), ("just: text", None), (..., "elsewhere")],
+)
+async def test_a_kubeconfig_that_cannot_be_used_says_what_to_mend(
+    tmp_path: Path, kubeconfig: Callable[..., Path], text: Any, context: str | None
+) -> None:
+    path = tmp_path / "config"
+    if text is ...:
+        path = kubeconfig("http://127.0.0.1:1")
+    elif text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError, match=r"clusters.east: cannot use kubeconfig .* Set clusters.east.kubeconfig"):
+        await connect("east", ClusterSettings(kubeconfig=path, context=context))
+
+
+async def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    with pytest.raises(SettingsError, match="the in-cluster service account"):
+        await connect("east", ClusterSettings())
+
+
+async def test_a_cluster_is_connected_once_for_all_who_ask(
+    emulator: Emulator, east: Cluster, kubeconfig: Callable[..., Path]
+) -> None:
+    clusters = Clusters({"east": ClusterSettings(kubeconfig=kubeconfig(emulator.url("east")))})
+    first, second = await asyncio.gather(clusters.get("east"), clusters.get("east"))
+    assert first is second
+    with pytest.raises(SettingsError, match=r"clusters.west: .* \(they name: east\)"):
+        await clusters.get("west")
+    await clusters.close()

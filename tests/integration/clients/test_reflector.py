@@ -1,0 +1,262 @@
+"""The copy stays true whatever happens between us and the API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from reactor.clients.backoff import Backoff
+from reactor.clients.changes import Change, Kind
+from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.reflector import Reflector
+from reactor.demo.kube import (
+    Answer,
+    Cluster,
+    CutWatch,
+    EndWatch,
+    FailWatch,
+    Fault,
+    Forbid,
+    Hang,
+    Html,
+    JsonObject,
+    Reset,
+    TruncateWatch,
+)
+from reactor.telemetry import REGISTRY
+
+PATH = "/api/v1/configmaps"
+
+
+def config_map(name: str, value: str = "1", **labels: str) -> JsonObject:
+    return {
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"value": value},
+        "metadata": {"name": name, "namespace": "shop", "labels": labels},
+    }  # fmt: skip
+
+
+class Copy:
+    """What a reflector told."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[tuple[Kind, str]]] = []
+        self._changed = asyncio.Condition()
+
+    async def take(self, changes: Sequence[Change]) -> None:
+        async with self._changed:
+            self.batches.append([(kind, found["metadata"]["name"]) for kind, found in changes])
+            self._changed.notify_all()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(8), self._changed:
+            await self._changed.wait_for(holds)
+
+    @property
+    def told(self) -> list[tuple[Kind, str]]:
+        return [change for batch in self.batches for change in batch]
+
+
+def reflector(api: Kubernetes, copy: Copy, **more: Any) -> Reflector:
+    quick = Backoff(first_seconds=0.02, most_seconds=0.2)
+    return Reflector(api, PATH, copy.take, **{"backoff": quick, "idle_seconds": 0.6, **more})
+
+
+@asynccontextmanager
+async def running(subject: Reflector) -> Any:
+    task = asyncio.create_task(subject.run())
+    try:
+        await asyncio.wait_for(subject.synced.wait(), 8)
+        yield subject
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def names(subject: Reflector) -> set[str]:
+    return {key.name for key in subject.objects if key.namespace == "shop"}
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(8):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def test_what_is_there_is_told_once_and_as_one_batch(api: Kubernetes, east: Cluster) -> None:
+    for number in range(3):
+        east.create(config_map(f"c{number}"))
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        assert names(subject) == {"c0", "c1", "c2"}
+        assert [kind for kind, _ in copy.batches[0]] == [Kind.ADDED] * 3
+
+
+async def test_an_empty_collection_is_told_as_an_empty_batch(api: Kubernetes, east: Cluster) -> None:
+    copy = Copy()
+    async with running(reflector(api, copy)):
+        assert copy.batches == [[]]
+
+
+async def test_changes_are_told_as_they_come(api: Kubernetes, east: Cluster) -> None:
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        east.create(config_map("a"))
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")
+        await copy.until(lambda: (Kind.MODIFIED, "a") in copy.told)
+        assert [found["data"]["value"] for found in subject.objects.values()] == ["2"]
+        east.delete("configmaps", "a", "shop")
+        await copy.until(lambda: (Kind.DELETED, "a") in copy.told)
+        assert copy.told == [(Kind.ADDED, "a"), (Kind.MODIFIED, "a"), (Kind.DELETED, "a")]
+        assert not names(subject)
+
+
+async def test_only_what_the_selector_selects_is_copied(api: Kubernetes, east: Cluster) -> None:
+    east.create(config_map("a", app="shop"))
+    east.create(config_map("b", app="other"))
+    async with running(reflector(api, Copy(), label_selector="app=shop")) as subject:
+        assert names(subject) == {"a"}
+
+
+async def test_objects_are_kept_as_small_as_the_projection_makes_them(api: Kubernetes, east: Cluster) -> None:
+    east.create(config_map("a", "7"))
+
+    def only_value(found: JsonObject) -> JsonObject:
+        return {"metadata": found["metadata"], "value": found["data"]["value"]}
+
+    async with running(reflector(api, Copy(), project=only_value)) as subject:
+        assert [found["value"] for found in subject.objects.values()] == ["7"]
+
+
+@pytest.mark.parametrize("how", [CutWatch(), EndWatch(), TruncateWatch(), FailWatch(410), FailWatch(500)])
+async def test_nothing_is_missed_when_a_watch_ends(api: Kubernetes, east: Cluster, how: Any) -> None:
+    east.create(config_map("before"))
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        await eventually(lambda: bool(east.watches))
+        east.cut_watches(how)
+        east.create(config_map("after"))
+        east.delete("configmaps", "before", "shop")
+        await copy.until(lambda: names(subject) == {"after"})
+        assert copy.told.count((Kind.ADDED, "after")) == 1
+        assert copy.told.count((Kind.DELETED, "before")) == 1
+
+
+async def test_a_forgotten_version_is_healed_by_one_batch_with_the_difference(api: Kubernetes, east: Cluster) -> None:
+    for name in ("kept", "changed", "gone"):
+        east.create(config_map(name))
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        await eventually(lambda: bool(east.watches))
+        outage = east.faults.add(Fault(Answer(503), resource="configmaps"))
+        east.cut_watches()
+        await eventually(lambda: not east.watches)
+        east.patch("configmaps", "changed", {"data": {"value": "2"}}, "shop")
+        east.delete("configmaps", "gone", "shop")
+        east.create(config_map("new"))
+        east.compact()
+        await eventually(lambda: outage.hits > 1)
+        outage.remove()
+        await copy.until(lambda: names(subject) == {"kept", "changed", "new"})
+    difference = {(Kind.MODIFIED, "changed"), (Kind.ADDED, "new"), (Kind.DELETED, "gone")}
+    assert set(copy.batches[-1]) == difference
+
+
+@pytest.mark.parametrize("effect", [Answer(429, retry_after=0), Answer(500), Html(502), Reset(), Forbid()])
+async def test_a_server_that_fails_at_first_is_asked_again(api: Kubernetes, east: Cluster, effect: Any) -> None:
+    east.create(config_map("a"))
+    handle = east.faults.add(Fault(effect, resource="configmaps", count=3))
+    async with running(reflector(api, Copy())) as subject:
+        assert names(subject) == {"a"}
+    assert handle.hits == 3
+
+
+async def test_the_wait_that_the_server_asks_for_is_kept(api: Kubernetes, east: Cluster) -> None:
+    handle = east.faults.add(Fault(Answer(429, retry_after=1), resource="configmaps", count=1))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with running(reflector(api, Copy(), backoff=Backoff(first_seconds=0.01, most_seconds=5))):
+        assert loop.time() - began >= 1
+    assert handle.hits == 1
+
+
+async def test_a_watch_that_ends_at_once_again_and_again_costs_few_requests(api: Kubernetes, east: Cluster) -> None:
+    copy = Copy()
+    slow = Backoff(first_seconds=0.1, most_seconds=5, spread=lambda: 1.0)
+    async with running(reflector(api, copy, backoff=slow)) as subject:
+        await eventually(lambda: bool(east.watches))
+        handle = east.faults.add(Fault(EndWatch(), verb="watch", resource="configmaps"))
+        east.cut_watches(EndWatch())
+        await asyncio.sleep(1.2)  # what must not happen cannot be awaited: 339 requests in 1 s without a backoff
+        assert handle.hits <= 5
+        east.create(config_map("late"))
+        await copy.until(lambda: "late" in names(subject))  # by listing, since watching does not work
+
+
+async def test_a_silent_connection_is_given_up(api: Kubernetes, east: Cluster) -> None:
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        await eventually(lambda: bool(east.watches))
+        handle = east.faults.add(Fault(Hang(), verb="watch", resource="configmaps", count=1))
+        east.cut_watches()
+        await eventually(lambda: handle.hits == 1)
+        east.create(config_map("after"))
+        await copy.until(lambda: names(subject) == {"after"})
+
+
+async def test_the_copy_is_not_believed_while_the_server_is_away(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
+    subject = reflector(api, Copy())
+    assert subject.stale_seconds == float("inf")
+    async with running(subject):
+        assert subject.stale_seconds < 0.3
+        outage = east.faults.add(Fault(Reset()))
+        east.cut_watches()
+        await eventually(lambda: not subject.connected)
+        outage.remove()
+        await eventually(lambda: subject.connected)
+
+
+async def test_a_quiet_watch_is_believed(api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.SHORT_SECONDS", 0.05)
+    east.bookmark_seconds = 60
+    async with running(reflector(api, Copy(), idle_seconds=30)) as subject:
+        await eventually(lambda: bool(east.watches))
+        await eventually(lambda: subject.stale_seconds == 0.0)
+
+
+async def test_large_collections_are_read_page_by_page(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.PAGE_OBJECTS", 2)
+    for number in range(5):
+        east.create(config_map(f"c{number}"))
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        assert names(subject) == {f"c{number}" for number in range(5)}
+        assert len(copy.batches[0]) == 5
+
+
+async def test_restarts_are_counted_by_reason(api: Kubernetes, east: Cluster) -> None:
+    def restarts() -> float:
+        labels = {"cluster": "east", "reason": "Expired"}
+        return REGISTRY.get_sample_value("reactor_watch_restarts_total", labels) or 0.0
+
+    before = restarts()
+    async with running(reflector(api, Copy())):
+        await eventually(lambda: bool(east.watches))
+        east.cut_watches(FailWatch(410))
+        await eventually(lambda: restarts() == before + 1)
+
+
+async def test_a_change_that_cannot_be_passed_on_ends_the_reflector(api: Kubernetes, east: Cluster) -> None:
+    async def broken(changes: Sequence[Change]) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wait_for(Reflector(api, PATH, broken).run(), 8)

@@ -1,0 +1,64 @@
+"""Where no probe may connect to."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from reactor.sources.addresses import Refused, check, open_socket, resolve
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "169.254.169.254", "169.254.0.1", "100.100.100.200", "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255",
+        "fe80::1", "fe80::1%eth0", "fd00:ec2::254", "ff02::1", "::", "::ffff:169.254.169.254",
+        "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1",
+    ],
+)  # fmt: skip
+def test_metadata_and_link_local_addresses_are_refused_in_every_form(address: str) -> None:
+    with pytest.raises(Refused, match="no probe connects there"):
+        check(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "::1", "10.0.0.7", "192.168.1.1", "100.100.100.201", "8.8.8.8", "2001:db8::1", "fd00::1"]
+)
+def test_other_addresses_are_fine_loopback_among_them(address: str) -> None:
+    assert check(address) == address
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376"])
+async def test_the_address_counts_and_not_how_it_is_written(host: str) -> None:
+    with pytest.raises(Refused):
+        await resolve(host, 80)
+
+
+async def test_a_name_that_is_none_cannot_be_resolved() -> None:
+    with pytest.raises(OSError, match="is no host name"):
+        await resolve("a" * 70 + ".example", 80)
+
+
+async def test_many_dead_names_do_not_hold_up_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = asyncio.Semaphore(0)
+    loop, let_go = asyncio.get_running_loop(), __import__("threading").Event()
+
+    def hanging(*_: object) -> list[object]:
+        loop.call_soon_threadsafe(started.release)
+        let_go.wait(5)
+        raise OSError("no answer")
+
+    monkeypatch.setattr(socket, "getaddrinfo", hanging)
+    lookups = [asyncio.create_task(resolve(f"dead{number}", 80)) for number in range(40)]
+    for _ in lookups:
+        await asyncio.wait_for(started.acquire(), 5)
+    let_go.set()
+    answers = await asyncio.gather(*lookups, return_exceptions=True)
+    assert all(isinstance(answer, OSError) for answer in answers)
+
+
+def test_the_last_check_is_made_on_the_address_that_is_connected_to() -> None:
+    with pytest.raises(Refused):
+        open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.169.254", 80)))

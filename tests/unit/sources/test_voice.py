@@ -1,0 +1,151 @@
+"""A source says what changed at once, and what stands now and then."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bus.messages import Health, Observation
+from reactor.clock import Clock
+from reactor.errors import Retryable
+from reactor.sources.voice import Voice
+from reactor.telemetry import REGISTRY
+from rules.language.sources import TcpProbe
+
+H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Dial(Clock):
+    """A clock that stands where it is put; whoever sleeps lets it jump there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return T0 + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self.seconds += seconds
+
+
+class Bus:
+    """Takes observations, or not."""
+
+    def __init__(self) -> None:
+        self.taken: list[Observation] = []
+        self.down = False
+
+    async def tell(self, observation: Observation) -> None:
+        if self.down:
+            raise Retryable("the bus is away")
+        self.taken.append(observation)
+
+    @property
+    def statuses(self) -> list[Health]:
+        return [observation.status for observation in self.taken]
+
+
+@pytest.fixture
+def clock() -> Dial:
+    return Dial()
+
+
+@pytest.fixture
+def bus() -> Bus:
+    return Bus()
+
+
+@pytest.fixture
+def voice(clock: Dial, bus: Bus) -> Voice:
+    source = TcpProbe(
+        name="db", kind="TcpProbe", host="db", port=1, target="service/{cluster}/{ns}/db", refresh_seconds=30,
+        stale_seconds=77, signal="port",
+    )  # fmt: skip
+    return Voice(source, bus.tell, clock)
+
+
+async def refreshed(voice: Voice, clock: Dial, *, until: float, believed: bool = True) -> None:
+    task = asyncio.create_task(voice.refresh(lambda: believed))
+    while clock.seconds < until:
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_change_is_said_at_once_and_a_repetition_is_not(voice: Voice, bus: Bus) -> None:
+    for status in (H, H, U, U, N, H):
+        await voice.say("custom/a", status)
+    assert bus.statuses == [H, U, N, H]
+
+
+async def test_an_observation_carries_what_the_core_needs(voice: Voice, bus: Bus, clock: Dial) -> None:
+    clock.seconds = 5
+    await voice.say("custom/a", N, labels={"k": "v" * 5000}, detail="two\nlines", resolved=True)
+    (said,) = bus.taken
+    assert (said.signal, said.stale_seconds, said.resolved, said.detail) == ("port", 77, True, "two lines")
+    assert said.observed_at == T0 + timedelta(seconds=5)
+    assert len(said.labels["k"]) == 4096
+
+
+async def test_what_stands_is_said_again_every_refresh(voice: Voice, bus: Bus, clock: Dial) -> None:
+    await voice.say("custom/a", H)
+    await refreshed(voice, clock, until=100)
+    gaps = [later.observed_at - earlier.observed_at for earlier, later in zip(bus.taken, bus.taken[1:], strict=False)]
+    assert len(bus.taken) >= 3
+    assert all(timedelta(seconds=30) <= gap <= timedelta(seconds=35) for gap in gaps)
+
+
+async def test_a_source_that_cannot_see_repeats_nothing(voice: Voice, bus: Bus, clock: Dial) -> None:
+    await voice.say("custom/a", H)
+    await refreshed(voice, clock, until=100, believed=False)
+    assert len(bus.taken) == 1
+
+
+async def test_what_is_forgotten_is_not_said_again(voice: Voice, bus: Bus, clock: Dial) -> None:
+    await voice.say("custom/a", H)
+    voice.forget("custom/a")
+    await refreshed(voice, clock, until=100)
+    assert len(bus.taken) == 1
+
+
+async def test_what_the_bus_did_not_take_stays_owed(voice: Voice, bus: Bus, clock: Dial) -> None:
+    await voice.say("custom/a", H)
+    bus.down = True
+    await voice.say("custom/a", U)
+    bus.down = False
+    await refreshed(voice, clock, until=6)
+    assert bus.statuses == [H, U]
+
+
+async def test_a_template_takes_labels_each_as_one_segment(voice: Voice) -> None:
+    assert voice.target({"cluster": "east", "ns": "a/b"}) == "service/east/a%2Fb/db"
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        ({"cluster": "east"}, "MissingLabel"),
+        ({"cluster": "east", "ns": ""}, "MissingLabel"),
+        ({"cluster": "east", "ns": "a\nb"}, "BadTarget"),
+        ({"cluster": "east", "ns": "x" * 2000}, "BadTarget"),
+    ],
+)
+async def test_labels_that_give_no_target_are_counted_and_logged_once(
+    voice: Voice, caplog: pytest.LogCaptureFixture, labels: dict[str, str], reason: str
+) -> None:
+    def counted() -> float:
+        named = {"source": "db", "reason": reason}
+        return REGISTRY.get_sample_value("reactor_source_errors_total", named) or 0.0
+
+    before = counted()
+    assert [voice.target(labels), voice.target(labels)] == [None, None]
+    assert counted() == before + 2
+    assert len(caplog.records) == 1
