@@ -78,7 +78,7 @@ class Executor:
             action = decode(delivery.body).data
         except Malformed as error:
             telemetry.quarantined.labels(ACTIONS.name).inc()
-            log.error("action %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
+            log.warning("action %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
             await work.done([delivery])
             return
         extending = asyncio.create_task(_extend(work, delivery))

@@ -1,7 +1,7 @@
 """Who is there, and who decides for which partition.
 
-Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock, or
-at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, so one
+Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock,
+or at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, so one
 more or one less moves only its share. An owner's word is a key of its own, written by compare-and-set. None of this has
 to be exact: what a stale owner publishes is refused by the epoch fence.
 """

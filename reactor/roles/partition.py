@@ -48,7 +48,7 @@ class Desk:
     name: str
 
 
-class Lost(Exception):  # noqa: N818 - it ends the partition, it is no error
+class Lost(Exception):
     """Somebody else decides for this partition now."""
 
 
@@ -96,7 +96,7 @@ class Partition:
             except Malformed as error:
                 # Its facts come again; starting afresh is better than not starting.
                 telemetry.quarantined.labels(GROUPS.name).inc()
-                log.error("group %s cannot be read and starts anew: %s", entry.key, error)
+                log.warning("group %s cannot be read and starts anew: %s", entry.key, error)
         self.book = Book(self._desk.routing, groups, mine=self._mine)
 
     def _mine(self, rule: str, scope: str) -> bool:

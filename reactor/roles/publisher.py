@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from bus import subjects
@@ -10,11 +9,9 @@ from bus.envelope import encode
 from bus.errors import Unavailable
 from bus.messages import Fact, Observation, Pause, Resume, iso
 from bus.port import Bus, Outgoing
-from reactor import telemetry
 from reactor.clock import Clock
+from reactor.errors import Retryable
 from rules.engine.routing import Routing
-
-log = logging.getLogger(__name__)
 
 
 class Publisher:
@@ -54,19 +51,11 @@ class Publisher:
         await self._bus.publish_all(self.messages(fact, id_))
 
     async def tell(self, fact: Fact) -> None:
-        """Publish what a source has seen.
-
-        Where the bus is not there, the fact is dropped and counted: a source says what stands again within
-        refreshSeconds, and then it is the newer word that counts.
-        """
+        """Publish what a source has seen. Raises Retryable: the source owes it, and says it again."""
         try:
             await self.publish(fact)
         except Unavailable as error:
-            telemetry.source_errors.labels(getattr(fact, "signal", "inventory"), "BusUnavailable").inc()
-            log.warning("could not publish %s: %s", fact.about, error)
-            return
-        if isinstance(fact, Observation):
-            telemetry.observations.labels(fact.signal, fact.status.value).inc()
+            raise Retryable(str(error)) from error
 
 
 def _id(fact: Fact) -> str:

@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 
 STOP_SECONDS = 5.0  # posts that are being taken get this long to be journaled
 HANDSHAKE_SECONDS = 10.0
+LINGER_SECONDS = 2.0  # a sender whose body is refused gets this long to read why; 10 by default
 
 
 @asynccontextmanager
@@ -31,7 +32,7 @@ async def listening(server: WebhookServer) -> AsyncIterator[str]:
     context = tls(settings)
     runner = web.AppRunner(
         server.app(), access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False,
-        shutdown_timeout=STOP_SECONDS,
+        shutdown_timeout=STOP_SECONDS, lingering_time=LINGER_SECONDS,
     )  # fmt: skip
     await runner.setup()
     try:

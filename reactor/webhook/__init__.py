@@ -1,0 +1,1 @@
+"""Alertmanager's webhook: what comes in is journaled, answered, and only then turned into observations."""

@@ -1,0 +1,77 @@
+"""Reads the body of a post. Pure.
+
+What cannot be a body of Alertmanager's is refused as a whole; what is wrong with one alert costs that alert only.
+Keys that we do not know are left alone: each release of Alertmanager adds some. Of a key given twice the last counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from reactor.webhook.alerts import Alert, BadAlert
+
+ALERTS_MAX = 100_000  # a body of 32 MiB holds 55,000 real ones, or ten million empty ones
+
+
+class BadBody(ValueError):
+    """The body cannot be used. `code` is the answer: the sender need not try again."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a body says."""
+
+    digest: str
+    """SHA-256 of all its bytes, in hex."""
+    alerts: list[tuple[dict[str, Any], bytes]] = field(repr=False)
+    """Those that can be used: as they are journaled, and the same as JSON."""
+    quarantined: list[str]
+    """Why each of the others cannot."""
+    truncated: int
+    """How many Alertmanager left out (max_alerts)."""
+
+
+class _Post(BaseModel):
+    """The top of the body. The group's status and keys are ignored: they say nothing about one alert."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel)
+
+    version: str | None = None
+    alerts: Annotated[list[Any], Field(max_length=ALERTS_MAX)] | None = None
+    truncated_alerts: Annotated[int, Field(ge=0)] | None = None
+
+
+def read(raw: bytes) -> Body:
+    """Read a body. Raises BadBody: 400 for what is no JSON, 422 for what is no webhook, 413 for too many alerts."""
+    post = _top(raw)
+    if post.version not in (None, "4"):
+        raise BadBody(422, f"version {post.version[:20]!r} of the webhook is not known: this is for Alertmanager's 4")
+    alerts, quarantined = [], []
+    for one in post.alerts or ():
+        try:
+            alerts.append(Alert.read(one).journal())
+        except BadAlert as error:
+            quarantined.append(str(error))
+    return Body(hashlib.sha256(raw).hexdigest(), alerts, quarantined, post.truncated_alerts or 0)
+
+
+def _top(raw: bytes) -> _Post:
+    try:
+        return _Post.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"][:1])) or "body"
+    if first["type"] == "json_invalid":
+        raise BadBody(400, first["msg"])
+    if first["type"] == "too_long":
+        raise BadBody(413, f"alerts: at most {ALERTS_MAX} in one body")
+    raise BadBody(422, f"not the body of Alertmanager's webhook: {where}: {first['msg']}")

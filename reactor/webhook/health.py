@@ -1,0 +1,64 @@
+"""For those who ask whether we live, are ready, and how we do. Open to all: it names no target and no secret."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from bus.errors import BusError
+from reactor import telemetry
+from reactor.clock import Clock
+
+ANSWER_SECONDS = 3.0
+KEPT_SECONDS = 1.0  # an answer counts for so long: it costs the bus a write, and anybody may ask
+
+Ready = Callable[[], Awaitable[Sequence[str]]]
+"""Gives why the process is not ready; empty: it is."""
+
+
+class Health:
+    """The routes /livez, /readyz and /metrics."""
+
+    def __init__(self, unready: Callable[[], str], ready: Ready, clock: Clock) -> None:
+        """`unready`: a reason that is known without asking anybody, or an empty text."""
+        self._unready = unready
+        self._ready = ready
+        self._clock = clock
+        self._last: tuple[float, tuple[str, ...]] | None = None
+
+    def routes(self) -> list[web.RouteDef]:
+        """Give the routes."""
+        return [web.get("/livez", self._livez), web.get("/readyz", self._readyz), web.get("/metrics", self._metrics)]
+
+    async def _livez(self, _: web.Request) -> web.Response:
+        return web.json_response({"live": True})
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        reasons = await self._reasons()
+        if not reasons:
+            return web.json_response({"ready": True})
+        return web.json_response({"error": "not ready", "reasons": reasons}, status=503)
+
+    async def _reasons(self) -> tuple[str, ...]:
+        if reason := self._unready():
+            return (reason,)
+        now = self._clock.monotonic()
+        if self._last is None or now - self._last[0] >= KEPT_SECONDS:
+            self._last = now, await self._ask()
+        return self._last[1]
+
+    async def _ask(self) -> tuple[str, ...]:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return tuple(await self._ready())
+        except TimeoutError:
+            return (f"no answer within {ANSWER_SECONDS:g} s",)
+        except BusError as error:
+            return (f"bus: {error}",)
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        text = generate_latest(telemetry.REGISTRY)
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,0 +1,168 @@
+"""Keeps standing alerts: turns journaled posts into states, and states into observations.
+
+Any number of keepers may run at once on one bucket, in as many processes. None of them is the only one to know
+anything: a post may be taken by one and its target spoken of by another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bus.errors import Unavailable
+from bus.messages import WebhookPost
+from bus.port import Store
+from reactor import telemetry
+from reactor.clock import Clock
+from reactor.webhook.alerts import Alert, BadAlert
+from reactor.webhook.ledger import Change, Ledger, fold
+from reactor.webhook.origins import Origin, Origins
+from reactor.webhook.proof import Proof, Query
+from reactor.webhook.reconcile import AlertsApi, Reconciler
+from reactor.webhook.seldom import Seldom
+from reactor.webhook.states import AlertState, Fate, Opinion, key_of, take
+from reactor.webhook.voice import Tell, Voice
+from rules.language.sources import AlertmanagerWebhook
+
+log = logging.getLogger(__name__)
+
+RECONCILE = timedelta(seconds=30)
+AWAY = timedelta(seconds=10)
+"""Sweeps further apart than this mean that the process was stopped: what it remembers may be old."""
+KEPT_OVER = timedelta(hours=1)
+"""A recovered alert is remembered for this long, so that a late firing of the same episode is known as such."""
+KEPT_OPEN = timedelta(days=30)
+"""One whose recovery nobody proves, or that is not heard of any more: else the bucket would grow for ever."""
+TIDY = timedelta(minutes=1)
+
+
+@dataclass(slots=True)
+class _Fold:
+    """What a post does to one state. The fate is that of the last try, when the bucket has taken it."""
+
+    alert: Alert
+    at: datetime
+    opinion: Opinion
+    believe: bool
+    fate: Fate = Fate.IGNORED
+
+    def __call__(self, state: AlertState | None) -> AlertState:
+        state, self.fate = take(state, self.alert, self.at, opinion=self.opinion, believe=self.believe)
+        return state
+
+
+class Keeper:
+    """`async with Keeper(…) as keeper`, then `take_post` for each post of the journal and `sweep` every second."""
+
+    def __init__(
+        self,
+        *,
+        sources: Sequence[AlertmanagerWebhook],
+        store: Store,
+        clock: Clock,
+        tell: Tell,
+        query: Query,
+        alertmanagers: Mapping[str, AlertsApi],
+        reconcile_every: timedelta = RECONCILE,
+    ) -> None:
+        """`store` is the bucket ALERTS, `alertmanagers` are the APIs by their name in the settings."""
+        self._seldom = seldom = Seldom(clock)
+        self._clock = clock
+        self._origins = Origins(sources, seldom)
+        self._ledger = Ledger(store)
+        self._reconciler = Reconciler(self._ledger, self._origins, clock, alertmanagers, seldom)
+        self._reconcile_every = reconcile_every
+        self._proof = Proof(self._ledger, self._origins, clock, query, seldom)
+        self._voice = Voice(self._ledger.mirror, self._origins, tell, self._reconciler.heard)
+        self._swept_at: datetime | None = None
+        self._tidied_at: datetime | None = None
+
+    async def __aenter__(self) -> Keeper:
+        """Read the bucket, so that a restart forgets nothing, and follow it. Raises Unavailable."""
+        await self._ledger.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._ledger.__aexit__(*exception)
+
+    async def take_post(self, post: WebhookPost) -> None:
+        """Fold one chunk of a post into the states and say what changed. Taking it again does no harm.
+
+        Raises Unavailable, and what `tell` raises: the chunk is to be given again then.
+        """
+        folds: dict[str, list[_Fold]] = {}
+        for raw in post.alerts:
+            for one in self._folds(post, raw):
+                folds.setdefault(key_of(one.opinion, one.alert.fingerprint), []).append(one)
+        changes: dict[str, Change] = {key: fold(steps) for key, steps in folds.items()}
+        await self._ledger.change(changes)
+        taken = [step for steps in folds.values() for step in steps]
+        await self._voice.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
+        for step in taken:
+            _count(post.source, step.fate)
+
+    async def sweep(self) -> None:
+        """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
+
+        Where the bus does not answer it says so to the log, and the next call goes on where this one stopped.
+        """
+        try:
+            await self._sweep(self._clock.now())
+        except Unavailable as error:
+            if self._seldom(("sweep", type(error))):
+                log.warning("standing alerts wait for the bus", extra={"reason": str(error)})
+
+    async def _sweep(self, now: datetime) -> None:
+        if self._swept_at and now - self._swept_at > AWAY:
+            await self._ledger.read()
+        self._swept_at = now
+        await self._voice.refresh(now)
+        asked = (self._proof.seek(), self._reconciler.reconcile(self._reconcile_every))
+        failures = [one for one in await asyncio.gather(*asked, return_exceptions=True) if one]
+        if failures:
+            raise failures[0]
+        if self._tidied_at is None or now - self._tidied_at >= TIDY:
+            await self._tidy(now)
+            self._tidied_at = now
+        await self._voice.refresh(self._clock.now())
+
+    def _folds(self, post: WebhookPost, raw: Mapping[str, object]) -> list[_Fold]:
+        """Give what an alert does; nothing, but counted, where nobody wants it or it cannot be used."""
+        try:
+            alert = Alert.read(raw)
+        except BadAlert:
+            # The receiver lets none of these through; anybody may publish on the bus.
+            _count(post.source, Fate.QUARANTINED)
+            return []
+        found: dict[Opinion, Origin] | None = self._origins.of_post(post.source, alert)
+        if not found:
+            _count(post.source, Fate.QUARANTINED if found is None else Fate.UNMATCHED)
+            return []
+        return [_Fold(alert, post.observed_at, opinion, origin.believes) for opinion, origin in found.items()]
+
+    async def _tidy(self, now: datetime) -> None:
+        over = {state.key: state for state in self._ledger.mirror if _over(state, now)}
+        for opinion in dict.fromkeys(state.opinion for state in over.values()):
+            if all(state.key in over for state in self._ledger.mirror.of(opinion)):
+                await self._voice.last_word(opinion, now)
+        await self._ledger.change({key: _forgotten(state) for key, state in over.items()})
+
+
+def _over(state: AlertState, now: datetime) -> bool:
+    if state.status == "resolved" and not state.waits:
+        return now - state.changed_at > KEPT_OVER
+    return now - max(state.last_post_at, state.changed_at) > KEPT_OPEN
+
+
+def _forgotten(over: AlertState) -> Change:
+    def change(state: AlertState | None) -> AlertState | None:
+        return None if state == over else state
+
+    return change
+
+
+def _count(source: str, fate: Fate) -> None:
+    telemetry.webhook_alerts.labels(source, fate.value).inc()

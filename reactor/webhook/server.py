@@ -1,0 +1,174 @@
+"""The receiver's HTTP: posts are journaled on the bus, then answered. Nothing else happens inside a request.
+
+What an answer means to Alertmanager (measured): 2xx is done. 5xx is tried again for a while, and then at each flush.
+4xx, 429 included, is not tried again before the next flush. A redirect is followed as GET and counts as delivered,
+although its body is lost. So: 503 whenever trying again may help, 4xx only where it cannot, and never a redirect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from aiohttp import web
+
+from bus.errors import BusError
+from bus.port import Outgoing
+from reactor import telemetry
+from reactor.clock import Clock
+from reactor.settings import Receiver
+from reactor.webhook import body, journal
+from reactor.webhook.auth import Guard
+from reactor.webhook.health import Health, Ready
+from reactor.webhook.refusal import Refusal, as_json
+from reactor.webhook.seldom import Seldom
+
+log = logging.getLogger(__name__)
+
+BODY_SECONDS = 10.0
+JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
+POSTS_AT_ONCE = 64
+THREAD_BYTES = 256 << 10  # larger bodies are read in a thread, so that /livez is answered meanwhile
+_SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
+
+
+class Journal(Protocol):
+    """The part of the bus that is needed here."""
+
+    async def publish_all(self, messages: Sequence[Outgoing]) -> None:
+        """Store many. Raises Unavailable, Refused."""
+        ...
+
+
+class WebhookServer:
+    """The application. `bus` is None while starting up, `stopping` is set when posts shall go to another process."""
+
+    def __init__(
+        self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock
+    ) -> None:
+        """`sources`: names of the AlertmanagerWebhook sources. Raises SettingsError where a secret is missing."""
+        self.settings = settings
+        self.bus = bus
+        self.stopping = False
+        self.body_seconds = BODY_SECONDS
+        self.journal_seconds = JOURNAL_SECONDS
+        self._sources = frozenset(sources)
+        self._guard = Guard(settings)
+        self._clock = clock
+        self._seldom = Seldom(clock)
+        self._posts = 0
+        self._health = Health(lambda: self.unready, ready, clock)
+
+    @property
+    def unready(self) -> str:
+        """Why no post is taken at all at the moment; empty: they are."""
+        if self.stopping:
+            return "stopping"
+        return "starting up: no bus yet" if self.bus is None else ""
+
+    def app(self) -> web.Application:
+        """Give the application with its routes."""
+        app = web.Application(client_max_size=self.settings.max_body_bytes, middlewares=[as_json])
+        app.add_routes(
+            [
+                # Both by name: a redirect to the one with the slash would lose the body.
+                web.post("/v1/alerts/{source}", self._post),
+                web.post("/v1/alerts/{source}/", self._post),
+                *self._health.routes(),
+            ]
+        )
+        return app
+
+    async def _post(self, request: web.Request) -> web.Response:
+        started = self._clock.monotonic()
+        name = request.match_info["source"]
+        known = name if name in self._sources else "unknown"  # a stranger must not make new time series
+        try:
+            response = await self._take(request, name)
+        except Refusal as refusal:
+            response = refusal.response()
+            if self._seldom((known, refusal.code, refusal.text)):
+                extra = {"source": known, "code": refusal.code, "reason": refusal.text, "peer": request.remote}
+                log.warning("a post is refused", extra=extra)
+        telemetry.webhook_posts.labels(known, str(response.status)).inc()
+        telemetry.webhook_seconds.labels(known).observe(self._clock.monotonic() - started)
+        return response
+
+    async def _take(self, request: web.Request, source: str) -> web.Response:
+        self._check(request, source)
+        if self._posts >= POSTS_AT_ONCE:
+            raise Refusal(503, f"{POSTS_AT_ONCE} posts are being taken already")
+        self._posts += 1
+        try:
+            read = await self._read(request)
+            self._report(source, read)
+            await self._journal(source, read)
+        finally:
+            self._posts -= 1
+        return web.json_response({"taken": len(read.alerts), "quarantined": len(read.quarantined)})
+
+    def _check(self, request: web.Request, source: str) -> None:
+        """All that can be told from the headers."""
+        if any(_SECRET_KEY.search(key) for key in request.query):
+            # Alertmanager shows the URL in its page and its logs.
+            raise Refusal(400, "a secret in the URL is no secret: send it as Authorization header")
+        certificate = bool(request.get_extra_info("peercert"))
+        if not self._guard.admits(request.headers.get("Authorization"), certificate=certificate):
+            raise Refusal(401, "unauthorized", {"WWW-Authenticate": self._guard.challenge})
+        if source not in self._sources:
+            known = ", ".join(sorted(self._sources)) or "none"
+            raise Refusal(404, f"no AlertmanagerWebhook source has this name; known: {known}")
+        if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise Refusal(415, "Content-Encoding is not taken: 200 kB of gzip may become 200 MB")
+        kind = request.content_type
+        if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+            raise Refusal(415, "Content-Type must be application/json")
+        if self.unready:
+            raise Refusal(503, self.unready)
+
+    async def _read(self, request: web.Request) -> body.Body:
+        limit = self.settings.max_body_bytes
+        if (request.content_length or 0) > limit:
+            raise Refusal(413, f"body: at most {limit} bytes")
+        try:
+            async with asyncio.timeout(self.body_seconds):
+                raw = await request.read()
+            return await asyncio.to_thread(body.read, raw) if len(raw) > THREAD_BYTES else body.read(raw)
+        except TimeoutError:
+            raise Refusal(408, f"the body did not come within {self.body_seconds:g} s") from None
+        except web.HTTPRequestEntityTooLarge:
+            raise Refusal(413, f"body: at most {limit} bytes") from None
+        except web.RequestPayloadError as error:
+            raise Refusal(400, f"body: {error}") from error
+        except body.BadBody as error:
+            raise Refusal(error.code, str(error)) from error
+
+    async def _journal(self, source: str, read: body.Body) -> None:
+        messages = journal.outgoing(source, read, self._clock.now())
+        if not messages:
+            return
+        if self.bus is None:
+            raise Refusal(503, self.unready)
+        try:
+            async with asyncio.timeout(self.journal_seconds):
+                await self.bus.publish_all(messages)
+        except TimeoutError:
+            raise Refusal(503, f"the bus did not confirm within {self.journal_seconds:g} s") from None
+        except BusError as error:
+            raise Refusal(503, f"the bus cannot take it: {error}") from error
+
+    def _report(self, source: str, read: body.Body) -> None:
+        """Count and tell what of the body is not taken."""
+        if read.quarantined:
+            telemetry.webhook_alerts.labels(source, "quarantined").inc(len(read.quarantined))
+            for reason in dict.fromkeys(read.quarantined):
+                if self._seldom((source, reason)):
+                    log.warning("alerts are quarantined", extra={"source": source, "reason": reason})
+        if read.truncated:
+            telemetry.webhook_truncated.labels(source).inc(read.truncated)
+            if self._seldom((source, "truncated")):
+                extra = {"source": source, "left_out": read.truncated, "fix": "max_alerts: 0 in the receiver"}
+                log.warning("Alertmanager leaves alerts out", extra=extra)

@@ -1,0 +1,315 @@
+"""The keeper: what it says of targets, and when, over everything Alertmanager does and fails to do."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+
+import pytest
+
+from bus.errors import Unavailable
+from bus.messages import Health, Observation, WebhookPost
+from bus.topology import ALERTS
+from reactor.webhook.keeper import Keeper
+from tests.unit.webhook.builders import CONFIRM, World, alert, counted, labelled, moment, resolved, source
+
+HOUR = 3600
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def test_a_firing_alert_makes_its_target_unhealthy_at_once(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(cluster="east"), at=5)
+    (said,) = world.told
+    assert (said.target, said.status, said.signal) == ("service/east/shop/checkout", Health.UNHEALTHY, "am")
+    assert (said.observed_at, said.stale_seconds, said.detail) == (moment(5), 90, "checkout is down")
+    assert said.labels["cluster"] == "east"
+
+
+async def test_a_standing_alert_is_said_again_every_refresh_seconds(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=5)
+        await world.pass_time(keeper, 305)
+    times = [said.observed_at for said in world.told]
+    assert 10 <= len(times) <= 12
+    assert all(0 < (b - a).total_seconds() <= 30 for a, b in itertools.pairwise(times))
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_a_repeat_is_a_heartbeat_and_no_new_incident(world: World) -> None:
+    async with world.keeper() as keeper:
+        before = counted("reactor_webhook_alerts_total", source="am", fate="repeated")
+        await world.post(keeper, alert(), at=0)
+        for at in (300, 600, 900):
+            await world.post(keeper, alert(), at=at)
+        assert counted("reactor_webhook_alerts_total", source="am", fate="repeated") == before + 3
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_resolved_is_unknown_until_a_query_proves_the_recovery(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=110)
+        assert world.statuses() == ["Unhealthy", "Unknown resolved"]
+        await world.pass_time(keeper, 170)
+        assert world.last() == "Unknown resolved"
+        world.series = [{"service": "checkout", "instance": "a:80"}]
+        await world.pass_time(keeper, 186)
+    assert world.last() == "Healthy"
+    assert set(world.queries) == {("main", "up == 1")}
+
+
+@pytest.mark.parametrize("series", [None, [], [{"service": "cart"}]], ids=["failed", "empty", "of another service"])
+async def test_a_query_without_an_agreeing_series_proves_nothing(
+    world: World, series: list[dict[str, str]] | None
+) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=110)
+        world.series = series
+        await world.pass_time(keeper, 600, step=5)
+    assert world.last() == "Unknown resolved"
+
+
+async def test_labels_that_the_target_is_not_made_of_need_not_agree(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        world.series = [{"alertname": "Other"}]
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=110)
+        await world.pass_time(keeper, 112)
+    assert world.last() == "Healthy"
+
+
+async def test_a_proof_asked_for_before_it_fired_again_proves_nothing(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=110)
+
+        async def fires_meanwhile(_: str, __: str) -> list[dict[str, str]]:
+            await world.post(keeper, alert(starts=120), at=121)
+            return [{"service": "checkout"}]
+
+        keeper._proof._query = fires_meanwhile
+        await world.pass_time(keeper, 200)
+    assert world.last() == "Unhealthy"
+
+
+async def test_queries_run_every_seconds_and_only_while_somebody_waits(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 100)
+        assert world.queries == []
+        await world.post(keeper, resolved(), at=100)
+        await world.pass_time(keeper, 160)
+    assert len(world.queries) in (4, 5)
+
+
+async def test_resolved_that_is_believed_is_healthy(world: World) -> None:
+    async with world.keeper(source(onResolved="Healthy")) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=110)
+        await world.post(keeper, resolved("never seen", service="cart"), at=110)
+    assert world.statuses() == ["Unhealthy", "Healthy"]
+    assert world.told[-1].target == "service/east/shop/cart"
+
+
+async def test_resolved_first_seen_is_counted_and_says_nothing(world: World) -> None:
+    before = counted("reactor_webhook_alerts_total", source="am", fate="ignored")
+    async with world.keeper() as keeper:
+        await world.post(keeper, resolved(), at=110)
+        await world.pass_time(keeper, 300)
+    assert world.told == []
+    assert counted("reactor_webhook_alerts_total", source="am", fate="ignored") == before + 1
+
+
+async def test_a_target_is_unhealthy_while_any_of_its_alerts_fires(world: World) -> None:
+    async with world.keeper(source(onResolved="Healthy")) as keeper:
+        await world.post(keeper, alert("a"), alert("b"), at=0)
+        await world.post(keeper, resolved("a"), alert("b"), at=110)
+        assert world.last() == "Unhealthy"
+        await world.post(keeper, resolved("b"), at=120)
+    assert world.statuses() == ["Unhealthy", "Healthy"]
+
+
+async def test_absence_from_a_group_concludes_nothing(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert("a"), alert("b", service="cart"), at=0)
+        for at in range(10, 600, 10):
+            await world.post(keeper, alert("b", service="cart"), at=at)
+    assert {said.status for said in world.told} == {Health.UNHEALTHY}
+
+
+async def test_only_alerts_that_match_are_taken_and_the_others_are_counted(world: World) -> None:
+    before = counted("reactor_webhook_alerts_total", source="am", fate="unmatched")
+    async with world.keeper(source(matchers='severity=~"critical|page"')) as keeper:
+        await world.post(keeper, alert("a", severity="info"), alert("b", severity="page"), at=0)
+    assert [said.labels["severity"] for said in world.told] == ["page"]
+    assert counted("reactor_webhook_alerts_total", source="am", fate="unmatched") == before + 1
+
+
+async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) -> None:
+    services = source(matchers=('alertname="Down"', 'service!="x"'))
+    clusters = source(target="cluster/{cluster}", signal="brownout")
+    async with world.keeper(services, clusters) as keeper:
+        await world.post(keeper, alert(cluster="east"), at=0)
+        await world.post(keeper, alert(cluster="west"), at=0, to="other")
+    assert [(said.target, said.signal) for said in world.told] == [
+        ("service/east/shop/checkout", "am"),
+        ("cluster/east", "brownout"),
+    ]
+
+
+@pytest.mark.parametrize("labels", [{}, {"cluster": ""}, {"cluster": "a\nb"}, {"cluster": "x" * 2000}])
+async def test_an_alert_that_makes_no_target_is_quarantined_and_the_rest_goes_on(
+    world: World, labels: dict[str, str]
+) -> None:
+    before = counted("reactor_webhook_alerts_total", source="am", fate="quarantined")
+    async with world.keeper(source(target="cluster/{cluster}")) as keeper:
+        await world.post(keeper, labelled(labels), {"status": "nonsense"}, alert("b", cluster="east"), at=0)
+    assert [said.target for said in world.told] == ["cluster/east"]
+    assert counted("reactor_webhook_alerts_total", source="am", fate="quarantined") == before + 2
+
+
+async def test_a_restart_forgets_nothing(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert("a"), alert("b", service="cart"), at=0)
+        await world.post(keeper, resolved("b", service="cart"), at=100)
+    world.told.clear()
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        world.series = [{"service": "cart"}]
+        await world.pass_time(keeper, 131)
+    latest = {said.target.rpartition("/")[2]: said.status for said in world.told}
+    assert latest == {"checkout": Health.UNHEALTHY, "cart": Health.HEALTHY}
+
+
+async def test_what_could_not_be_said_is_said_when_the_post_comes_again(world: World) -> None:
+    async def fails(_: Observation) -> None:
+        raise Unavailable("no bus")
+
+    store = world.bus.store(ALERTS)
+    more = {"store": store, "clock": world.clock, "query": world.query, "alertmanagers": {}}
+    async with Keeper(sources=[source()], tell=fails, **more) as keeper:  # type: ignore[arg-type]
+        with pytest.raises(Unavailable):
+            await world.post(keeper, alert(), at=0)
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+    assert world.last() == "Unhealthy"
+
+
+async def test_two_processes_agree_whoever_takes_the_post(world: World) -> None:
+    sources = source(onResolved="Healthy")
+    async with world.keeper(sources) as one, world.keeper(sources) as two:
+        await world.post(one, alert("a"), at=0)
+        await world.post(two, alert("b"), at=1)
+        await world.post(one, resolved("b"), at=110)
+        await asyncio.sleep(0)
+        await one.sweep()
+        await two.sweep()
+        assert world.last() == "Unhealthy"
+        await world.post(two, resolved("a"), at=120)
+        await world.pass_time(one, 125)
+        await two.sweep()
+    assert world.last() == "Healthy"
+
+
+async def test_processes_say_the_same_with_the_same_time_so_that_the_bus_keeps_one(world: World) -> None:
+    async with world.keeper() as one, world.keeper() as two:
+        await world.post(one, alert(), at=0)
+        while world.clock.seconds < 300:
+            world.clock.seconds += 7
+            await one.sweep()
+            await two.sweep()
+    again = [said.observed_at for said in world.told if said.observed_at > moment(30)]
+    assert len(set(again)) * 2 == len(again)
+
+
+async def test_many_processes_at_once_lose_no_alert(world: World) -> None:
+    async with world.keeper() as one, world.keeper() as two, world.keeper() as three:
+        alerts = [alert(f"f{n % 5}", service=f"s{n % 5}") for n in range(60)]
+        posts = [
+            WebhookPost(source="am", post="0" * 64, alerts=(one_alert,), observed_at=moment(n))
+            for n, one_alert in enumerate(alerts)
+        ]
+        keepers = [one, two, three]
+        await asyncio.gather(*(keepers[n % 3].take_post(post) for n, post in enumerate(posts)))
+    assert len(await world.bus.store(ALERTS).entries(">")) == 5
+
+
+async def test_a_process_that_was_stopped_reads_the_bucket_before_it_speaks(world: World) -> None:
+    sources = source(onResolved="Healthy")
+    async with world.keeper(sources) as stopped:
+        await world.post(stopped, alert(), at=0)
+        await stopped.sweep()
+        stopped._ledger._following.cancel()  # type: ignore[union-attr]
+        async with world.keeper(sources) as other:
+            await world.post(other, resolved(), at=500)
+        world.told.clear()
+        world.clock.seconds = 1000
+        await stopped.sweep()
+    assert world.statuses() == ["Healthy"]
+
+
+async def test_an_unreadable_state_is_counted_and_written_over(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+    store = world.bus.store(ALERTS)
+    (entry,) = await store.entries(">")
+    await store.put(entry.key, b'{"version": "from the future"}', revision=None)
+    before = counted("reactor_quarantined_messages_total", stream="reactor_alerts")
+    async with world.keeper() as keeper:
+        assert counted("reactor_quarantined_messages_total", stream="reactor_alerts") == before + 1
+        await world.post(keeper, alert(), at=20)
+    assert b"firing" in (await store.get(entry.key)).value
+
+
+async def test_a_firing_alert_that_nobody_posts_any_more_is_no_longer_said(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 4.4 * HOUR, step=8)
+        until = len(world.told)
+        assert world.told[-1].observed_at > moment(4.4 * HOUR - 60)
+        await world.pass_time(keeper, 5 * HOUR, step=8)
+        assert world.told[-1].observed_at < moment(4.5 * HOUR + 30)
+        assert len(world.told) > until
+        await world.post(keeper, alert(), at=5 * HOUR)
+    assert world.told[-1].observed_at == moment(5 * HOUR)
+
+
+async def test_a_recovered_alert_is_forgotten_with_a_last_word_that_does_not_go_stale(world: World) -> None:
+    async with world.keeper(source(onResolved="Healthy")) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=100)
+        await world.pass_time(keeper, 100 + 1.1 * HOUR, step=9)
+        last = world.told[-1]
+        assert (last.status, last.stale_seconds) == (Health.HEALTHY, None)
+        assert await world.bus.store(ALERTS).entries(">") == []
+        said = len(world.told)
+        await world.pass_time(keeper, 100 + 1.2 * HOUR, step=9)
+        assert len(world.told) == said
+
+
+async def test_a_bus_that_is_away_stops_no_sweep_for_good(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+        world.bus.down = True
+        world.clock.seconds = 60
+        await keeper.sweep()
+        with pytest.raises(Unavailable):
+            await world.post(keeper, alert("b"), at=61)
+        world.bus.down = False
+        await world.post(keeper, alert("b", service="cart"), at=62)
+        await keeper.sweep()
+    assert world.told[-1].target.endswith("cart")
+
+
+async def test_a_state_that_the_rules_no_longer_want_is_not_spoken_of(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+    world.told.clear()
+    async with world.keeper(source(target="cluster/{service}")) as keeper:
+        await world.pass_time(keeper, 60)
+    assert world.told == []

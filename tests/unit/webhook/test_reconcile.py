@@ -1,0 +1,115 @@
+"""What was lost on the way heals against Alertmanager's API."""
+
+from __future__ import annotations
+
+import pytest
+
+from bus.messages import Health
+from tests.unit.webhook.builders import Api, World, alert, resolved, source
+
+MATCHED = source(matchers='alertname="Down"')
+BELIEVED = source(matchers='alertname="Down"', onResolved="Healthy")
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.apis = {"a": Api(), "b": Api()}
+    return world
+
+
+async def test_a_lost_resolved_heals_after_two_absences(world: World) -> None:
+    async with world.keeper(BELIEVED) as keeper:
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 59)
+        world.apis["a"].listed.clear()
+        await world.pass_time(keeper, 63)
+        assert world.last() == "Unhealthy"
+        await world.pass_time(keeper, 95)
+    assert world.last() == "Healthy"
+
+
+async def test_a_lost_resolved_is_unknown_where_resolved_is_not_believed(world: World) -> None:
+    async with world.keeper() as keeper:
+        world.apis["b"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 5)
+        world.apis["b"].listed.clear()
+        await world.pass_time(keeper, 95)
+    assert world.last() == "Unknown resolved"
+
+
+async def test_a_lost_firing_heals(world: World) -> None:
+    async with world.keeper(MATCHED) as keeper:
+        world.apis["b"].lists(alert())
+        await world.pass_time(keeper, 2)
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_a_resolved_alert_that_fires_there_fires_here(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(ends=9), at=10)
+        world.apis["a"].lists(alert(), updated=40)
+        await world.pass_time(keeper, 41)
+    assert world.last() == "Unhealthy"
+
+
+async def test_a_list_older_than_the_resolved_opens_nothing(world: World) -> None:
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(ends=9), at=10)
+        world.apis["a"].lists(alert(), updated=8)
+        await world.pass_time(keeper, 100)
+    assert world.last() == "Unknown resolved"
+
+
+@pytest.mark.parametrize("state", ["suppressed", "unprocessed"])
+async def test_a_silenced_alert_is_present_but_opens_nothing(world: World, state: str) -> None:
+    async with world.keeper(MATCHED) as keeper:
+        world.apis["a"].lists(alert("known"), alert("unknown", service="cart"), state=state)
+        await world.post(keeper, alert("known"), at=0)
+        await world.pass_time(keeper, 200)
+    assert {(said.target.rpartition("/")[2], said.status) for said in world.told} == {("checkout", Health.UNHEALTHY)}
+
+
+async def test_absence_counts_only_when_all_answered(world: World) -> None:
+    async with world.keeper() as keeper:
+        world.apis["b"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 5)
+        world.apis["b"].up = False
+        await world.pass_time(keeper, 600, step=5)
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_what_was_never_listed_is_not_missed(world: World) -> None:
+    """It comes from a sender whose API nobody told us of: its absence from another's means nothing."""
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 600, step=5)
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_a_source_without_matchers_opens_nothing_that_was_not_posted(world: World) -> None:
+    """Everything that is routed to us is meant, not everything that Alertmanager has."""
+    async with world.keeper() as keeper:
+        world.apis["a"].lists(alert())
+        await world.pass_time(keeper, 100)
+    assert world.told == []
+
+
+async def test_an_alert_that_is_listed_is_said_for_as_long_as_it_is(world: World) -> None:
+    async with world.keeper() as keeper:
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 6 * 3600, step=9)
+    assert (world.clock.now() - world.told[-1].observed_at).total_seconds() < 60
+
+
+async def test_a_bad_alert_of_the_api_costs_only_itself(world: World) -> None:
+    async with world.keeper(MATCHED) as keeper:
+        world.apis["a"].lists({"labels": None}, alert())
+        await world.pass_time(keeper, 2)
+    assert world.last() == "Unhealthy"
