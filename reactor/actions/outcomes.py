@@ -1,0 +1,63 @@
+"""What became of an action, from what went wrong: one word for machines, the whole sentence for people.
+
+Terminal
+└── Unfit          the action and the world do not fit together; nothing was written
+Retryable
+└── NotAsAsked     the write was accepted, and yet the world is not as asked
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bus.messages import Outcome
+from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clock import Clock
+from reactor.errors import ReactorError, Retryable, Terminal
+
+REFUSALS = frozenset({"Stale", "AlreadyDone", "AllZero", "DryRun"})
+"""Reasons for which nothing is tried again: the action itself must not be carried out."""
+RETRYABLE = frozenset({"Conflict", "ApiUnavailable", "NotAsAsked", "NotifierUnavailable"})
+"""Reasons of Failed that may go away by themselves; every other one waits for a person."""
+
+# Subclasses of these say no more to whoever reads the outcome; any other error is called by its own name.
+_REASONS: tuple[tuple[type[ReactorError], str], ...] = (
+    (NotFound, "RouteNotFound"),
+    (Forbidden, "Forbidden"),
+    (Invalid, "Invalid"),
+    (Conflict, "Conflict"),
+    (ApiUnavailable, "ApiUnavailable"),
+)
+_DETAIL_MAX = 1024  # an outcome is a fact on the bus: a server's page-long error has no business in one
+
+
+class Unfit(Terminal):
+    """The action cannot be carried out on this object as it stands; `reason` says why in one word."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class NotAsAsked(Retryable):
+    """The write was accepted, and its answer shows other weights: something in the cluster changes what we send."""
+
+
+def reason_of(error: ReactorError) -> str:
+    """Give the one word for an error."""
+    if isinstance(error, Unfit):
+        return error.reason
+    return next((word for kind, word in _REASONS if isinstance(error, kind)), type(error).__name__)
+
+
+def done(action: str, clock: Clock, *, wrote: bool, detail: str = "") -> Outcome:
+    """The world is as asked; `wrote` says whether we had to make it so."""
+    return Outcome(action=action, status="Done", detail=detail[:_DETAIL_MAX], wrote=wrote, observed_at=clock.now())
+
+
+def failed(action: str, clock: Clock, error: ReactorError) -> Outcome:
+    """Refused where the action must not be carried out, else Failed. `wrote` is False: nothing is known to stand."""
+    reason = reason_of(error)
+    status: Literal["Failed", "Refused"] = "Refused" if reason in REFUSALS else "Failed"
+    detail = str(error)[:_DETAIL_MAX]
+    return Outcome(action=action, status=status, reason=reason, detail=detail, wrote=False, observed_at=clock.now())

@@ -1,0 +1,18 @@
+"""The scene of most tests: a TrafficSplit of a primary and a secondary, and who writes to it."""
+
+from __future__ import annotations
+
+from reactor.demo.kube import Cluster, Emulator
+from tests.unit.actions.builders import weights_of
+
+FAILOVER = {"p": 0, "s": 1}
+STANDS = [("p", 1), ("s", 0)]
+
+
+def standing(cluster: Cluster) -> list[tuple[str, object]]:
+    return weights_of(cluster.get("trafficsplits", "checkout", "shop"))
+
+
+def our_writes(emulator: Emulator) -> int:
+    """How many of our writes changed the split."""
+    return len(emulator.writes.effective("trafficsplits", manager="alert-reactor"))

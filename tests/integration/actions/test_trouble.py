@@ -1,0 +1,165 @@
+"""Clusters that refuse, fail, hang and lie, and actions that do not fit the world."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactor.actions.restore import restore
+from reactor.actions.routes import carry_out
+from reactor.clients.port import KubeApi
+from reactor.clock import Clock
+from reactor.demo.kube import Answer, Cluster, Delay, Emulator, Fault, Forbid, Hang, Html, LoseAnswer, Reset
+from reactor.demo.kube.faults import Effect
+from tests.integration.actions.conftest import Connect
+from tests.integration.actions.meddling import Overruled
+from tests.integration.actions.scene import FAILOVER, STANDS, our_writes, standing
+from tests.unit.actions.builders import http_route, refs, route, set_weights, split
+
+
+@pytest.mark.parametrize(
+    ("effect", "verb", "reason"),
+    [
+        pytest.param(Forbid(), "get", "Forbidden", id="may not read"),
+        pytest.param(Forbid(), "patch", "Forbidden", id="may not write"),
+        pytest.param(Answer(422), "patch", "Invalid", id="rejected"),
+        pytest.param(Answer(500), "patch", "ApiUnavailable", id="500"),
+        pytest.param(Answer(503), "get", "ApiUnavailable", id="503"),
+        pytest.param(Html(502), "patch", "ApiUnavailable", id="a proxy's page"),
+        pytest.param(Reset(), "get", "ApiUnavailable", id="reset"),
+        pytest.param(Answer(429, retry_after=30), "patch", "ApiUnavailable", id="sent away for 30 s"),
+        pytest.param(Answer(409), "patch", "Conflict", id="always somebody quicker"),
+    ],
+)
+async def test_a_refusal_is_reported_and_no_event_claims_success(
+    emulator: Emulator, east: Cluster, api: KubeApi, effect: Effect, verb: str, reason: str
+) -> None:
+    east.create(split(STANDS))
+    east.faults.add(Fault(effect, verb=verb, resource="trafficsplits"))
+    outcome = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", reason, False)
+    assert (our_writes(emulator), east.list("events", "shop")) == (0, [])
+
+
+async def test_a_missing_permission_names_what_to_grant(east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+    east.faults.add(Fault(Forbid(), verb="patch"))
+    outcome = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert "'patch'" in outcome.detail
+    assert "'trafficsplits'" in outcome.detail
+
+
+async def test_a_server_that_says_no_for_good_is_asked_once(east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+    forbidden = east.faults.add(Fault(Forbid(), verb="patch"))
+    await carry_out(api, set_weights(FAILOVER), Clock())
+    assert forbidden.hits == 1
+
+
+async def test_a_server_that_stays_busy_is_asked_five_times(east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+    busy = east.faults.add(Fault(Answer(503), verb="patch"))
+    await carry_out(api, set_weights(FAILOVER), Clock())
+    assert busy.hits == 5
+
+
+@pytest.mark.parametrize("effect", [Answer(409), Answer(503), Answer(429, retry_after=0), Reset(), Html(502)])
+async def test_trouble_that_passes_is_waited_for(
+    emulator: Emulator, east: Cluster, api: KubeApi, effect: Effect
+) -> None:
+    east.create(split(STANDS))
+    east.faults.add(Fault(effect, verb="patch", resource="trafficsplits", count=2))
+    outcome = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.wrote, our_writes(emulator)) == ("Done", True, 1)
+
+
+async def test_a_route_that_is_gone_is_said_to_be(east: Cluster, api: KubeApi) -> None:
+    outcome = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.reason) == ("Failed", "RouteNotFound")
+
+
+async def test_a_cluster_without_the_kind_says_so(emulator: Emulator, connected: Connect) -> None:
+    emulator.cluster("bare", crds=[])
+    outcome = await carry_out(await connected("bare"), set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.reason) == ("Failed", "RouteNotFound")
+    assert "trafficsplits.split.smi-spec.io" in outcome.detail
+
+
+async def test_a_name_with_a_slash_leads_to_no_other_object(east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+    outcome = await carry_out(api, set_weights(FAILOVER, route(name="x/../checkout")), Clock())
+    assert (outcome.status, standing(east)) == ("Failed", STANDS)
+
+
+async def test_a_write_whose_answer_is_lost_is_found_done(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+    east.faults.add(Fault(LoseAnswer(), verb="patch", resource="trafficsplits", count=1))
+    outcome = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.wrote, outcome.detail) == ("Done", True, "p 1→0, s 0→1")
+    assert (our_writes(emulator), len(east.list("events", "shop"))) == (1, 1)
+
+
+@pytest.mark.parametrize("verb", ["get", "patch"])
+async def test_a_server_that_hangs_is_given_up(
+    emulator: Emulator, east: Cluster, api: KubeApi, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    east.create(split(STANDS))
+    hang = east.faults.add(Fault(Hang(), verb=verb, resource="trafficsplits"))
+    with monkeypatch.context() as impatient:
+        impatient.setattr("reactor.actions.settle.SETTLE_SECONDS", 0.5)
+        outcome = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.reason, our_writes(emulator)) == ("Failed", "ApiUnavailable", 0)
+    hang.remove()
+    assert (await carry_out(api, set_weights(FAILOVER), Clock())).wrote
+
+
+async def test_a_write_that_took_effect_after_we_gave_up_is_not_doubled(
+    emulator: Emulator, east: Cluster, api: KubeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    east.create(split(STANDS))
+    east.faults.add(Fault(Delay(5, answered_late=True), verb="patch", resource="trafficsplits", count=1))
+    with monkeypatch.context() as impatient:
+        impatient.setattr("reactor.actions.settle.SETTLE_SECONDS", 0.5)
+        first = await carry_out(api, set_weights(FAILOVER), Clock())
+    again = await carry_out(api, set_weights(FAILOVER), Clock())
+    assert [(first.status, first.wrote), (again.status, again.wrote)] == [("Failed", False), ("Done", False)]
+    assert our_writes(emulator) == 1
+
+
+async def test_a_write_that_the_cluster_changes_is_not_called_done(east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+
+    async def overrule() -> None:
+        weights = [{"op": "replace", "path": "/spec/backends/1/weight", "value": 3}]
+        east.patch("trafficsplits", "checkout", weights, "shop", manager="webhook")
+
+    outcome = await carry_out(Overruled(api, after_write=overrule), set_weights(FAILOVER), Clock())
+    assert (outcome.status, outcome.reason, east.list("events", "shop")) == ("Failed", "NotAsAsked", [])
+
+
+@pytest.mark.parametrize(
+    ("weights", "status", "reason"),
+    [({"p": 0, "s": 0}, "Refused", "AllZero"), ({"p": 0, "ghost": 1}, "Failed", "BackendMissing")],
+)
+async def test_what_does_not_fit_the_route_writes_nothing(
+    emulator: Emulator, east: Cluster, api: KubeApi, weights: dict[str, int], status: str, reason: str
+) -> None:
+    east.create(http_route(refs(STANDS)))
+    emulator.writes.clear()
+    outcome = await carry_out(api, set_weights(weights, route("HTTPRoute")), Clock())
+    assert (outcome.status, outcome.reason, len(emulator.writes)) == (status, reason, 0)
+
+
+async def test_a_dry_run_touches_nothing(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+    east.create(split(STANDS))
+    calls = east.faults.add(Fault(Delay(0)))
+    outcome = await carry_out(api, set_weights(FAILOVER, mode="DryRun"), Clock())
+    assert (outcome.status, outcome.reason, calls.hits) == ("Refused", "DryRun", 0)
+
+
+async def test_letting_go_brings_the_healthy_weights_back(east: Cluster, api: KubeApi) -> None:
+    east.create(split([("p", 90), ("s", 10)]))
+    await carry_out(api, set_weights(FAILOVER, remember={"p": 90, "s": 10}), Clock())
+    outcomes = [await restore(api, route(), Clock()) for _ in range(2)]
+    assert [(outcome.status, outcome.wrote) for outcome in outcomes] == [("Done", True), ("Done", False)]
+    assert standing(east) == [("p", 90), ("s", 10)]
+    assert not east.get("trafficsplits", "checkout", "shop")["metadata"].get("annotations")
