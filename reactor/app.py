@@ -7,10 +7,10 @@ import logging
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError
@@ -27,12 +27,14 @@ from reactor.rulefiles import load_for
 from reactor.settings import BusSettings, Settings
 from rules.engine.routing import Routing
 from rules.language.loader import RuleSet
+from rules.language.model import TrafficFailover
 from rules.language.sources import AlertmanagerWebhook
 
 if TYPE_CHECKING:
     import aiohttp
 
     from reactor.clients.clusters import Clusters
+    from reactor.clients.prometheus import Prometheus
     from reactor.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ class Shared:
     bus: JetStreamBus
     routing: Routing
     clusters: Clusters
+    prometheus: Mapping[str, Prometheus]
     http: aiohttp.ClientSession
 
     def publisher(self, role: str) -> Publisher:
@@ -108,7 +111,7 @@ class App:
 
     async def failed(self) -> None:
         """Wait until something has ended that this process cannot live without. Raises Died."""
-        waits = [asyncio.create_task(self.bus.connection.closed.wait())]
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self.bus.connection.closed.wait())]
         if self.server is not None:
             waits.append(asyncio.create_task(self.server.exited()))
         try:
@@ -140,22 +143,29 @@ class App:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
+        from reactor.clients.prometheus import Prometheus
 
         clusters = Clusters(self.settings.clusters)
         self._stack.push_async_callback(clusters.close)
+        prometheus = {name: Prometheus(name, endpoint) for name, endpoint in self.settings.prometheus.items()}
+        for one in prometheus.values():
+            self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
-        return Shared(self.settings, rules, self.clock, self.name, bus, Routing(rules.rules), clusters, http)
+        return Shared(
+            self.settings, rules, self.clock, self.name, bus, Routing(rules.rules), clusters, prometheus, http
+        )
 
     async def _listen(self, rules: RuleSet) -> WebhookServer | None:
-        from reactor.roles import receiver
+        from reactor.roles.receiver import listening
+        from reactor.webhook.server import WebhookServer
 
         # Every process answers /livez, /readyz and /metrics; only a receiver takes alerts.
         takes = "receiver" in self.roles
         sources = {s.name for s in rules.sources if isinstance(s, AlertmanagerWebhook)} if takes else set()
-        server = receiver.make(
+        server = WebhookServer(
             self.settings.receiver, sources=sources, bus=None, ready=self._not_ready, clock=self.clock
         )
-        self.receiver_url = await self._stack.enter_async_context(receiver.listening(server))
+        self.receiver_url = await self._stack.enter_async_context(listening(server))
         return server if takes else None
 
     async def _connect(self, settings: BusSettings) -> JetStreamBus:
@@ -187,23 +197,21 @@ class App:
 
     async def _router(self, shared: Shared) -> None:
         from reactor.clients.alertmanager import Alertmanager
-        from reactor.clients.prometheus import Prometheus
         from reactor.roles.router import Router
         from reactor.webhook.keeper import Keeper
 
         publisher = shared.publisher("router")
-        queried = {name: Prometheus(name, endpoint) for name, endpoint in shared.settings.prometheus.items()}
+        alertmanagers = {name: Alertmanager(name, end) for name, end in shared.settings.alertmanager.items()}
+        for alertmanager in alertmanagers.values():
+            self._stack.push_async_callback(alertmanager.close)
 
-        async def query(prometheus: str, promql: str) -> list[dict[str, str]]:
-            return [dict(sample.labels) for sample in await queried[prometheus].query(promql)]
+        async def query(prometheus: str, promql: str) -> list[Mapping[str, str]]:
+            return [sample.labels for sample in await shared.prometheus[prometheus].query(promql)]
 
         keeper = Keeper(
             sources=[source for source in shared.rules.sources if isinstance(source, AlertmanagerWebhook)],
             store=shared.bus.store(ALERTS), clock=shared.clock, tell=publisher.publish, query=query,
-            alertmanagers={
-                name: Alertmanager(name, endpoint, shared.http)
-                for name, endpoint in shared.settings.alertmanager.items()
-            },
+            alertmanagers=alertmanagers,
         )  # fmt: skip
         await self._stack.enter_async_context(keeper)
         router = Router(shared.bus, publisher, keeper)
@@ -211,19 +219,21 @@ class App:
         self._run("alert keeper", router.sweep)
 
     async def _observer(self, shared: Shared) -> None:
-        from reactor.sources.catalog import observe
+        from reactor.sources.addresses import probing_session
+        from reactor.sources.catalog import start_all
+        from reactor.sources.world import World
 
-        await self._stack.enter_async_context(observe(shared))
+        probing = await self._stack.enter_async_context(probing_session())
+        world = World(shared.clock, shared.publisher("observer").tell, shared.clusters, shared.prometheus, probing)
+        world.scheduler.start()
+        self._stack.callback(world.scheduler.shutdown, wait=False)
+        routes = [rule.route for rule in shared.rules.rules if isinstance(rule, TrafficFailover)]
+        for task in start_all(shared.rules.sources, world, routes=routes):
+            self._stack.push_async_callback(_cancelled, task)
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Keep a loop running until the process stops."""
-        task = asyncio.create_task(forever(name, loop), name=name)
-
-        async def stop() -> None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-        self._stack.push_async_callback(stop)
+        self._stack.push_async_callback(_cancelled, asyncio.create_task(forever(name, loop), name=name))
 
     async def _probing(self) -> None:
         """A connection that looks healthy may sit on a full disk: only a write tells."""
@@ -248,6 +258,11 @@ class App:
         except (BusError, Retryable) as error:
             return [f"bus: {error}"]
         return []
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _credentials(settings: BusSettings) -> Credentials:

@@ -1,9 +1,9 @@
 """What can go wrong while running.
 
-    ReactorError
-    ├── SettingsError    the operator's mistake: says which key, and what to do
-    ├── Terminal         trying again cannot help: the object does not exist, we are not allowed
-    └── Retryable        trying again may help: a timeout, a conflict, an overloaded server
+ReactorError
+├── SettingsError    the operator's mistake: says which key, and what to do
+├── Terminal         trying again cannot help: the object does not exist, we are not allowed
+└── Retryable        trying again may help: a timeout, a conflict, an overloaded server
 """
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
@@ -176,7 +176,7 @@ class Settings(BaseSettings):
         return init_settings, env_settings, YamlConfigSettingsSource(settings_cls), file_secret_settings
 
 
-def load(path: Path | None, **given: object) -> Settings:
+def load(path: Path | None, **given: Any) -> Settings:
     """Read the settings. Raises SettingsError that names every key that is wrong."""
     if path is not None and not path.is_file():
         raise SettingsError(f"{path}: no such file")

@@ -42,7 +42,9 @@ action_seconds = Histogram(
 open_windows = Gauge("reactor_open_windows", "Groups that wait for a deadline.", registry=REGISTRY)
 partitions_owned = Gauge("reactor_partitions_owned", "Partitions that this process decides for.", registry=REGISTRY)
 bus_up = Gauge("reactor_bus_up", "1 while a write probe succeeds.", registry=REGISTRY)
-rule_problems = Gauge("reactor_rule_problems", "Rules whose route or primary cannot be used.", ["rule"], registry=REGISTRY)
+rule_problems = Gauge(
+    "reactor_rule_problems", "Rules whose route or primary cannot be used.", ["rule"], registry=REGISTRY
+)
 watch_restarts = Counter(
     "reactor_watch_restarts", "Watches that had to start again.", ["cluster", "reason"], registry=REGISTRY
 )

@@ -7,6 +7,7 @@ import contextlib
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -69,7 +70,7 @@ def _settings(
     config: Path | None, *, rules: tuple[str, ...], bus: str | None, listen: str | None, log_level: str | None
 ) -> Settings:
     loaded = settings_.load(config)
-    given: dict[str, object] = {}
+    given: dict[str, Any] = {}
     if rules:
         given["rule_files"] = (*loaded.rule_files, *rules)
     if bus:
@@ -89,9 +90,8 @@ async def _run(settings: Settings, roles: frozenset[str]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with App(settings, roles) as app:
-        click.echo(
-            f"reactor {app.name}: {', '.join(sorted(roles))}; webhooks on {app.receiver_url}/v1/alerts/<source>", err=True
-        )
+        listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>"
+        click.echo(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}", err=True)
         died = asyncio.create_task(app.failed())
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({died, stopped}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,7 @@
-"""`reactor status`: what each rule sees, waits for, and has asked for. Read from the bus, so any process's state shows."""
+"""`reactor status`: what each rule sees, waits for, and has asked for.
+
+Read from the bus, so that the state of every process shows.
+"""
 
 from __future__ import annotations
 

@@ -153,7 +153,8 @@ class _Builder:
 
 
 def _place(event: ev.Event) -> Place:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
 
 
 def read(text: str, file: str) -> tuple[Document, list[Problem]]:
