@@ -6,9 +6,9 @@ It is a value: the same facts at the same moments give the same group. It is kep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -128,6 +128,21 @@ class Group:
     position: int = 0
     """The sequence of the last fact folded in; kept by whoever reads the stream."""
     version: int = VERSION
+
+
+Value = TypeVar("Value", Signal, Window, Member, RouteState, Owed, Group)
+
+
+def updated(value: Value, **changes: Any) -> Value:
+    """Give the value with these fields: itself where they are so already.
+
+    Most facts change nothing, and a dataclass of this size costs ten microseconds to copy.
+    """
+    for name, new in changes.items():
+        old = getattr(value, name)
+        if old is not new and old != new:
+            return replace(value, **changes)
+    return value
 
 
 _ADAPTER: TypeAdapter[Group] = TypeAdapter(Group)

@@ -73,6 +73,7 @@ class Partition:
         try:
             self._fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
             await self._load()
+            await self._publish_owed()
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 stopped = asyncio.create_task(stop.wait())
                 try:
@@ -98,6 +99,17 @@ class Partition:
                 telemetry.quarantined.labels(GROUPS.name).inc()
                 log.warning("group %s cannot be read and starts anew: %s", entry.key, error)
         self.book = Book(self._desk.routing, groups, mine=self._mine)
+
+    async def _publish_owed(self) -> None:
+        """The owner before us may have stored what it owes and not published it. What it published is not taken twice."""
+        owed = [
+            self._outgoing(group, owed.action, None)
+            for group in self.book.groups.values()
+            for owed in group.owed
+            if not owed.failed
+        ]
+        if owed:
+            await self._desk.bus.publish_all(owed)
 
     def _mine(self, rule: str, scope: str) -> bool:
         return subjects.partition_of(rule, scope, self._desk.partitions) == self._number

@@ -7,6 +7,7 @@ addresses (`0xa9fea9fe`, `2852039166`) all come down to it. Loopback is allowed:
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,10 @@ def check(address: str) -> str:
     bare = ipaddress.ip_address(address.partition("%")[0])
     inner = _inside(bare)
     if inner.is_link_local or inner.is_multicast or inner.is_unspecified or any(inner in net for net in _METADATA):
-        raise Refused(f"{address} is a link-local, metadata, multicast or unspecified address: no probe connects there")
+        raise Refused(
+            errno.EACCES,
+            f"{address} is a link-local, metadata, multicast or unspecified address: no probe connects there",
+        )
     return address
 
 

@@ -48,7 +48,7 @@ async def _tried(source: HttpProbe, http: aiohttp.ClientSession) -> str:
     except TimeoutError:  # an OSError too, and told by who set the time
         raise
     except (aiohttp.ClientError, OSError) as error:
-        raise TryFailed(str(error) or type(error).__name__) from error
+        raise TryFailed(_words(error)) from error
 
 
 async def _beginning(response: aiohttp.ClientResponse) -> str:
@@ -56,6 +56,11 @@ async def _beginning(response: aiohttp.ClientResponse) -> str:
     while len(body) < BODY_BYTES and (chunk := await response.content.read(BODY_BYTES - len(body))):
         body += chunk
     return body.decode("utf-8", "replace")
+
+
+def _words(error: Exception) -> str:
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    return (cause.strerror if isinstance(cause, OSError) else "") or str(cause) or type(cause).__name__
 
 
 def accepts(expected: str | int, status: int) -> bool:

@@ -116,6 +116,7 @@ class Keeper:
                 log.warning("standing alerts wait for the bus", extra={"reason": str(error)})
 
     async def _sweep(self, now: datetime) -> None:
+        self._ledger.check()
         if self._swept_at and now - self._swept_at > AWAY:
             await self._ledger.read()
         self._swept_at = now

@@ -18,6 +18,7 @@ from rules.engine.owe import route_ref
 from rules.engine.routing import Routing, explicit_targets, named_ref, scope_of
 from rules.group import Group
 from rules.kinds.traffic import service_target
+from rules.language.loader import LoadedRule
 from rules.language.model import Notification, OnAllDown, TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.language.targets import matches
@@ -46,7 +47,8 @@ class Book:
         self.dropped: set[Key] = set()
         """Groups that are no more; whoever stores groups forgets them, and clears this."""
         for group in groups:
-            if group.rule in routing.rules and mine(group.rule, scope_of(routing.rules[group.rule], group.object)):
+            rule = routing.rules.get(group.rule)
+            if rule is not None and mine(group.rule, scope_of(rule, group.object)) and _belongs(rule, group.object):
                 self._keep(group)
         for rule in routing.rules.values():
             ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
@@ -93,7 +95,8 @@ class Book:
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int) -> Decision:
         group = self._groups[key]
         decision = decide(self._routing.rules[key[0]], group, facts, now)
-        decision = replace(decision, group=replace(decision.group, position=max(group.position, position)))
+        if position > group.position:
+            decision = replace(decision, group=replace(decision.group, position=position))
         self._keep(decision.group)
         return decision
 
@@ -192,3 +195,15 @@ class Book:
             for target in sorted(targets - group.members.keys()):
                 earlier += self._heard.get(target, {}).values()
         return [*earlier, fact]
+
+
+def _belongs(rule: LoadedRule, object_: str) -> bool:
+    """Whether the rule, as it is written now, still speaks of this thing: rule files change, stored groups stay."""
+    if isinstance(rule, Notification):
+        return matches(rule.match, object_)
+    ref = named_ref(rule)
+    if ref is not None:
+        return object_ == ref.object
+    cluster, namespace, kind, _ = object_.split("#")[0].split("/")
+    route = rule.route
+    return (cluster, kind) == (route.cluster, route.kind) and route.namespace in (None, namespace)

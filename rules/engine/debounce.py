@@ -10,14 +10,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.group import Group, Member, Signal, Window
+from rules.group import Group, Member, Signal, Window, updated
 from rules.language.model import Rule, UnknownAs
 
 
 def debounce(rule: Rule, group: Group, now: datetime) -> Group:
     """Let all members' time pass up to this moment."""
     members = {target: advance(member, rule, now) for target, member in group.members.items()}
-    return group if members == group.members else replace(group, members=members)
+    if all(member is group.members[target] for target, member in members.items()):
+        return group
+    return replace(group, members=members)
 
 
 def combined(member: Member, rule: Rule, at: datetime) -> Health | None:
@@ -78,13 +80,8 @@ def _length(rule: Rule, *, healthy: bool) -> timedelta:
 
 def _looked_at(member: Member, rule: Rule, at: datetime) -> Member:
     """Take the status as it is at this moment. A signal that has gone stale is Unknown from now on."""
-    signals = {
-        name: replace(signal, status=Health.UNKNOWN, resolved=False, stale_at=None)
-        if signal.stale_at is not None and signal.stale_at <= at
-        else signal
-        for name, signal in member.signals.items()
-    }
-    member = replace(member, signals=signals)
+    if any(signal.stale_at is not None and signal.stale_at <= at for signal in member.signals.values()):
+        member = replace(member, signals={name: _aged(signal, at) for name, signal in member.signals.items()})
     status = combined(member, rule, at)
     if status is None:
         return member
@@ -94,6 +91,12 @@ def _looked_at(member: Member, rule: Rule, at: datetime) -> Member:
     if status is Health.UNKNOWN and not bad:
         return _wait(member, at)
     return _move(member, at, healthy=not bad)
+
+
+def _aged(signal: Signal, at: datetime) -> Signal:
+    if signal.stale_at is None or signal.stale_at > at:
+        return signal
+    return replace(signal, status=Health.UNKNOWN, resolved=False, stale_at=None)
 
 
 def _wait(member: Member, at: datetime) -> Member:
@@ -106,7 +109,7 @@ def _wait(member: Member, at: datetime) -> Member:
 def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
     """The member is sure of its status: open, keep, resume or close its window."""
     if member.settled is healthy:
-        return replace(member, window=None)
+        return updated(member, window=None)
     if healthy and member.settled is None:
         # It was never taken as bad, so there is nothing that it has to recover from.
         return replace(member, settled=True, window=None)

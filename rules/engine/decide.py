@@ -16,7 +16,7 @@ from rules.engine.debounce import deadline, debounce
 from rules.engine.guard import guard
 from rules.engine.observe import observe
 from rules.engine.owe import owe, route_ref, tell
-from rules.group import Group, Holding
+from rules.group import Group, Holding, updated
 from rules.kinds import notification, traffic
 from rules.kinds.wish import Wish
 from rules.language.loader import LoadedRule
@@ -59,14 +59,14 @@ def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime)
         wish = Wish(held=refusal, look_again=wish.look_again)
     group, actions = owe(rule, group, wish, now)
     held = _holding(group, wish, now)
-    group = replace(group, held=held)
+    group = updated(group, held=held)
     begins = held if held is not None and not _same(before.held, held) else None
     news: list[Action] = []
     known = {owed.action.id for owed in before.owed}
     for why in [*(action for action in actions if action.id not in known), *([begins] if begins else [])]:
         group, told = tell(rule, group, why, now)
         news += told
-    group = replace(group, wake_at=_wake(rule, group, wish.look_again, now))
+    group = updated(group, wake_at=_wake(rule, group, wish.look_again, now))
     return Decision(group, (*actions, *news), begins, _sentences(group) if actions or begins else ())
 
 
@@ -91,7 +91,7 @@ def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
     if reason is None:
         return None
     if group.held is not None and group.held.reason == reason[0]:
-        return replace(group.held, detail=reason[1])
+        return group.held if group.held.detail == reason[1] else replace(group.held, detail=reason[1])
     return Holding(reason[0], reason[1], now)
 
 

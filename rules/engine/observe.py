@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from bus.messages import Fact, Health, Observation, Outcome, Pause, Resume, Route, SetWeights
 from rules.engine.debounce import heard
-from rules.group import Group, Member, Owed, Paused, RouteState, Signal
+from rules.group import Group, Member, Owed, Paused, RouteState, Signal, updated
 from rules.language.model import Rule
 
 PRIMARY_ANNOTATION = "failover.linkerd.io/primary-service"
@@ -46,7 +46,7 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> 
     signal = Signal(fact.status, at, stale_at, fact.resolved)
     member = known or Member(Health.UNKNOWN, at)
     member = heard(member, fact.signal, signal, rule)
-    member = replace(member, labels=fact.labels, detail=fact.detail)
+    member = updated(member, labels=fact.labels, detail=fact.detail)
     return replace(group, members=dict(sorted({**group.members, fact.target: member}.items())))
 
 
@@ -75,6 +75,8 @@ def _route(group: Group, fact: Route, now: datetime) -> Group:
 
 def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
     """The weights from before the first failover: by annotation, else as first seen."""
+    first = {backend.service: backend.weight for backend in fact.backends}
+    seen = known.healthy if known is not None and known.healthy else first
     text = fact.annotations.get(HEALTHY_ANNOTATION)
     if text is not None:
         try:
@@ -82,10 +84,9 @@ def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
         except ValueError:
             value = None
         if isinstance(value, dict) and all(type(weight) is int and weight >= 0 for weight in value.values()):
-            return value
-    if known is not None and known.healthy:
-        return known.healthy
-    return {backend.service: backend.weight for backend in fact.backends}
+            # Two rules of one HTTPRoute share the annotation: it may not know our services yet.
+            return {**seen, **value}
+    return seen
 
 
 def _written_generation(group: Group, fact: Route) -> int:

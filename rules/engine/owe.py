@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Action, Mode, Notify, RouteRef, SetWeights
-from rules.group import Group, Holding, Owed
+from rules.group import Group, Holding, Owed, updated
 from rules.kinds import traffic
 from rules.kinds.wish import Wish
 from rules.language.model import Notification, Rule, TrafficFailover
@@ -36,14 +36,14 @@ def _weights(rule: TrafficFailover, group: Group, wish: Wish, now: datetime) -> 
     flying = next((owed for owed in group.owed if isinstance(owed.action, SetWeights)), None)
     if wish.weights is None:
         # It may still be carried out; but it is no longer wanted, so it is not asked for again.
-        return replace(group, owed=_without(group, flying)), ()
+        return updated(group, owed=_without(group, flying)), ()
     settled = not traffic.uneven(group, wish.weights)
     if flying is not None and _weights_of(flying) == dict(wish.weights):
-        return replace(group, step=wish.step), ()
+        return updated(group, step=wish.step), ()
     if flying is None and settled:
         step_at = group.step_at if group.step == wish.step else None
         step_at = (step_at or now) if wish.step is not None else None
-        return replace(group, step=wish.step, step_at=step_at), ()
+        return updated(group, step=wish.step, step_at=step_at), ()
     generation = group.generation + 1
     action = SetWeights(
         id=f"{group.rule}/{group.object}/{generation}", rule=group.rule, object=group.object, generation=generation,
@@ -105,6 +105,8 @@ def _owe_news(group: Group, action: Notify, now: datetime) -> Group:
 
 def _again(group: Group, fresh: tuple[Action, ...], now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Publish again what has had no outcome for too long: the same action with the same id, so a repeat is no-op."""
+    if not group.owed:
+        return group, fresh
     due = [owed for owed in group.owed if now >= owed.retry_at]
     owed = tuple(replace(owed, retry_at=now + RESEND) if owed in due else owed for owed in group.owed)
     return (replace(group, owed=owed) if due else group), (*fresh, *(owed.action for owed in due))

@@ -1,7 +1,8 @@
 """A Kubernetes API emulator: the demo's clusters, and the real server's stand-in where tests have none.
 
 It speaks HTTP, so clients are the real ones; the contract tests in `tests/contract/kube` run on it and on real API
-servers alike, which keeps it honest. Not here: admission webhooks, CEL rules, conversion, garbage collection, RBAC.
+servers alike, which keeps it honest. Not here: protobuf bodies (some `kubectl create` sub-commands send them; files and
+`apply` are JSON), admission webhooks, CEL rules, conversion, garbage collection, controllers of any kind, RBAC.
 """
 
 from reactor.demo.kube.cluster import WORLD, Cluster

@@ -1,4 +1,4 @@
-"""Carry out a write and record it: the one door through which anything changes."""
+"""Carry out a write and record it: the one door through which clients change anything."""
 
 from __future__ import annotations
 

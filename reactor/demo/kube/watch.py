@@ -16,7 +16,7 @@ from aiohttp import web
 
 from reactor.demo.kube.connection import reset
 from reactor.demo.kube.errors import ApiError, expired
-from reactor.demo.kube.faults import CutWatch, FailWatch, TruncateWatch, WatchEffect
+from reactor.demo.kube.faults import CutWatch, EndWatch, FailWatch, TruncateWatch, WatchEffect
 from reactor.demo.kube.objects import JsonObject, encode
 from reactor.demo.kube.selectors import Filter, parse_filter
 from reactor.demo.kube.store import Change, Revision
@@ -113,7 +113,7 @@ class Watch:
             changes = collection.since(version)
         except ApiError as forgotten:
             yield self._error(forgotten)  # upstream says so inside a 200
-            self._interrupted = FailWatch(0)
+            self._interrupted = EndWatch()
             return
         for change in changes:
             if event := seen_through(self._filter, change):
@@ -170,7 +170,7 @@ class Watch:
                 reset(request, gently=True)
             case FailWatch(code=410):
                 await response.write(self._error(expired("too old resource version: the history is gone")))
-            case FailWatch(code=code) if code:
+            case FailWatch(code=code):
                 text = "an error on the server has prevented the request from succeeding"
                 await response.write(self._error(ApiError(code, "InternalError", text)))
             case _:

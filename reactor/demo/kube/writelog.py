@@ -1,6 +1,7 @@
 """Every write to every cluster, in the order in which it took effect: the truth that chaos tests compare against.
 
-A write is recorded at the moment it is carried out or refused, before any fault can lose its answer.
+A write is recorded at the moment it is carried out or refused, before any fault can lose its answer. A cluster's first
+namespaces and definitions are there from its beginning and are not writes.
 """
 
 from __future__ import annotations

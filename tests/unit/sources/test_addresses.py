@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 
 import pytest
 
@@ -43,7 +44,7 @@ async def test_a_name_that_is_none_cannot_be_resolved() -> None:
 
 async def test_many_dead_names_do_not_hold_up_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     started = asyncio.Semaphore(0)
-    loop, let_go = asyncio.get_running_loop(), __import__("threading").Event()
+    loop, let_go = asyncio.get_running_loop(), threading.Event()
 
     def hanging(*_: object) -> list[object]:
         loop.call_soon_threadsafe(started.release)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,13 +43,11 @@ def test_a_status_is_read_whatever_stands_around_it(message: bytes, name: str) -
 
 @pytest.mark.parametrize("message", [b"\x08", b"\x08\xff", b"\x12\x05ab", b"\x0b", b"\xff" * 11, b"\x19\0"])
 def test_half_a_message_is_none(message: bytes) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"wire type|does not end|middle of a field"):
         decode_status(message)
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_a_status_or_refused(message: bytes) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         assert decode_status(message) >= 0
-    except ValueError:
-        pass

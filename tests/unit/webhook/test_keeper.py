@@ -244,13 +244,39 @@ async def test_a_process_that_was_stopped_reads_the_bucket_before_it_speaks(worl
     async with world.keeper(sources) as stopped:
         await world.post(stopped, alert(), at=0)
         await stopped.sweep()
-        stopped._ledger._following.cancel()  # type: ignore[union-attr]
+        stopped._ledger.mirror.apply = lambda _: None  # type: ignore[method-assign,assignment]
         async with world.keeper(sources) as other:
             await world.post(other, resolved(), at=500)
+        del stopped._ledger.mirror.apply
         world.told.clear()
         world.clock.seconds = 1000
         await stopped.sweep()
     assert world.statuses() == ["Healthy"]
+
+
+async def test_a_keeper_that_can_no_longer_follow_the_bucket_says_so(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world.keeper() as keeper:
+
+        def breaks(_: object) -> None:
+            raise RuntimeError("a mistake of ours")
+
+        monkeypatch.setattr(keeper._ledger.mirror, "apply", breaks)
+        async with world.keeper() as other:
+            await world.post(other, alert(), at=0)
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="a mistake of ours"):
+            await keeper.sweep()
+
+
+async def test_a_backlog_of_one_group_is_taken_at_once_and_in_any_order(world: World) -> None:
+    async with world.keeper(source(onResolved="Healthy")) as one, world.keeper(source(onResolved="Healthy")) as two:
+        posts = [(alert(), n * 20.0) for n in range(60)] + [(resolved(ends=1300), 1310.0)]
+        world.clock.seconds = 2000
+        await asyncio.gather(*(world.post((one, two)[n % 2], raw, at=at) for n, (raw, at) in enumerate(posts[::-1])))
+        await one.sweep()
+    assert world.last() == "Healthy"
 
 
 async def test_an_unreadable_state_is_counted_and_written_over(world: World) -> None:

@@ -1,0 +1,52 @@
+"""Run benchmarks: `python -m benchmarks [NAME…] [--json FILE]`. Without names, all of them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+from benchmarks import rules_speed, traffic_speed, webhook_speed
+from benchmarks.measure import Result
+
+ALL = {
+    "load": rules_speed.load_rules,
+    "decide": rules_speed.decide,
+    "simulate": rules_speed.simulate,
+    "event-to-patch": traffic_speed.event_to_patch,
+    "mass-move": traffic_speed.mass_move,
+    "webhook-to-action": webhook_speed.webhook_to_action,
+}
+
+
+def main() -> None:
+    """Measure, print as it goes, and write JSON."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(ALL)}")
+    parser.add_argument("--json", type=Path, help="write the results here as well")
+    given = parser.parse_args()
+    if unknown := set(given.names) - ALL.keys():
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
+    results: list[Result] = []
+    for name in given.names or ALL:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        outcome = ALL[name]()
+        result = outcome if isinstance(outcome, Result) else asyncio.run(outcome)
+        results.append(result)
+        print(f"  {json.dumps(result.figures)}", file=sys.stderr, flush=True)
+    report = {
+        "machine": {"python": platform.python_version(), "cores": os.cpu_count(), "load": os.getloadavg()},
+        "results": [result.as_json() for result in results],
+    }
+    text = json.dumps(report, indent=2)
+    print(text)
+    if given.json:
+        given.json.write_text(text + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

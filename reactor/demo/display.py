@@ -1,0 +1,97 @@
+"""Where the demo's sentences go: a live display on a terminal, plain lines everywhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from reactor.clock import Clock
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+REPEAT_SECONDS = 2.0
+"""How often the live line is printed where it cannot be painted over."""
+_STYLES = {"fault": "bold red", "healed": "bold green", "window": "yellow", "action": "bold cyan", "held": "magenta"}
+
+
+class Display(Protocol):
+    """What the story needs."""
+
+    def title(self, text: str) -> None:
+        """Show a line that stands by itself."""
+
+    def say(self, kind: str, text: str) -> None:
+        """Show what has happened, with the time since the start."""
+
+    def live(self, *lines: str) -> None:
+        """Show how it stands; the next time takes the place of this one."""
+
+
+def line(elapsed: float, kind: str, text: str) -> str:
+    """Give one line: seconds since the start, what it is about, and the sentence."""
+    return f"{elapsed:6.1f}s  {kind:<8} {text}"
+
+
+class Plain:
+    """Lines of text, without escape codes."""
+
+    def __init__(self, clock: Clock, out: TextIO) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._out = out
+        self._repeat_at = 0.0
+
+    def title(self, text: str) -> None:
+        print(text, file=self._out, flush=True)
+
+    def say(self, kind: str, text: str) -> None:
+        self.title(line(self._clock.monotonic() - self._began, kind, text))
+
+    def live(self, *lines: str) -> None:
+        if self._clock.monotonic() >= self._repeat_at:
+            self._repeat_at = self._clock.monotonic() + REPEAT_SECONDS
+            self.say("now", " | ".join(lines))
+
+
+class Terminal:
+    """The same lines in colour, and below them one that is painted over."""
+
+    def __init__(self, clock: Clock, live: Live) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._live = live
+
+    def title(self, text: str) -> None:
+        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def say(self, kind: str, text: str) -> None:
+        from rich.text import Text
+
+        said = line(self._clock.monotonic() - self._began, kind, text)
+        self._live.console.print(Text(said, style=_STYLES.get(kind, "")), soft_wrap=True)
+
+    def live(self, *lines: str) -> None:
+        from rich.text import Text
+
+        elapsed = self._clock.monotonic() - self._began
+        now = "\n".join(line(elapsed, "now", text) for text in lines)
+        self._live.update(Text(now, style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+@contextmanager
+def display(clock: Clock, out: TextIO) -> Iterator[Display]:
+    """Give the display that suits this output."""
+    if not out.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        yield Plain(clock, out)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(file=out)
+    with Live(
+        console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as live:
+        yield Terminal(clock, live)

@@ -1,0 +1,147 @@
+"""A world for sources: a clock, a scheduler, real connections on loopback, and somebody who listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bus.messages import Health, Observation, Route
+from reactor.clients.clusters import Clusters
+from reactor.clients.promql import Queries
+from reactor.clock import Clock
+from reactor.demo.kube import Cluster, Emulator
+from reactor.settings import Cluster as ClusterSettings
+from reactor.sources.addresses import probing_session
+from reactor.sources.world import World
+
+WAIT_SECONDS = 8
+
+
+class Heard:
+    """What sources told, in order."""
+
+    def __init__(self) -> None:
+        self.observations: list[Observation] = []
+        self.routes: list[Route] = []
+        self._more = asyncio.Condition()
+
+    async def tell(self, fact: Observation | Route) -> None:
+        async with self._more:
+            if isinstance(fact, Observation):
+                self.observations.append(fact)
+            else:
+                self.routes.append(fact)
+            self._more.notify_all()
+
+    def last(self, target: str) -> Observation | None:
+        return next((o for o in reversed(self.observations) if o.target == target), None)
+
+    def statuses(self, target: str) -> list[Health]:
+        """Each status once for as long as it stood."""
+        found: list[Health] = []
+        for observation in self.observations:
+            if observation.target == target and found[-1:] != [observation.status]:
+                found.append(observation.status)
+        return found
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(WAIT_SECONDS), self._more:
+            await self._more.wait_for(holds)
+
+    async def status(self, target: str, status: Health) -> Observation:
+        """Wait until the target is said to be this."""
+
+        def holds() -> bool:
+            last = self.last(target)
+            return last is not None and last.status is status
+
+        await self.until(holds)
+        last = self.last(target)
+        assert last is not None
+        return last
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+async def emulator() -> AsyncIterator[Emulator]:
+    """Clusters on loopback."""
+    async with Emulator(clock=Clock().now) as running:
+        yield running
+
+
+@pytest.fixture
+async def east(emulator: Emulator) -> Cluster:
+    return emulator.cluster("east", bookmark_seconds=0.2)
+
+
+@pytest.fixture
+async def clusters(emulator: Emulator, east: Cluster, tmp_path: Path) -> AsyncIterator[Clusters]:
+    """The settings' clusters: east."""
+    path = tmp_path / "kubeconfig"
+    document = {
+        "clusters": [{"name": "east", "cluster": {"server": emulator.url("east")}}],
+        "users": [{"name": "us", "user": {}}],
+        "contexts": [{"name": "east", "context": {"cluster": "east", "user": "us"}}],
+        "current-context": "east",
+    }
+    path.write_text(yaml.safe_dump(document))
+    known = Clusters({"east": ClusterSettings(kubeconfig=path)})
+    yield known
+    await known.close()
+
+
+class NoPrometheus:
+    """Stands in where no query is made."""
+
+    async def query(self, promql: str, *, at: datetime | None = None) -> list[Any]:
+        raise AssertionError(promql, at)
+
+
+@pytest.fixture
+def prometheus() -> Mapping[str, Queries]:
+    return {"main": NoPrometheus()}
+
+
+@pytest.fixture
+async def world(heard: Heard, clusters: Clusters, prometheus: Mapping[str, Queries]) -> AsyncIterator[World]:
+    async with probing_session() as session:
+        made = World(clock=Clock(), tell=heard.tell, clusters=clusters, prometheus=prometheus, http=session)
+        made.scheduler.start()
+        yield made
+        made.scheduler.shutdown(wait=False)
+
+
+@pytest.fixture(autouse=True)
+def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sources start at once: tests have no other probes to make room for."""
+    monkeypatch.setattr("reactor.sources.pacing.SPREAD_SECONDS_MAX", 0.0)
+
+
+Running = Callable[[Awaitable[None]], Any]
+
+
+@pytest.fixture
+def running() -> Running:
+    """Run a source for the length of a `with`."""
+
+    @asynccontextmanager
+    async def start(source: Awaitable[None]) -> AsyncIterator[asyncio.Task[None]]:
+        task: asyncio.Task[None] = asyncio.ensure_future(source)
+        try:
+            yield task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    return start
