@@ -160,7 +160,7 @@ class Settings(BaseSettings):
     """This process's name among its peers. Default: host name and process id."""
     log_format: Literal["logfmt", "json"] = "logfmt"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    concurrency: Annotated[int, Field(ge=1, le=256)] = 32
+    concurrency: Annotated[int, Field(ge=1, le=256)] = 64
     """How many actions one executor carries out at once."""
 
     @classmethod

@@ -159,6 +159,7 @@ class PullWork:
     def _release(self, one: Delivery) -> bool:
         """Take it out of our hands; False where it is no longer in them."""
         due = self._hands.pop(one.token, None)
+        self._bell.set()  # there is room again: whoever waits for more may ask for it
         return due is not None and asyncio.get_running_loop().time() < due
 
     async def _say(self, token: str, word: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,8 +13,12 @@ from reactor import telemetry
 from reactor.roles.fleet import LOOK, Fleet
 from reactor.roles.partition import Desk, Lost, Partition
 from rules.group import Group
+from rules.reasons import Held
 
 log = logging.getLogger(__name__)
+
+PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
+"""Holds that somebody has to mend: they do not go away with the world's weather."""
 
 
 class Decider:
@@ -23,6 +28,7 @@ class Decider:
         self._desk = desk
         self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock)
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
+        self._broken: set[str] = set()
 
     def groups(self) -> list[Group]:
         """The groups that this process decides for."""
@@ -85,5 +91,11 @@ class Decider:
                 log.exception("partition %d failed, and starts again", number)
 
     def _measure(self) -> None:
+        groups = self.groups()
         telemetry.partitions_owned.set(len(self._running))
-        telemetry.open_windows.set(sum(group.wake_at is not None for group in self.groups()))
+        windows = sum(member.window is not None for group in groups for member in group.members.values())
+        telemetry.open_windows.set(windows)
+        broken = Counter(group.rule for group in groups if group.held and group.held.reason in PROBLEMS)
+        for rule in broken.keys() | self._broken:
+            telemetry.rule_problems.labels(rule).set(broken[rule])
+        self._broken = set(broken)

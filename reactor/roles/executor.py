@@ -22,6 +22,7 @@ from bus.port import Bus, Delivery, Store, Work
 from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor import telemetry
 from reactor.clock import Clock
+from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
 
 log = logging.getLogger(__name__)
@@ -81,9 +82,11 @@ class Executor:
             log.warning("action %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
             await work.done([delivery])
             return
+        reach("executor.taken")
         extending = asyncio.create_task(_extend(work, delivery))
         try:
             await self._acted(action, delivery)
+            reach("executor.before-ack")
             await work.done([delivery])
         except (Refused, Unavailable) as error:
             log.warning("action waits for the bus: %s", error, extra={"id": action.id})
@@ -104,10 +107,11 @@ class Executor:
         self._report(action, outcome)
         # The delivery's own number: a second try of the same action has an outcome of its own.
         await self._publisher.publish(outcome, f"{action.id}/{outcome.status}/{delivery.sequence}")
+        reach("executor.outcome-published")
 
     async def _fenced(self, action: Action) -> Outcome:
         if isinstance(action, Notify):
-            return await self._carry_out(action)  # told twice is better than not told
+            return await self._write(action)  # told twice is better than not told
         key = subjects.key(action.rule, action.object)
         try:
             entry = await self._intents.get(key)
@@ -121,11 +125,19 @@ class Executor:
             return self._outcome(action, "Refused", reason="Stale", detail=f"generation {known.generation} is newer")
         intent = _Intent(action.generation, action.epoch, action.id, done=False)
         revision = await self._intents.put(key, intent.dump(), revision=revision)
-        outcome = await self._carry_out(action)
+        reach("executor.intent-stored")
+        outcome = await self._write(action)
         if outcome.status == "Done":
             await self._intents.put(
                 key, _Intent(action.generation, action.epoch, action.id, done=True).dump(), revision=revision
             )
+            reach("executor.done-stored")
+        return outcome
+
+    async def _write(self, action: Action) -> Outcome:
+        reach("executor.before-write")
+        outcome = await self._carry_out(action)
+        reach("executor.after-write")
         return outcome
 
     def _outcome(self, action: Action, status: str, **more: object) -> Outcome:

@@ -22,6 +22,7 @@ from bus.port import Bus, Delivery, Fence, Outgoing, Reading, Store
 from bus.topology import FACTS, GROUPS
 from reactor import telemetry
 from reactor.clock import Clock
+from reactor.failpoints import reach
 from rules.engine.book import Book, Key
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
@@ -72,7 +73,9 @@ class Partition:
         """Decide until told to stop, or until the partition is somebody else's. Raises Lost, Unavailable."""
         try:
             self._fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
+            reach("decider.epoch-taken")
             await self._load()
+            reach("decider.loaded")
             await self._publish_owed()
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 stopped = asyncio.create_task(stop.wait())
@@ -159,6 +162,7 @@ class Partition:
                 facts.append(fact)
                 positions.append(delivery.sequence)
                 telemetry.facts.labels(type(fact).__name__).inc()
+        reach("decider.fact-read")
         last = deliveries[-1]
         now = self._desk.clock.now()
         if last.pending:
@@ -193,7 +197,9 @@ class Partition:
         speaking = [decision for decision in decisions if decision.actions or decision.held]
         if not speaking:
             return
+        reach("decider.decided")
         await self._save([(decision.group.rule, decision.group.object) for decision in speaking])
+        reach("decider.state-stored")
         actions = [
             self._outgoing(decision.group, action, trace)
             for decision in speaking
@@ -202,7 +208,9 @@ class Partition:
         ]
         if actions:
             await self._desk.bus.publish_all(actions)
+            reach("decider.actions-published")
         await self._desk.bus.publish_all([self._audit(decision, facts, now, trace) for decision in speaking])
+        reach("decider.audit-published")
         for decision in speaking:
             _report(decision)
 
@@ -247,11 +255,13 @@ class Partition:
         if self._dirty:
             await self._save(sorted(self._dirty & self.book.groups.keys()))
             self._dirty.clear()
+            reach("decider.groups-stored")
         if self._position != self._saved_position:
             body = json.dumps({"sequence": self._position, "owner": self._desk.name}).encode()
             revision = self._revisions.get(self._position_key, 0)
             self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
             self._saved_position = self._position
+            reach("decider.checkpointed")
 
     async def _forget(self) -> None:
         while self.book.dropped:

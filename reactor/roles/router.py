@@ -18,6 +18,7 @@ from bus.messages import Observation, Pause, Resume, Route, WebhookPost
 from bus.port import Bus, Delivery, Work
 from bus.topology import INBOX, ROUTERS
 from reactor import telemetry
+from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class Router:
             await asyncio.sleep(SWEEP)
 
     async def _one(self, work: Work, delivery: Delivery) -> None:
+        reach("router.taken")
         try:
             await self._route(delivery)
         except Malformed as error:
@@ -76,6 +78,7 @@ class Router:
             log.warning("routing waits for the bus: %s", error)
             await _later(work, delivery)
             return
+        reach("router.before-ack")
         await work.done([delivery])
 
     async def _route(self, delivery: Delivery) -> None:

@@ -1,0 +1,138 @@
+"""The whole service over an emulated cluster, for benchmarks that go from end to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bus.jetstream import JetStreamBus
+from bus.topology import GROUPS
+from reactor.clock import Clock
+from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
+from rules.group import load
+
+NAMESPACE = "shop"
+RULES = """
+apiVersion: reactor/v1
+sources:
+- {name: readiness, kind: EndpointsWatch, cluster: east}
+rules:
+- name: moved
+  kind: TrafficFailover
+  mode: Enforce
+  route: {cluster: east, kind: TrafficSplit, selector: failover.linkerd.io/controlled-by=linkerd-failover}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One cluster with routes, and a reactor that looks after them in a process of its own."""
+
+    cluster: Cluster
+    url: str
+    """Of the cluster's API."""
+    bus: JetStreamBus
+    webhook: str
+    """Where posts go, without the source."""
+
+    def break_service(self, number: int) -> None:
+        """The primary of this route loses its last ready endpoint."""
+        self.cluster.set_endpoints(NAMESPACE, f"app{number}", ready=0, not_ready=1)
+
+    def moved(self) -> int:
+        """How many effective writes the reactor has made."""
+        return len(self.cluster.log.effective("trafficsplits", manager="alert-reactor"))
+
+    async def known(self, routes: int, members: int) -> None:
+        """Wait until the reactor has seen every route and so many of its backends."""
+        async with asyncio.timeout(120):
+            while True:
+                entries = await self.bus.store(GROUPS).entries("*.group.>")
+                groups = [load(entry.value) for entry in entries]
+                if len(groups) == routes and all(group.route and len(group.members) >= members for group in groups):
+                    return
+                await asyncio.sleep(0.2)
+
+
+async def until(holds: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait until something holds, looking every millisecond."""
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def world(routes: int, rules: str = RULES) -> AsyncIterator[World]:
+    """A cluster with this many routes of three backends each, and a reactor at work on them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with Emulator(clock=Clock().now) as sim:
+            cluster = sim.cluster("east")
+            for number in range(routes):
+                _route(cluster, number)
+            write_kubeconfig(folder / "kubeconfig", sim)
+            (folder / "rules.yaml").write_text(rules, "utf-8")
+            (folder / "reactor.yaml").write_text(SETTINGS.format(folder=folder, port=(port := _free_port())), "utf-8")
+            async with _reactor(folder) as url, JetStreamBus.connect(url, name="bench") as bus:
+                yield World(cluster, sim.url("east"), bus, f"http://127.0.0.1:{port}/v1/alerts")
+
+
+@asynccontextmanager
+async def _reactor(folder: Path) -> AsyncIterator[str]:
+    """A reactor process; gives the URL of its embedded bus."""
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "reactor.cli.main", "run", "--config", str(folder / "reactor.yaml"), stderr=log
+        )
+    try:
+        await until(lambda: b"webhooks on" in (folder / "log").read_bytes() or process.returncode is not None)
+        if process.returncode is not None:
+            raise RuntimeError((folder / "log").read_text("utf-8"))
+        yield (folder / "nats" / "url").read_text("utf-8").strip()
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+SETTINGS = """
+ruleFiles: ["{folder}/rules.yaml"]
+clusters: {{east: {{kubeconfig: "{folder}/kubeconfig", context: east}}}}
+bus: {{store: "{folder}/nats"}}
+receiver: {{listen: "127.0.0.1:{port}"}}
+logLevel: warning
+"""
+
+
+def _route(cluster: Cluster, number: int) -> None:
+    services = [f"app{number}", f"app{number}-west", f"app{number}-central"]
+    for service in services:
+        cluster.set_endpoints(NAMESPACE, service, ready=1)
+    cluster.create(
+        {
+            "apiVersion": "split.smi-spec.io/v1alpha2",
+            "kind": "TrafficSplit",
+            "metadata": {
+                "name": f"app{number}", "namespace": NAMESPACE,
+                "labels": {"failover.linkerd.io/controlled-by": "linkerd-failover"},
+            },
+            "spec": {
+                "service": f"app{number}",
+                "backends": [{"service": service, "weight": int(i == 0)} for i, service in enumerate(services)],
+            },
+        }
+    )  # fmt: skip
+
