@@ -43,12 +43,7 @@ GONE_SECONDS = 3600.0  # a Service that is deleted is Unhealthy for so long, the
 
 async def run(source: EndpointsWatch, world: World) -> None:
     """Watch until cancelled."""
-    watch = _Watch(source, world, await world.clusters.get(source.cluster))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(watch.slices.run())
-        group.create_task(watch.services.run())
-        group.create_task(watch.voice.refresh(lambda: watch.slices.connected))
-        group.create_task(watch.forget_gone())
+    await Watch(source, world, await world.clusters.get(source.cluster)).run()
 
 
 def collection(group_version: str, plural: str, namespace: str | None) -> str:
@@ -67,7 +62,9 @@ class _Service:
     gone_at: float | None = None
 
 
-class _Watch:
+class Watch:
+    """The Services of one source, and how many of their endpoints are ready."""
+
     def __init__(self, source: EndpointsWatch, world: World, api: WatchApi) -> None:
         self._source = source
         self._clock = world.clock
@@ -82,6 +79,15 @@ class _Watch:
             label_selector=source.selector, project=project_service,
         )  # fmt: skip
         self._begun = False
+        self._unsaid: set[ServiceName] = set()
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.slices.run())
+            group.create_task(self.services.run())
+            group.create_task(self.voice.refresh(lambda: self.slices.connected))
+            group.create_task(self._forget_gone())
 
     async def _slices_changed(self, changes: Sequence[Change]) -> None:
         touched: set[ServiceName] = set()
@@ -100,7 +106,8 @@ class _Watch:
             # The first whole list: from here on, a Service without a slice is known to have no endpoints.
             self._begun = True
             touched = set(self._services)
-        await self._say(touched)
+        await self._say(touched | self._unsaid)
+        self._unsaid = set()
 
     async def _services_changed(self, changes: Sequence[Change]) -> None:
         touched: set[ServiceName] = set()
@@ -113,9 +120,11 @@ class _Watch:
             service.object = None if kind is Kind.DELETED else found
             service.labels = labels_of(found)
             touched.add(name)
-        # While the slices are not seen, having none of them proves nothing.
         if self._begun and self.slices.connected:
             await self._say(touched)
+        else:
+            # While the slices are not seen, having none of them proves nothing.
+            self._unsaid |= touched
 
     async def _say(self, names: set[ServiceName]) -> None:
         for name in sorted(names):
@@ -138,11 +147,11 @@ class _Watch:
 
     def _detail(self, count: Readiness, *, exists: bool) -> str:
         if not exists:
-            return "the Service is gone"
+            return "the Service is gone" if self.services.synced.is_set() else "there are no endpoints"
         wanted = f", {self._source.min_ready} wanted" if self._source.min_ready > 1 else ""
         return f"{count.ready} of {count.total} endpoints ready{wanted}"
 
-    async def forget_gone(self) -> None:
+    async def _forget_gone(self) -> None:
         """Forget, from time to time, the Services that are long gone."""
         while True:
             await self._clock.sleep(GONE_SECONDS / 10)

@@ -13,6 +13,10 @@ fail.
 
 from __future__ import annotations
 
+import ssl
+from functools import cache
+from pathlib import Path
+
 import grpc
 
 from reactor.sources.addresses import resolve
@@ -54,15 +58,26 @@ async def _tried(source: GrpcProbe) -> str:
 
 def _channel(source: GrpcProbe, address: str) -> grpc.aio.Channel:
     where = f"ipv6:[{address}]:{source.port}" if ":" in address else f"ipv4:{address}:{source.port}"
+    name = f"[{source.host}]" if ":" in source.host else source.host
     options = [
         # By default, channels to the same address share connections and their backoff, whoever made them.
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.enable_http_proxy", 0),
         ("grpc.enable_retries", 0),
         # We connect to the address that was checked; the server is to be asked, and its certificate read, by name.
-        ("grpc.default_authority", f"{source.host}:{source.port}"),
+        ("grpc.default_authority", f"{name}:{source.port}"),
     ]
     if not source.tls:
         return grpc.aio.insecure_channel(where, options)
     options.append(("grpc.ssl_target_name_override", source.host))
-    return grpc.aio.secure_channel(where, grpc.ssl_channel_credentials(), options)
+    return grpc.aio.secure_channel(where, grpc.ssl_channel_credentials(trusted()), options)
+
+
+@cache
+def trusted() -> bytes | None:
+    """Give this machine's certificate authorities, those of `SSL_CERT_FILE` where it is set.
+
+    gRPC would take its own list, and not know the company's authority that every other program here trusts.
+    """
+    path = ssl.get_default_verify_paths().cafile
+    return Path(path).read_bytes() if path else None

@@ -1,8 +1,9 @@
 """The inventory of routes: what the rules' TrafficSplits, HTTPRoutes and GRPCRoutes look like now.
 
 One watch for each cluster, kind and namespace (or selector) that the rules name. A route is told when it changes and
-every 30 s while the watch holds. A named route that is not there is told as not existing; a route that is deleted is
-told as such once. Where the cluster does not know the kind, or does not let us see it, nothing is told: nobody knows.
+every 30 s while the watch holds. A named route that is not there is told as not existing. One that a selector no
+longer gives is read by itself, and told once as it is: it may be deleted, or only have lost its label. Where the
+cluster does not know the kind, or does not let us see it, nothing is told: nobody knows.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 from bus.messages import Route
 from reactor import telemetry
@@ -45,6 +47,7 @@ _KINDS: dict[RouteKind, tuple[str, str, tuple[str, ...]]] = {
 log = logging.getLogger(__name__)
 
 RuleRef: TypeAlias = int | str | None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,28 +104,32 @@ class _Inventory:
         for one in selections:
             self._wanted[one.name].add(one.rule)
         self._standing: Standing[Route] = Standing(world.tell, world.clock, period_seconds=REFRESH_SECONDS)
+        self._left: asyncio.Queue[Key] = asyncio.Queue()
 
     async def run(self) -> None:
         """Watch until cancelled."""
         api = await self._world.clusters.get(self._scope.cluster)
-        path = collection(await self._version(api), _KINDS[self._scope.kind][1], self._scope.namespace or None)
+        # However long that takes: a CRD may be installed, a permission granted, later.
+        version = await self._insisting(partial(served_version, api, self._scope.kind))
+        path = collection(version, _KINDS[self._scope.kind][1], self._scope.namespace or None)
         reflector = Reflector(api, path, self._changed, label_selector=self._scope.selector or None, project=project)
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
             group.create_task(self._standing.keep(lambda: reflector.connected))
+            group.create_task(self._follow_those_that_left(api, version, reflector))
 
-    async def _version(self, api: KubeApi) -> str:
-        """Find the version, however long that takes: a CRD may be installed, a permission granted, later."""
+    async def _insisting(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call until there is an answer. Why there is none is counted, and logged once."""
         backoff, complaint = Backoff(first_seconds=0.5, most_seconds=60), ""
         while True:
             try:
-                return await served_version(api, self._scope.kind)
+                return await call()
             except (Retryable, Terminal) as error:
                 reason = type(error).__name__
                 telemetry.source_errors.labels(NAME, reason).inc()
                 if reason != complaint:
                     log.warning(
-                        "cannot find the routes, trying again",
+                        "cannot read the routes, trying again",
                         extra={"cluster": self._scope.cluster, "kind": self._scope.kind, "reason": str(error)},
                     )
                     complaint = reason
@@ -134,31 +141,40 @@ class _Inventory:
             key = key_of(found)
             if key is None or not key.namespace:
                 continue  # the API has none of these; a name is what makes a route
-            for rule in sorted(self._rules(key.name), key=repr):
-                await (self._gone(key, rule) if kind is Kind.DELETED else self._seen(found, rule))
+            if kind is Kind.DELETED and self._scope.selector:
+                self._left.put_nowait(key)
+                continue
+            for rule in self._rules(key.name):
+                await self._tell(self._missing(key, rule) if kind is Kind.DELETED else self._projected(found, rule))
         # The first batch is the whole list: what is named and not in it is not there.
         for name in sorted(filter(None, self._wanted)):
             for rule in sorted(self._wanted[name], key=repr):
                 key = Key(self._scope.namespace, name)
                 if self._standing.get(self._missing(key, rule).object) is None:
-                    await self._gone(key, rule)
+                    await self._tell(self._missing(key, rule))
 
-    def _rules(self, name: str) -> set[RuleRef]:
-        return self._wanted.get(name, set()) | self._wanted.get(None, set())
+    async def _follow_those_that_left(self, api: KubeApi, version: str, reflector: Reflector) -> None:
+        """Read what the selector gives no more. The watch says DELETED either way; told as gone, a route that has only
+        lost its label would be gone for other rules as well."""
+        while True:
+            key = await self._left.get()
+            path = f"{collection(version, _KINDS[self._scope.kind][1], key.namespace)}/{key.name}"
+            found = await self._insisting(partial(_read, api, path))
+            if key in reflector.objects:
+                continue  # it came back meanwhile, and was told
+            for rule in self._rules(key.name):
+                missing = self._missing(key, rule)
+                route = missing if found is None else self._projected(project(found), rule)
+                await self._standing.say_once(missing.object, route)
 
-    async def _seen(self, found: JsonObject, rule: RuleRef) -> None:
+    def _rules(self, name: str) -> list[RuleRef]:
+        return sorted(self._wanted.get(name, set()) | self._wanted.get(None, set()), key=repr)
+
+    def _projected(self, found: JsonObject, rule: RuleRef) -> Route:
         cluster, kind, at = self._scope.cluster, self._scope.kind, self._world.clock.now()
         if kind == "TrafficSplit":
-            route = route_from_traffic_split(cluster, found, at=at)
-        else:
-            route = route_from_gateway_route(cluster, kind, found, rule, at=at)
-        await self._tell(route)
-
-    async def _gone(self, key: Key, rule: RuleRef) -> None:
-        route = self._missing(key, rule)
-        await self._tell(route)
-        if key.name not in self._wanted:
-            self._standing.forget(route.object)  # a selected route may never come back: said once
+            return route_from_traffic_split(cluster, found, at=at)
+        return route_from_gateway_route(cluster, kind, found, rule, at=at)
 
     def _missing(self, key: Key, rule: RuleRef) -> Route:
         return missing_route(self._scope.cluster, self._scope.kind, key, rule, at=self._world.clock.now())
@@ -170,6 +186,13 @@ class _Inventory:
             telemetry.source_errors.labels(NAME, "Malformed").inc()
             log.warning("a route cannot be used", extra={"route": route.object, "problem": route.problem})
         await self._standing.say(route.object, route, changed=changed)
+
+
+async def _read(api: KubeApi, path: str) -> JsonObject | None:
+    try:
+        return await api.get(path)
+    except NotFound:
+        return None
 
 
 def project(found: JsonObject) -> JsonObject:

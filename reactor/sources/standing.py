@@ -26,8 +26,10 @@ Said = TypeVar("Said", bound=Message)
 
 @dataclass(slots=True)
 class _Entry(Generic[Said]):
+    key: str
     fact: Said
     due_at: float  # on the clock's monotonic time; 0: owed, the bus has not taken it yet
+    once: bool = False  # forgotten as soon as it is told
 
 
 class Standing(Generic[Said]):
@@ -54,12 +56,17 @@ class Standing(Generic[Said]):
         """Let this stand. It is told at once if it has changed or is due."""
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(fact, 0)
-        entry.fact = fact
+            entry = self._entries[key] = _Entry(key, fact, 0)
+        entry.fact, entry.once = fact, False
         if changed:
             entry.due_at = 0
         if entry.due_at <= self._clock.monotonic():
             await self._told(entry)
+
+    async def say_once(self, key: str, fact: Said) -> None:
+        """Let this be the last word about it: told at once, or as soon as the bus takes it, and then forgotten."""
+        entry = self._entries[key] = _Entry(key, fact, 0, once=True)
+        await self._told(entry)
 
     def forget(self, key: str) -> None:
         """Say nothing more about it: silence makes it Unknown in its time."""
@@ -91,8 +98,10 @@ class Standing(Generic[Said]):
             if not self._refused:
                 log.warning("the bus does not take what was seen, it stays owed", extra={"reason": str(error)})
             self._refused = True
-        else:
-            self._refused = False
+            return
+        self._refused = False
+        if entry.once and self._entries.get(entry.key) is entry:
+            del self._entries[entry.key]
 
 
 async def _all(sayings: Iterable[Awaitable[None]]) -> None:

@@ -33,7 +33,8 @@ RECONCILE = timedelta(seconds=30)
 AWAY = timedelta(seconds=10)
 """Sweeps further apart than this mean that the process was stopped: what it remembers may be old."""
 KEPT_OVER = timedelta(hours=1)
-"""A recovered alert is remembered for this long, so that a late firing of the same episode is known as such."""
+"""A recovered alert is remembered for this long, so that a late firing of the same episode is known as such. More than
+voice.LASTING, so that its last words do not go stale."""
 KEPT_OPEN = timedelta(days=30)
 """One whose recovery nobody proves, or that is not heard of any more: else the bucket would grow for ever."""
 TIDY = timedelta(minutes=1)
@@ -102,7 +103,7 @@ class Keeper:
         taken = [step for steps in folds.values() for step in steps]
         await self._voice.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
         for step in taken:
-            _count(post.source, step.fate)
+            self._count(post, step.fate)
 
     async def sweep(self) -> None:
         """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
@@ -136,13 +137,17 @@ class Keeper:
             alert = Alert.read(raw)
         except BadAlert:
             # The receiver lets none of these through; anybody may publish on the bus.
-            _count(post.source, Fate.QUARANTINED)
+            self._count(post, Fate.QUARANTINED)
             return []
         found: dict[Opinion, Origin] | None = self._origins.of_post(post.source, alert)
         if not found:
-            _count(post.source, Fate.QUARANTINED if found is None else Fate.UNMATCHED)
+            self._count(post, Fate.QUARANTINED if found is None else Fate.UNMATCHED)
             return []
         return [_Fold(alert, post.observed_at, opinion, origin.believes) for opinion, origin in found.items()]
+
+    def _count(self, post: WebhookPost, fate: Fate) -> None:
+        known = any(origin.source.name == post.source for origin in self._origins.all)
+        telemetry.webhook_alerts.labels(post.source if known else "unknown", fate.value).inc()
 
     async def _tidy(self, now: datetime) -> None:
         over = {state.key: state for state in self._ledger.mirror if _over(state, now)}
@@ -163,7 +168,3 @@ def _forgotten(over: AlertState) -> Change:
         return None if state == over else state
 
     return change
-
-
-def _count(source: str, fate: Fate) -> None:
-    telemetry.webhook_alerts.labels(source, fate.value).inc()

@@ -82,7 +82,7 @@ def agrees(series: Iterable[Mapping[str, str]], labels: Mapping[str, str], used:
 def _confirmed(proven: AlertState, now: datetime) -> Change:
     def change(state: AlertState | None) -> AlertState | None:
         # What fired again while the query ran is not proven by it, nor is a later end.
-        if state is None or not state.waits or state.changed_at != proven.changed_at:
+        if state is None or state.changed_at != proven.changed_at:
             return state
         return state.model_copy(update={"confirmed": True, "changed_at": now})
 

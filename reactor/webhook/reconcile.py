@@ -62,17 +62,19 @@ class Reconciler:
         if not self._endpoints or (self._again_at and asked_at < self._again_at):
             return
         self._again_at = asked_at + every
-        answers = await asyncio.gather(*(self._ask(name) for name in self._endpoints))
-        listed = _by_fingerprint(alert for answer in answers for alert in answer or ())
-        changes = self._of_known(listed, asked_at, complete=None not in answers)
+        answers = dict(zip(self._endpoints, await asyncio.gather(*map(self._ask, self._endpoints)), strict=True))
+        raws = [(name, raw) for name, answer in answers.items() for raw in answer or ()]
+        listed = _by_fingerprint(found for name, raw in raws if (found := self._read(name, raw)))
+        # Also what we cannot read is there.
+        present = None if None in answers.values() else {*listed, *(str(raw.get("fingerprint")) for _, raw in raws)}
+        changes = self._of_known(listed, present, asked_at)
         for alert, active in listed.values():
             for opinion, origin in self._origins.of_listed(alert).items() if active else ():
                 changes.setdefault(key_of(opinion, alert.fingerprint), _opened(alert, opinion, origin, asked_at))
         await self._ledger.change(changes)
 
-    def _of_known(
-        self, listed: Mapping[str, tuple[Alert, bool]], asked_at: datetime, *, complete: bool
-    ) -> dict[str, Change]:
+    def _of_known(self, listed: Listed, present: set[str] | None, asked_at: datetime) -> dict[str, Change]:
+        """`present`: all that any Alertmanager lists; None: not all of them answered."""
         changes: dict[str, Change] = {}
         absent: dict[str, int] = {}
         heard: dict[str, datetime] = {}
@@ -84,7 +86,7 @@ class Reconciler:
                 heard[state.key] = asked_at
             elif state.status == "firing":
                 heard[state.key] = self.heard.get(state.key, state.last_post_at)
-                if found is None and complete and _counts(state, asked_at):
+                if present is not None and state.fingerprint not in present and _counts(state, asked_at):
                     absent[state.key] = self._absent.get(state.key, 0) + 1
                     if absent[state.key] >= ABSENT_TIMES:
                         changes[state.key] = self._gone(state, asked_at)
@@ -107,18 +109,17 @@ class Reconciler:
 
         return change
 
-    async def _ask(self, name: str) -> list[tuple[Alert, bool]] | None:
+    async def _ask(self, name: str) -> Sequence[Mapping[str, Any]] | None:
         """Give what one Alertmanager lists; None: it did not say."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                answer = await self._endpoints[name].alerts()
+                return await self._endpoints[name].alerts()
         except (ReactorError, TimeoutError) as error:
             telemetry.source_errors.labels(name, "ReconcileFailed").inc()
             if self._seldom(("reconcile", name, str(error))):
                 why = str(error) or f"no answer within {ANSWER_SECONDS:g} s"
                 log.warning("an Alertmanager does not answer", extra={"alertmanager": name, "reason": why})
             return None
-        return [alert for raw in answer if (alert := self._read(name, raw))]
 
     def _read(self, name: str, raw: Mapping[str, Any]) -> tuple[Alert, bool] | None:
         try:

@@ -67,7 +67,8 @@ class WebhookServer:
         """Why no post is taken at all at the moment; empty: they are."""
         if self.stopping:
             return "stopping"
-        return "starting up: no bus yet" if self.bus is None else ""
+        # A process without sources takes no posts: it serves /livez, /readyz and /metrics, and needs no bus here.
+        return "starting up: no bus yet" if self.bus is None and self._sources else ""
 
     def app(self) -> web.Application:
         """Give the application with its routes."""
@@ -151,7 +152,7 @@ class WebhookServer:
         if not messages:
             return
         if self.bus is None:
-            raise Refusal(503, self.unready)
+            raise Refusal(503, self.unready)  # it went while the body came
         try:
             async with asyncio.timeout(self.journal_seconds):
                 await self.bus.publish_all(messages)

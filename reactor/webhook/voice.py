@@ -20,6 +20,8 @@ from rules.language.sources import AlertmanagerWebhook
 
 AT_ONCE = 64
 """How many observations are on their way to the bus at the same time."""
+LASTING = timedelta(minutes=30)
+"""A recovery that is older is said so that it does not go stale: there is nothing more to hear of it."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Tell = Callable[[Observation], Awaitable[None]]
@@ -69,7 +71,7 @@ class Voice:
         state = self._speaker(opinion, now)
         origin = self._origins.of_state(state) if state else None
         if state and origin:
-            await self._tell(_observation(state, origin.source, now).model_copy(update={"stale_seconds": None}))
+            await self._tell(_observation(state, origin.source, now, lasting=True))
 
     def _again(self, opinion: Opinion, now: datetime) -> bool:
         told = self._told.get(opinion)
@@ -90,8 +92,11 @@ class Voice:
         if told and at <= told.observed_at:
             if not news:
                 return None
-            at = now  # we said otherwise of the same moment, before we knew of another process's alert
-        return _observation(state, origin.source, at), _Told(health_of(state), at, slot + refresh)
+            # We said otherwise of the same moment, before we knew of another process's alert.
+            at = max(now, told.observed_at + timedelta(microseconds=1))
+        # Soon it is forgotten. All processes change over well before, so that none of them has another last word.
+        lasting = state.confirmed and now - state.changed_at > LASTING
+        return _observation(state, origin.source, at, lasting=lasting), _Told(health_of(state), at, slot + refresh)
 
     def _speaker(self, opinion: Opinion, now: datetime) -> AlertState | None:
         states = self._mirror.of(opinion)
@@ -112,10 +117,11 @@ class Voice:
         return [result for result in results if isinstance(result, BaseException)]
 
 
-def _observation(state: AlertState, source: AlertmanagerWebhook, at: datetime) -> Observation:
+def _observation(state: AlertState, source: AlertmanagerWebhook, at: datetime, *, lasting: bool) -> Observation:
     return Observation(
         target=state.target, status=health_of(state), signal=state.signal, observed_at=at,
-        stale_seconds=source.stale_seconds, resolved=state.waits, labels=state.labels, detail=state.detail,
+        stale_seconds=None if lasting else source.stale_seconds, resolved=state.waits, labels=state.labels,
+        detail=state.detail,
     )  # fmt: skip
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import shutil
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -231,6 +235,57 @@ async def test_a_serving_grpc_service_is_healthy_until_it_is_not(
         await heard.status(TARGET, Health.HEALTHY)
         await stop()
         await heard.status(TARGET, Health.UNHEALTHY)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A certificate for localhost and its key; nobody trusts it yet."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate, and is not installed")
+    made, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", made],
+        check=True, capture_output=True, timeout=20,
+    )  # fmt: skip
+    grpc_probe.trusted.cache_clear()
+    yield made, key
+    grpc_probe.trusted.cache_clear()
+
+
+async def test_a_certificate_has_to_be_trusted(
+    world: World, heard: Heard, shop: Shop, running: Running, certificate: tuple[Path, Path]
+) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*certificate)
+    runner = web.ServerRunner(web.Server(shop.answer), shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+    await site.start()
+    shop.url = f"https://localhost:{runner.addresses[0][1]}"
+    async with running(http_probe.run(http(shop), world)):
+        said = await heard.status(TARGET, Health.UNHEALTHY)
+    assert "CERTIFICATE_VERIFY_FAILED" in said.detail
+    await runner.cleanup()
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_grpc_trusts_what_this_machine_trusts(
+    world: World, heard: Heard, running: Running, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch,
+    trusted: bool,
+) -> None:  # fmt: skip
+    made, key = certificate
+    service, server = HealthService(), grpc.aio.server()
+    server.add_generic_rpc_handlers((service,))
+    credentials = grpc.ssl_server_credentials([(key.read_bytes(), made.read_bytes())])
+    port = server.add_secure_port("127.0.0.1:0", credentials)
+    await server.start()
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(made))
+    source = GrpcProbe(kind="GrpcProbe", host="localhost", port=port, tls=True, **QUICK)
+    async with running(grpc_probe.run(source, world)):
+        await heard.status(TARGET, Health.HEALTHY if trusted else Health.UNHEALTHY)
+    await server.stop(None)
 
 
 async def test_a_server_without_the_health_service_is_unhealthy(world: World, heard: Heard, running: Running) -> None:

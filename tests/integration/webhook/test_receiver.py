@@ -203,6 +203,12 @@ async def test_starting_up_and_stopping_are_503(receiver: Reception) -> None:
     assert "stopping" in (await receiver.get("/readyz"))[1]
 
 
+async def test_a_process_that_takes_no_posts_is_ready_without_a_bus_of_the_receiver(receiver: Reception) -> None:
+    receiver.server.bus, receiver.server._sources = None, frozenset()
+    assert (await receiver.get("/readyz"))[0] == 200
+    assert (await receiver.post(ONE))[0] == 404
+
+
 async def test_too_many_posts_at_once_are_503_and_never_429(receiver: Reception) -> None:
     slow = SlowBus(receiver.bus)
     receiver.server.bus = slow

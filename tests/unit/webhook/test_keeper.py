@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 
 import pytest
 
@@ -84,18 +85,62 @@ async def test_labels_that_the_target_is_not_made_of_need_not_agree(world: World
     assert world.last() == "Healthy"
 
 
-async def test_a_proof_asked_for_before_it_fired_again_proves_nothing(world: World) -> None:
+@pytest.mark.parametrize(
+    ("meanwhile", "stands"),
+    [([alert(starts=120)], "Unhealthy"), ([alert(starts=120), resolved(starts=120, ends=121)], "Unknown resolved")],
+    ids=["fired again", "fired again and ended"],
+)
+async def test_a_proof_asked_for_before_it_fired_again_proves_nothing(
+    world: World, meanwhile: list[dict[str, Any]], stands: str
+) -> None:
     async with world.keeper(source(confirm=CONFIRM)) as keeper:
         await world.post(keeper, alert(), at=0)
         await world.post(keeper, resolved(), at=110)
 
         async def fires_meanwhile(_: str, __: str) -> list[dict[str, str]]:
-            await world.post(keeper, alert(starts=120), at=121)
+            for raw in meanwhile:
+                world.clock.seconds += 1
+                await world.post(keeper, raw)
+            keeper._proof._query = world.query
             return [{"service": "checkout"}]
 
         keeper._proof._query = fires_meanwhile
-        await world.pass_time(keeper, 200)
-    assert world.last() == "Unhealthy"
+        await world.pass_time(keeper, 135)
+    assert world.last() == stands
+
+
+async def test_what_a_sweep_could_not_say_the_next_one_says(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(), at=110)
+        world.series = [{"service": "checkout"}]
+
+        async def fails_once(_: Observation) -> None:
+            keeper._voice._tell = world.tell
+            raise Unavailable("no bus")
+
+        keeper._voice._tell = fails_once
+        await world.pass_time(keeper, 111)
+        assert world.last() == "Unknown resolved"
+        await world.pass_time(keeper, 112)
+    assert world.last() == "Healthy"
+
+
+async def test_a_word_said_in_ignorance_of_another_process_is_taken_back(world: World) -> None:
+    sources = source(onResolved="Healthy", refreshSeconds=3600)
+    async with world.keeper(sources) as one, world.keeper(sources) as two:
+        await world.post(one, alert("b"), at=5000)
+        one._ledger.mirror.apply = lambda _: None  # type: ignore[method-assign,assignment]
+        await world.post(two, alert("a"), at=5005)
+        await world.post(one, resolved("b"), at=5110)
+        assert world.last() == "Healthy"
+        del one._ledger.mirror.apply
+        await one._ledger.read()
+        await one.sweep()
+        await one.sweep()
+    healthy, unhealthy = world.told[-2:]
+    assert unhealthy.status is Health.UNHEALTHY
+    assert healthy.observed_at < unhealthy.observed_at < moment(5111)
 
 
 async def test_queries_run_every_seconds_and_only_while_somebody_waits(world: World) -> None:
@@ -149,6 +194,14 @@ async def test_only_alerts_that_match_are_taken_and_the_others_are_counted(world
         await world.post(keeper, alert("a", severity="info"), alert("b", severity="page"), at=0)
     assert [said.labels["severity"] for said in world.told] == ["page"]
     assert counted("reactor_webhook_alerts_total", source="am", fate="unmatched") == before + 1
+
+
+async def test_a_foreign_post_on_the_bus_makes_no_time_series(world: World) -> None:
+    before = counted("reactor_webhook_alerts_total", source="unknown", fate="unmatched")
+    async with world.keeper() as keeper:
+        await world.post(keeper, alert(), at=0, to="stranger")
+    assert counted("reactor_webhook_alerts_total", source="unknown", fate="unmatched") == before + 1
+    assert world.told == []
 
 
 async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) -> None:

@@ -74,6 +74,15 @@ async def test_a_silenced_alert_is_present_but_opens_nothing(world: World, state
     assert {(said.target.rpartition("/")[2], said.status) for said in world.told} == {("checkout", Health.UNHEALTHY)}
 
 
+async def test_a_resolved_alert_that_is_listed_as_silenced_stays_resolved(world: World) -> None:
+    async with world.keeper(MATCHED) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.post(keeper, resolved(ends=9), at=10)
+        world.apis["a"].lists(alert(), state="suppressed", updated=40)
+        await world.pass_time(keeper, 100)
+    assert world.last() == "Unknown resolved"
+
+
 async def test_absence_counts_only_when_all_answered(world: World) -> None:
     async with world.keeper() as keeper:
         world.apis["b"].lists(alert())
@@ -106,6 +115,16 @@ async def test_an_alert_that_is_listed_is_said_for_as_long_as_it_is(world: World
         await world.post(keeper, alert(), at=0)
         await world.pass_time(keeper, 6 * 3600, step=9)
     assert (world.clock.now() - world.told[-1].observed_at).total_seconds() < 60
+
+
+async def test_an_alert_that_is_listed_but_cannot_be_read_is_not_absent(world: World) -> None:
+    async with world.keeper() as keeper:
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 5)
+        world.apis["a"].listed = [{"fingerprint": "f1", "labels": None}]
+        await world.pass_time(keeper, 200)
+    assert world.statuses() == ["Unhealthy"]
 
 
 async def test_a_bad_alert_of_the_api_costs_only_itself(world: World) -> None:

@@ -1,0 +1,106 @@
+"""Asking an Alertmanager what it holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable
+from reactor.errors import SettingsError
+from reactor.settings import Endpoint
+
+ALERT = {"fingerprint": "f1", "labels": {"alertname": "Down"}, "status": {"state": "active"}}
+
+
+class Server:
+    """Answers as it is told."""
+
+    def __init__(self) -> None:
+        self.answer: Any = [ALERT]
+        self.status = 200
+        self.silent = False
+        self.asked: list[web.BaseRequest] = []
+        self.url = ""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.asked.append(request)
+        if self.silent:
+            await asyncio.sleep(60)
+        if isinstance(self.answer, str):
+            return web.Response(text=self.answer, status=self.status, headers={"Location": "/login"})
+        return web.json_response(self.answer, status=self.status)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    made = Server()
+    runner = web.ServerRunner(web.Server(made.handle, handler_cancellation=True), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield made
+    await runner.cleanup()
+
+
+def client(server: Server, **more: Any) -> Alertmanager:
+    return Alertmanager("main", Endpoint.model_validate({"url": server.url + "/am/", **more}))
+
+
+async def test_all_alerts_are_asked_for_silenced_ones_among_them(server: Server, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret\n")
+    alertmanager = client(server, bearerTokenFile=token)
+    assert await alertmanager.alerts() == [ALERT]
+    await alertmanager.close()
+    (asked,) = server.asked
+    assert asked.path == "/am/api/v2/alerts"
+    assert dict(asked.query) == dict.fromkeys(("active", "silenced", "inhibited", "unprocessed"), "true")
+    assert asked.headers["Authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "error"),
+    [
+        (302, "moved", AlertsRefused), (401, "no", AlertsRefused), (404, "no", AlertsRefused),
+        (429, "slow", AlertsUnavailable), (500, "oh", AlertsUnavailable), (502, "<html>", AlertsUnavailable),
+        (200, "<html>", AlertsUnavailable), (200, {}, AlertsUnavailable), (200, [7], AlertsUnavailable),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_none_is_an_error(
+    server: Server, status: int, answer: Any, error: type[Exception]
+) -> None:
+    server.status, server.answer = status, answer
+    alertmanager = client(server)
+    with pytest.raises(error, match=r"alertmanager\.main"):
+        await alertmanager.alerts()
+    await alertmanager.close()
+
+
+async def test_silence_is_given_up(server: Server) -> None:
+    server.silent = True
+    alertmanager = client(server, timeoutSeconds=0.1)
+    with pytest.raises(AlertsUnavailable):
+        await alertmanager.alerts()
+    await alertmanager.close()
+
+
+async def test_more_alerts_than_allowed_are_an_error(server: Server) -> None:
+    server.answer = [ALERT] * 3
+    alertmanager = client(server, maxSeries=2)
+    with pytest.raises(AlertsRefused, match=r"raise alertmanager\.main\.maxSeries"):
+        await alertmanager.alerts()
+    await alertmanager.close()
+
+
+async def test_a_ca_file_that_is_none_is_a_setting_to_mend(server: Server, tmp_path: Path) -> None:
+    bad = tmp_path / "ca.pem"
+    bad.write_text("no certificate")
+    alertmanager = client(server, caFile=bad)
+    with pytest.raises(SettingsError, match=r"alertmanager\.main\.caFile"):
+        await alertmanager.alerts()
+    await alertmanager.close()

@@ -1,0 +1,197 @@
+"""PromQL over HTTP: answers recorded from Prometheus 3, and all the ways not to answer."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from reactor.clients.prometheus import Prometheus
+from reactor.clients.promql import QueryFailed, QueryRefused, Sample
+from reactor.settings import Endpoint
+
+VECTOR = {
+    "status": "success",
+    "data": {
+        "resultType": "vector",
+        "result": [
+            {"metric": {"__name__": "up", "job": "node"}, "value": [1435781451.781, "1"]},
+            {"metric": {"job": "odd"}, "value": [1435781451.781, "NaN"]},
+            {"metric": {}, "value": [1435781451.781, "+Inf"]},
+        ],
+    },
+}
+SCALAR = {"status": "success", "data": {"resultType": "scalar", "result": [1435781451.781, "3.5"]}}
+EMPTY = {"status": "success", "data": {"resultType": "vector", "result": []}}
+MATRIX = {
+    "status": "success",
+    "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[1435781451.781, "1"]]}]},
+}
+MANY_TO_MANY = {"status": "error", "errorType": "execution", "error": "many-to-many matching not allowed"}
+BAD_DATA = {"status": "error", "errorType": "bad_data", "error": 'invalid parameter "query": 1:3: parse error'}
+
+
+class Server:
+    """Answers every query with the same thing, and remembers how it was asked."""
+
+    def __init__(self) -> None:
+        self.answer: Any = VECTOR
+        self.status = 200
+        self.silent = False
+        self.asked: list[web.BaseRequest] = []
+        self.url = ""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        self.asked.append(request)
+        if self.silent:
+            await asyncio.sleep(60)
+        if isinstance(self.answer, str):
+            return web.Response(text=self.answer, status=self.status, content_type="text/html")
+        return web.json_response(self.answer, status=self.status)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    made = Server()
+    runner = web.ServerRunner(web.Server(made.handle, handler_cancellation=True), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield made
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def prometheus(server: Server) -> AsyncIterator[Prometheus]:
+    client = Prometheus("main", Endpoint(url=server.url, timeout_seconds=5))  # type: ignore[arg-type]
+    yield client
+    await client.close()
+
+
+def client(server: Server, **more: Any) -> Prometheus:
+    return Prometheus("main", Endpoint.model_validate({"url": server.url + "/prom/", **more}))
+
+
+async def test_a_vector_is_its_series(prometheus: Prometheus) -> None:
+    up, odd, infinite = await prometheus.query("up")
+    assert up == Sample({"__name__": "up", "job": "node"}, 1.0, 1435781451.781)
+    assert math.isnan(odd.value)
+    assert infinite == Sample({}, math.inf, 1435781451.781)
+
+
+async def test_a_scalar_is_one_series_without_labels(server: Server, prometheus: Prometheus) -> None:
+    server.answer = SCALAR
+    assert await prometheus.query("3.5") == [Sample({}, 3.5, 1435781451.781)]
+
+
+async def test_no_series_are_no_error(server: Server, prometheus: Prometheus) -> None:
+    server.answer = EMPTY
+    assert await prometheus.query("up == 2") == []
+
+
+async def test_a_query_is_limited_in_time_and_series_and_refuses_half_answers(
+    server: Server, prometheus: Prometheus
+) -> None:
+    await prometheus.query('up{job="a b"}', at=datetime(2026, 1, 1, tzinfo=UTC))
+    (asked,) = server.asked
+    assert dict(asked.query) == {
+        "query": 'up{job="a b"}',
+        "time": "1767225600.0",
+        "timeout": "5.0s",
+        "limit": "10001",
+        "partial_response": "false",
+    }
+
+
+async def test_too_many_series_are_an_error_and_not_a_flood(server: Server) -> None:
+    few = client(server, maxSeries=2)
+    with pytest.raises(QueryRefused, match=r"more than 2 series: .* raise prometheus\.main\.maxSeries"):
+        await few.query("up")
+    await few.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "error"),
+    [
+        (400, BAD_DATA, QueryRefused), (401, "no", QueryRefused), (403, "no", QueryRefused), (404, "no", QueryRefused),
+        (422, MANY_TO_MANY, QueryFailed), (429, "slow down", QueryFailed), (500, "oh", QueryFailed),
+        (502, "<html>", QueryFailed), (503, BAD_DATA, QueryFailed),
+        (200, "<html>login</html>", QueryFailed), (200, {"status": "success"}, QueryFailed), (200, [], QueryFailed),
+        (200, {"data": {"result": {"a": 1}}}, QueryRefused), (200, {"data": {"result": [7]}}, QueryFailed),
+        (200, {"data": {"result": [{"metric": 7, "value": [1, "1"]}]}}, QueryFailed),
+        (200, {"data": {"result": [{"metric": {}, "value": [1, "x"]}]}}, QueryFailed),
+        (200, MATRIX, QueryRefused),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_is_none_is_an_error_and_never_an_empty_result(
+    server: Server, prometheus: Prometheus, status: int, answer: Any, error: type[Exception]
+) -> None:
+    server.status, server.answer = status, answer
+    with pytest.raises(error, match=r"prometheus\.main"):
+        await prometheus.query("up")
+    assert len(server.asked) == 1  # no hidden retries: the schedule asks again
+
+
+async def test_a_server_that_is_silent_is_given_up(server: Server) -> None:
+    server.silent = True
+    hasty = client(server, timeoutSeconds=0.1)
+    with pytest.raises(QueryFailed):
+        await hasty.query("up")
+    await hasty.close()
+
+
+async def test_a_server_that_is_not_there_is_a_failure() -> None:
+    nobody = Prometheus("main", Endpoint.model_validate({"url": "http://127.0.0.1:1"}))
+    with pytest.raises(QueryFailed, match="main"):
+        await nobody.query("up")
+    await nobody.close()
+
+
+async def test_a_token_is_read_anew_for_every_query(server: Server, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("one\n")
+    bearer = client(server, bearerTokenFile=token)
+    await bearer.query("up")
+    token.write_text("two\n")
+    await bearer.query("up")
+    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer one", "Bearer two"]
+    assert server.asked[0].path == "/prom/api/v1/query"
+    token.unlink()
+    with pytest.raises(QueryRefused, match="cannot read the secret file"):
+        await bearer.query("up")
+    await bearer.close()
+
+
+async def test_a_user_and_password_are_sent(server: Server, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("se:cret\n")
+    basic = client(server, basicUser="ann", basicPasswordFile=password)
+    await basic.query("up")
+    assert server.asked[0].headers["Authorization"] == "Basic " + b64encode(b"ann:se:cret").decode()
+    await basic.close()
+
+
+async def test_credentials_in_netrc_are_nobodys_business(
+    server: Server, prometheus: Prometheus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login x password y\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    await prometheus.query("up")
+    assert "Authorization" not in server.asked[0].headers
+
+
+async def test_a_missing_ca_file_is_told(server: Server, tmp_path: Path) -> None:
+    untrusting = Prometheus(
+        "main", Endpoint.model_validate({"url": "https://127.0.0.1:1", "caFile": tmp_path / "ca.pem"})
+    )
+    with pytest.raises(QueryFailed, match=r"ca\.pem"):
+        await untrusting.query("up")
+    await untrusting.close()

@@ -1,0 +1,146 @@
+"""Sources are kept running, each for itself."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bus.messages import Health
+from reactor.demo.kube import Cluster
+from reactor.sources import http_probe
+from reactor.sources.catalog import MODULES, start_all
+from reactor.sources.pacing import Pace
+from reactor.sources.world import World
+from reactor.telemetry import REGISTRY
+from rules.language.model import RouteSelection
+from rules.language.sources import AlertmanagerWebhook, AnySource, EndpointsWatch, HttpProbe, PrometheusQuery, TcpProbe
+from tests.integration.sources.conftest import Heard
+
+
+def tcp(port: int, name: str = "port", **more: Any) -> TcpProbe:
+    return TcpProbe(
+        name=name, kind="TcpProbe", target=f"custom/{name}", host="127.0.0.1", port=port, every_seconds=0.1, **more
+    )
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    """A port that accepts connections."""
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+async def stop(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def broken(source: str, reason: str) -> float:
+    labels = {"source": source, "reason": reason}
+    return REGISTRY.get_sample_value("reactor_source_errors_total", labels) or 0.0
+
+
+async def test_sources_of_all_kinds_run_side_by_side(world: World, heard: Heard, east: Cluster, port: int) -> None:
+    metadata = {"name": "a", "namespace": "shop", "labels": {"kubernetes.io/service-name": "cart"}}
+    east.create({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata, "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.0.0.1"]}],
+    })  # fmt: skip
+    sources: list[AnySource] = [
+        tcp(port),
+        EndpointsWatch(name="readiness", kind="EndpointsWatch", cluster="east"),
+        AlertmanagerWebhook(name="alerts", kind="AlertmanagerWebhook", target="custom/a"),
+    ]
+    selection = RouteSelection(cluster="east", kind="TrafficSplit", namespace="shop", name="cart")
+    tasks = start_all(sources, world, routes=[selection])
+    assert {task.get_name() for task in tasks} == {"source port", "source readiness", "routes"}
+    await heard.status("custom/port", Health.HEALTHY)
+    await heard.status("service/east/shop/cart", Health.HEALTHY)
+    await heard.until(lambda: len(heard.routes) > 0)
+    await stop(tasks)
+    assert world.scheduler.get_jobs() == []
+
+
+async def test_a_source_that_cannot_run_takes_no_other_down(
+    world: World, heard: Heard, port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    sources: list[AnySource] = [
+        EndpointsWatch(name="nowhere", kind="EndpointsWatch", cluster="nowhere"),
+        PrometheusQuery(name="nobody", kind="PrometheusQuery", target="custom/q", prometheus="nobody", query="up"),
+        tcp(port),
+    ]
+    before = broken("nowhere", "SettingsError")
+    tasks = start_all(sources, world)
+    await heard.status("custom/port", Health.HEALTHY)
+    assert broken("nowhere", "SettingsError") == before + 1
+    assert broken("nobody", "SettingsError") >= 1
+    await stop(tasks)
+
+
+async def test_a_source_that_breaks_is_started_again(
+    world: World, heard: Heard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started: list[int] = []
+    twice = asyncio.Event()
+
+    async def breaks(source: HttpProbe, world: World) -> None:
+        started.append(1)
+        if len(started) == 2:
+            twice.set()
+        raise ExceptionGroup("unhandled", [ZeroDivisionError()])
+
+    monkeypatch.setattr(http_probe, "run", breaks)
+    before = broken("web", "ZeroDivisionError")
+    probe = HttpProbe(name="web", kind="HttpProbe", target="custom/web", url="http://127.0.0.1:1/")
+    tasks = start_all([probe], world)
+    await asyncio.wait_for(twice.wait(), 8)
+    assert broken("web", "ZeroDivisionError") >= before + 1
+    assert any(record.message == "a source broke, starting it again" for record in caplog.records)
+    await stop(tasks)
+
+
+async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    readings = asyncio.Semaphore(0)
+
+    async def reading() -> None:
+        readings.release()
+
+    pace = Pace(world, reading, name="p", every_seconds=0.1, timeout_seconds=0.1)
+    task = asyncio.create_task(pace.run())
+    for _ in range(2):
+        await asyncio.wait_for(readings.acquire(), 8)
+    (job,) = world.scheduler.get_jobs()
+    # What a wall clock that is set back by an hour comes to: the next run is an hour away.
+    later = job.next_run_time.replace(year=job.next_run_time.year + 1)
+    job.modify(next_run_time=later)
+    while not readings.locked():
+        await readings.acquire()
+    await asyncio.wait_for(readings.acquire(), 8)
+    assert any(record.message == "readings have stopped, starting them again" for record in caplog.records)
+    await stop([task])
+
+
+def test_a_kind_that_is_not_used_costs_nothing() -> None:
+    program = (
+        "import sys, reactor.sources.catalog, reactor.sources.world;"
+        "print([m for m in ('kubernetes', 'grpc', 'prometheus_api_client') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_kind_has_its_module() -> None:
+    assert set(MODULES) == {"HttpProbe", "TcpProbe", "GrpcProbe", "EndpointsWatch", "PrometheusQuery"}

@@ -1,0 +1,203 @@
+"""Readiness of Services, from a cluster that has its bad days."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bus.messages import Health
+from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
+from reactor.sources import endpoints_watch
+from reactor.sources.world import World
+from rules.language.sources import EndpointsWatch
+from tests.integration.sources.conftest import Heard, Running
+
+CHECKOUT = "service/east/shop/checkout"
+
+
+def source(**more: Any) -> EndpointsWatch:
+    return EndpointsWatch(name="readiness", kind="EndpointsWatch", cluster="east", **more)
+
+
+def endpoints(*ready: bool) -> list[JsonObject]:
+    return [{"addresses": [f"10.0.0.{n}"], "conditions": {"ready": flag}} for n, flag in enumerate(ready)]
+
+
+def slice_(name: str, *ready: bool, service: str = "checkout", namespace: str = "shop", **labels: str) -> JsonObject:
+    return {
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {
+            "name": name, "namespace": namespace, "labels": {"kubernetes.io/service-name": service, **labels}
+        },
+        "endpoints": endpoints(*ready),
+    }  # fmt: skip
+
+
+def service(name: str, namespace: str = "shop", **spec: Any) -> JsonObject:
+    metadata = {"name": name, "namespace": namespace, "labels": {"team": "pay"}}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 80}], **spec}}
+
+
+async def test_a_service_is_healthy_while_one_endpoint_is_ready(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(service("checkout"))
+    east.create(slice_("checkout-1", True, False))
+    async with running(endpoints_watch.run(source(), world)):
+        said = await heard.status(CHECKOUT, Health.HEALTHY)
+        assert said.detail == "1 of 2 endpoints ready"
+        assert said.signal == "readiness"
+        east.patch("endpointslices", "checkout-1", {"endpoints": endpoints(False, False)}, "shop")
+        said = await heard.status(CHECKOUT, Health.UNHEALTHY)
+        assert said.detail == "0 of 2 endpoints ready"
+    assert heard.statuses(CHECKOUT) == [Health.HEALTHY, Health.UNHEALTHY]
+
+
+async def test_all_slices_of_a_service_count_together(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", False))
+    east.create(slice_("b", False, True))
+    async with running(endpoints_watch.run(source(), world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.delete("endpointslices", "b", "shop")
+        await heard.status(CHECKOUT, Health.UNHEALTHY)
+        east.delete("endpointslices", "a", "shop")
+        await heard.until(lambda: len(heard.statuses(CHECKOUT)) == 2)
+
+
+async def test_a_service_whose_slices_are_all_gone_is_unhealthy(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(source(), world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.delete("endpointslices", "a", "shop")
+        said = await heard.status(CHECKOUT, Health.UNHEALTHY)
+    assert said.detail == "the Service is gone"
+
+
+async def test_a_service_that_never_had_an_endpoint_is_unhealthy(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(service("checkout"))
+    east.create(service("elsewhere", type="ExternalName", externalName="example.com"))
+    east.create(slice_("cart-1", True, service="cart"))
+    async with running(endpoints_watch.run(source(), world)):
+        said = await heard.status(CHECKOUT, Health.UNHEALTHY)
+        await heard.status("service/east/shop/cart", Health.HEALTHY)
+    assert said.detail == "0 of 0 endpoints ready"
+    assert heard.last("service/east/shop/elsewhere") is None
+
+
+async def test_as_many_endpoints_as_are_wanted_have_to_be_ready(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", True, True, False))
+    async with running(endpoints_watch.run(source(min_ready=3), world)):
+        said = await heard.status(CHECKOUT, Health.UNHEALTHY)
+        assert said.detail == "2 of 3 endpoints ready, 3 wanted"
+        east.patch("endpointslices", "a", {"endpoints": endpoints(True, True, True)}, "shop")
+        await heard.status(CHECKOUT, Health.HEALTHY)
+
+
+async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", True, app="shop"))
+    east.create(slice_("b", True, service="other", app="other"))
+    east.create(slice_("c", True, service="far", namespace="far", app="shop"))
+    async with running(endpoints_watch.run(source(namespace="shop", selector="app=shop"), world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.patch("endpointslices", "a", {"endpoints": []}, "shop")
+        await heard.status(CHECKOUT, Health.UNHEALTHY)
+    assert {observation.target for observation in heard.observations} == {CHECKOUT}
+
+
+async def test_a_template_may_use_the_labels_of_a_service(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(service("checkout"))
+    east.create(slice_("a", True, team="pay"))
+    east.create(slice_("b", True, service="nobodys"))
+    async with running(endpoints_watch.run(source(target="custom/{team}/{service}"), world)):
+        await heard.status("custom/pay/checkout", Health.HEALTHY)
+    assert {observation.target for observation in heard.observations} == {"custom/pay/checkout"}
+
+
+async def test_nothing_is_said_before_the_whole_list_is_known(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(service("checkout"))
+    east.create(slice_("a", True))
+    outage = east.faults.add(Fault(Answer(503), resource="endpointslices"))
+    async with running(endpoints_watch.run(source(), world)):
+        async with asyncio.timeout(8):
+            while outage.hits < 3:
+                await asyncio.sleep(0.01)
+        assert heard.observations == []
+        outage.remove()
+        await heard.status(CHECKOUT, Health.HEALTHY)
+    assert heard.statuses(CHECKOUT) == [Health.HEALTHY]
+
+
+async def test_without_the_permission_to_see_services_their_slices_still_speak(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.faults.add(Fault(Forbid(), resource="services"))
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(source(), world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.delete("endpointslices", "a", "shop")
+        await heard.status(CHECKOUT, Health.UNHEALTHY)
+
+
+async def test_a_cut_watch_catches_up_without_a_word_in_between(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(source(), world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.cut_watches(CutWatch())
+        east.compact()
+        # A new slice first, then the old one away: what a relist tells as one difference is never half seen.
+        east.create(slice_("b", True))
+        east.delete("endpointslices", "a", "shop")
+        east.create(slice_("other", True, service="cart"))
+        await heard.status("service/east/shop/cart", Health.HEALTHY)
+    assert heard.statuses(CHECKOUT) == [Health.HEALTHY]
+
+
+async def test_a_lost_watch_is_silent_and_not_healthy(
+    world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
+    monkeypatch.setattr("reactor.sources.standing.TICKS_PER_PERIOD", 10)
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(source(refresh_seconds=1), world)):
+        await heard.until(lambda: len(heard.observations) >= 2)  # said again while the watch holds
+        outage = east.faults.add(Fault(Reset()))
+        east.cut_watches()
+        await asyncio.sleep(0.5)  # silence cannot be awaited
+        told = len(heard.observations)
+        await asyncio.sleep(1.3)
+        assert len(heard.observations) == told
+        outage.remove()
+        await heard.until(lambda: len(heard.observations) > told)
+
+
+async def test_a_service_that_is_long_gone_is_forgotten(
+    world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.sources.endpoints_watch.GONE_SECONDS", 0.2)
+    east.create(slice_("a", True))
+    made = endpoints_watch.Watch(source(), world, await world.clusters.get("east"))
+    async with running(made.run()):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        east.delete("endpointslices", "a", "shop")
+        await heard.status(CHECKOUT, Health.UNHEALTHY)
+        async with asyncio.timeout(8):
+            while made.voice.targets:
+                await asyncio.sleep(0.01)

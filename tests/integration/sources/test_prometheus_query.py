@@ -1,0 +1,149 @@
+"""PromQL results become health."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from bus.messages import Health
+from reactor.clients.promql import Queries, QueryFailed, Sample
+from reactor.errors import SettingsError
+from reactor.sources import prometheus_query
+from reactor.sources.world import World
+from rules.language.sources import Bound, PrometheusQuery
+from tests.integration.sources.conftest import Heard, Running
+
+H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
+
+
+class Results:
+    """A Prometheus whose next results are put in by hand."""
+
+    def __init__(self) -> None:
+        self.series: dict[str, float] = {}
+        self.broken = False
+        self.asked: list[tuple[str, datetime | None]] = []
+
+    async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:
+        self.asked.append((promql, at))
+        if self.broken:
+            raise QueryFailed("prometheus.main: no answer within 10 s")
+        return [Sample({"service": name.partition("#")[0], "i": name}, value, 0) for name, value in self.series.items()]
+
+
+@pytest.fixture
+def results() -> Results:
+    return Results()
+
+
+@pytest.fixture
+def prometheus(results: Results) -> Mapping[str, Queries]:
+    return {"main": results}
+
+
+def source(unhealthy_when: Any = "Present", target: str = "service/east/shop/{service}") -> PrometheusQuery:
+    return PrometheusQuery(
+        name="errors", kind="PrometheusQuery", prometheus="main", query="up == 0", every_seconds=0.1, target=target,
+        unhealthy_when=unhealthy_when,
+    )  # fmt: skip
+
+
+def of(name: str) -> str:
+    return f"service/east/shop/{name}"
+
+
+async def test_a_series_that_is_there_is_unhealthy_and_one_that_leaves_healthy(
+    world: World, heard: Heard, results: Results, running: Running
+) -> None:
+    results.series = {"cart": 1, "pay": 1}
+    async with running(prometheus_query.run(source(), world)):
+        said = await heard.status(of("cart"), U)
+        assert (said.detail, said.labels["service"]) == ("value 1", "cart")
+        del results.series["cart"]
+        await heard.status(of("cart"), H)
+        await heard.status(of("pay"), U)
+    assert results.asked[0] == ("up == 0", None)
+
+
+async def test_absence_is_the_other_way_round(world: World, heard: Heard, results: Results, running: Running) -> None:
+    results.series = {"cart": 1}
+    async with running(prometheus_query.run(source("Absent"), world)):
+        await heard.status(of("cart"), H)
+        results.series = {}
+        await heard.status(of("cart"), U)
+
+
+@pytest.mark.parametrize(("when", "status"), [("Present", H), ("Absent", U), (Bound(above=1), N)])
+async def test_a_fixed_target_is_spoken_of_from_the_first_empty_result(
+    world: World, heard: Heard, results: Results, running: Running, when: Any, status: Health
+) -> None:
+    async with running(prometheus_query.run(source(when, target="custom/payments"), world)):
+        await heard.status("custom/payments", status)
+
+
+async def test_a_failed_query_makes_all_its_targets_unknown(
+    world: World, heard: Heard, results: Results, running: Running
+) -> None:
+    results.series = {"cart": 1, "pay": 1}
+    async with running(prometheus_query.run(source(), world)):
+        await heard.status(of("cart"), U)
+        results.broken = True
+        for name in ("cart", "pay"):
+            assert "no answer" in (await heard.status(of(name), N)).detail
+        results.broken = False
+        await heard.status(of("cart"), U)
+
+
+async def test_samples_are_compared_with_the_bounds(
+    world: World, heard: Heard, results: Results, running: Running
+) -> None:
+    results.series = {"cart": 0.01, "pay": 0.2, "odd": math.nan}
+    async with running(prometheus_query.run(source(Bound(above=0.05)), world)):
+        await heard.status(of("cart"), H)
+        await heard.status(of("pay"), U)
+        await heard.status(of("odd"), N)
+        del results.series["pay"]
+        await heard.status(of("pay"), N)
+
+
+async def test_the_worst_of_several_series_speaks(
+    world: World, heard: Heard, results: Results, running: Running
+) -> None:
+    results.series = {"cart#1": 0.0, "cart#2": 9.0, "cart#3": math.nan, "pay#1": 0.0, "pay#2": math.nan}
+    async with running(prometheus_query.run(source(Bound(above=1)), world)):
+        await heard.status(of("cart"), U)
+        await heard.status(of("pay"), N)
+
+
+async def test_a_series_without_the_label_speaks_of_nobody(
+    world: World, heard: Heard, results: Results, running: Running
+) -> None:
+    results.series = {"": 1, "cart": 1}
+    async with running(prometheus_query.run(source(), world)):
+        await heard.status(of("cart"), U)
+    assert {observation.target for observation in heard.observations} == {of("cart")}
+
+
+async def test_targets_that_come_and_go_are_forgotten_the_longest_absent_first(
+    world: World, heard: Heard, results: Results, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus_query, "KNOWN_TARGETS_MAX", 2)
+    results.series = {"a": 1, "b": 1}
+    async with running(prometheus_query.run(source(), world)):
+        await heard.status(of("b"), U)
+        results.series = {"b": 1, "c": 1}
+        await heard.status(of("c"), U)
+        results.series = {}
+        await heard.status(of("c"), H)
+        await heard.status(of("b"), H)
+    assert heard.statuses(of("a")) == [U]
+
+
+async def test_a_prometheus_that_the_settings_do_not_name_is_told(world: World) -> None:
+    unnamed = source().model_copy(update={"prometheus": "other"})
+    with pytest.raises(SettingsError, match=r"prometheus.other: .* \(they name: main\)"):
+        await prometheus_query.run(unnamed, world)

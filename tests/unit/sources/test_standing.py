@@ -1,0 +1,57 @@
+"""Last words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bus.messages import Route
+from reactor.clock import Clock
+from reactor.errors import Retryable
+from reactor.sources.standing import Standing
+
+GONE = Route(
+    cluster="east", kind="TrafficSplit", namespace="shop", name="a", exists=False,
+    observed_at=datetime(2026, 1, 1, tzinfo=UTC),
+)  # fmt: skip
+
+
+class Bus:
+    def __init__(self) -> None:
+        self.taken: list[Route] = []
+        self.down = False
+
+    async def tell(self, route: Route) -> None:
+        if self.down:
+            raise Retryable("away")
+        self.taken.append(route)
+
+
+async def test_a_last_word_is_told_and_forgotten() -> None:
+    bus = Bus()
+    standing = Standing(bus.tell, Clock(), period_seconds=30)
+    await standing.say_once("a", GONE)
+    await standing.refresh()
+    assert len(bus.taken) == 1
+    assert not standing.keys
+
+
+async def test_a_last_word_that_the_bus_did_not_take_stays_owed() -> None:
+    bus = Bus()
+    bus.down = True
+    standing = Standing(bus.tell, Clock(), period_seconds=30)
+    await standing.say_once("a", GONE)
+    assert standing.keys == {"a"}
+    bus.down = False
+    await standing.refresh()
+    assert (len(bus.taken), standing.keys) == (1, frozenset())
+
+
+async def test_a_new_word_takes_the_place_of_a_last_one() -> None:
+    bus = Bus()
+    bus.down = True
+    standing = Standing(bus.tell, Clock(), period_seconds=30)
+    await standing.say_once("a", GONE)
+    bus.down = False
+    await standing.say("a", GONE.model_copy(update={"exists": True}), changed=True)
+    assert [route.exists for route in bus.taken] == [True]
+    assert standing.keys == {"a"}
