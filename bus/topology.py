@@ -40,7 +40,7 @@ class Queue:
     ack_wait: timedelta
     """A message that is not acknowledged for this long is given to another."""
     max_deliver: int
-    """How often it is given out before it is put aside."""
+    """How often it is given out before it is put aside; -1: for ever, and whoever cannot read it puts it aside."""
     max_ack_pending: int
     """How many may be in hands at once, over all processes."""
 
@@ -74,7 +74,7 @@ DECISIONS = Stream(
 )  # fmt: skip
 STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS)
 
-ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", timedelta(seconds=30), 5, 2_000)
+ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", timedelta(seconds=30), -1, 2_000)
 EXECUTORS = Queue("executors", ACTIONS.name, f"{ROOT}.actions.>", timedelta(seconds=30), -1, 1_000)
 QUEUES = (ROUTERS, EXECUTORS)
 

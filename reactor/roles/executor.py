@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from weakref import WeakValueDictionary
 
 from bus import subjects
 from bus.envelope import decode
@@ -62,7 +63,8 @@ class Executor:
         self._carry_out = carry_out
         self._concurrency = concurrency
         self._intents: Store = bus.store(INTENTS)
-        self._busy: dict[str, asyncio.Lock] = {}
+        # Actions for one object one after the other; a lock lives as long as somebody holds or waits for it.
+        self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -97,12 +99,8 @@ class Executor:
     async def _acted(self, action: Action, delivery: Delivery) -> None:
         """Carry out and publish the outcome. Raises Refused, Unavailable where it has to be done again."""
         lock = self._busy.setdefault(action.object, asyncio.Lock())
-        try:
-            async with lock:
-                outcome = await self._fenced(action)
-        finally:
-            if not lock.locked():
-                self._busy.pop(action.object, None)
+        async with lock:
+            outcome = await self._fenced(action)
         outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
         self._report(action, outcome)
         # The delivery's own number: a second try of the same action has an outcome of its own.
@@ -136,7 +134,12 @@ class Executor:
 
     async def _write(self, action: Action) -> Outcome:
         reach("executor.before-write")
-        outcome = await self._carry_out(action)
+        try:
+            outcome = await self._carry_out(action)
+        except Exception as error:
+            # A mistake of ours must not end the loop with all that is in hands; the rule's status says it, and retries.
+            log.exception("could not carry out", extra={"id": action.id})
+            return self._outcome(action, "Failed", reason="InternalError", detail=repr(error)[:500])
         reach("executor.after-write")
         return outcome
 

@@ -78,6 +78,10 @@ class Router:
             log.warning("routing waits for the bus: %s", error)
             await _later(work, delivery)
             return
+        except Exception:
+            # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
+            telemetry.quarantined.labels(INBOX.name).inc()
+            log.exception("message %s on %s is put aside", delivery.sequence, delivery.subject)
         reach("router.before-ack")
         await work.done([delivery])
 

@@ -33,7 +33,7 @@ def route_from_traffic_split(cluster: str, found: JsonObject, *, at: datetime) -
             _backend(entry, f"spec.backends[{index}]", namespace="", default_weight=None)
             for index, entry in enumerate(_list(_dict(found.get("spec"), "spec").get("backends"), "spec.backends"))
         ]
-        return _route(cluster, "TrafficSplit", found, None, at=at, backends=_distinct(backends))
+        return _route(cluster, "TrafficSplit", found, None, at=at, backends=_some(backends))
     except _Odd as odd:
         return _route(cluster, "TrafficSplit", found, None, at=at, problem=str(odd))
 
@@ -51,8 +51,9 @@ def route_from_gateway_route(
         backends = [
             _backend(_service_ref(ref, f"{where}[{place}]"), f"{where}[{place}]", namespace=namespace, default_weight=1)
             for place, ref in enumerate(refs)
+            if _is_service(ref)
         ]
-        return _route(cluster, kind, found, rule, at=at, backends=_distinct(backends))
+        return _route(cluster, kind, found, rule, at=at, backends=_some(backends))
     except _Odd as odd:
         return _route(cluster, kind, found, rule, at=at, problem=str(odd))
 
@@ -97,12 +98,14 @@ def _rule_index(rules: list[Any], rule: int | str | None) -> int:
     return 0
 
 
+def _is_service(ref: object) -> bool:
+    """Only Services have a name that rules can mean; backendRefs of other kinds keep the weight that they have."""
+    return not isinstance(ref, dict) or (ref.get("group") or "", ref.get("kind") or "Service") == ("", "Service")
+
+
 def _service_ref(ref: object, where: str) -> JsonObject:
-    """Give a backendRef in the form of a TrafficSplit's backend. Only Services have a name that rules can mean."""
+    """Give a backendRef in the form of a TrafficSplit's backend."""
     entry = _dict(ref, where)
-    group, kind = entry.get("group") or "", entry.get("kind") or "Service"
-    if (group, kind) != ("", "Service"):
-        raise _Odd(f"{where} is a {kind}{f' of {group}' if group else ''}: only weights of Services are moved")
     return {"service": entry.get("name"), "namespace": entry.get("namespace"), "weight": entry.get("weight")}
 
 
@@ -133,14 +136,9 @@ def _weight(found: object, where: str) -> int:
     return whole
 
 
-def _distinct(backends: list[Backend]) -> list[Backend]:
-    """Give them back; weights are said by Service name, so one that stands twice cannot be meant."""
-    names = [backend.service for backend in backends]
+def _some(backends: list[Backend]) -> list[Backend]:
     if not backends:
         raise _Odd("the route has no backends")
-    for name in names:
-        if names.count(name) > 1:
-            raise _Odd(f"Service {name!r} stands more than once among the backends: its weight would be ambiguous")
     return backends
 
 

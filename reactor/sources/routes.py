@@ -22,6 +22,7 @@ from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key, Kind, key_of
 from reactor.clients.port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import Reflector
+from reactor.clients.versions import KINDS, served
 from reactor.errors import Retryable, Terminal
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.route_projection import (
@@ -37,13 +38,6 @@ from rules.language.model import RouteSelection
 NAME = "routes"
 """This source's name in metrics and logs."""
 REFRESH_SECONDS = 30.0
-_KINDS: dict[RouteKind, tuple[str, str, tuple[str, ...]]] = {
-    "TrafficSplit": ("split.smi-spec.io", "trafficsplits", ("v1alpha2", "v1alpha4", "v1alpha3", "v1alpha1")),
-    "HTTPRoute": ("gateway.networking.k8s.io", "httproutes", ("v1", "v1beta1")),
-    "GRPCRoute": ("gateway.networking.k8s.io", "grpcroutes", ("v1", "v1alpha2")),
-}
-"""API group, plural, and its versions, the one we like best first."""
-
 log = logging.getLogger(__name__)
 
 RuleRef: TypeAlias = int | str | None
@@ -76,23 +70,6 @@ async def run(selections: Sequence[RouteSelection], world: World) -> None:
             group.create_task(_Inventory(scope, wanted, world).run())
 
 
-async def served_version(api: KubeApi, kind: RouteKind) -> str:
-    """Give the path of the version to use: the one we like best of those the cluster serves.
-
-    Raises NotFound where it serves none, and as KubeApi does.
-    """
-    group, plural, liked = _KINDS[kind]
-    answer = await api.get(f"/apis/{group}")
-    served = {version.get("version") for version in answer.get("versions") or []}
-    for version in liked:
-        # A group may serve a version for some of its kinds only.
-        if version in served:
-            resources = (await api.get(f"/apis/{group}/{version}")).get("resources") or []
-            if any(resource.get("name") == plural for resource in resources):
-                return f"/apis/{group}/{version}"
-    raise NotFound(f"{api.cluster} serves no {plural}.{group} in a version that is understood ({', '.join(liked)})")
-
-
 class _Inventory:
     """One watch and what is told of it."""
 
@@ -110,8 +87,8 @@ class _Inventory:
         """Watch until cancelled."""
         api = await self._world.clusters.get(self._scope.cluster)
         # However long that takes: a CRD may be installed, a permission granted, later.
-        version = await self._insisting(partial(served_version, api, self._scope.kind))
-        path = collection(version, _KINDS[self._scope.kind][1], self._scope.namespace or None)
+        version = await self._insisting(partial(served, api, KINDS[self._scope.kind]))
+        path = collection(version, KINDS[self._scope.kind].plural, self._scope.namespace or None)
         reflector = Reflector(api, path, self._changed, label_selector=self._scope.selector or None, project=project)
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
@@ -158,7 +135,7 @@ class _Inventory:
         lost its label would be gone for other rules as well."""
         while True:
             key = await self._left.get()
-            path = f"{collection(version, _KINDS[self._scope.kind][1], key.namespace)}/{key.name}"
+            path = f"{collection(version, KINDS[self._scope.kind].plural, key.namespace)}/{key.name}"
             found = await self._insisting(partial(_read, api, path))
             if key in reflector.objects:
                 continue  # it came back meanwhile, and was told

@@ -12,6 +12,7 @@ import pytest
 from bus.messages import Route
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import NotFound
+from reactor.clients.versions import KINDS, served
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject
 from reactor.sources import routes
 from reactor.sources.world import World
@@ -194,17 +195,17 @@ async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
 
 async def test_the_version_that_the_cluster_serves_is_used(east: Cluster, clusters: Clusters) -> None:
     api = await clusters.get("east")
-    assert await routes.served_version(api, "TrafficSplit") == "/apis/split.smi-spec.io/v1alpha2"
-    assert await routes.served_version(api, "GRPCRoute") == "/apis/gateway.networking.k8s.io/v1"
+    assert await served(api, KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha2"
+    assert await served(api, KINDS["GRPCRoute"]) == "/apis/gateway.networking.k8s.io/v1"
     definition = east.get("customresourcedefinitions", "trafficsplits.split.smi-spec.io")
     old = [version for version in definition["spec"]["versions"] if version["name"] == "v1alpha1"]
     definition["metadata"] = {"name": "trafficsplits.split.smi-spec.io"}
     definition["spec"]["versions"] = [old[0] | {"storage": True}]
     east.install(definition)
-    assert await routes.served_version(api, "TrafficSplit") == "/apis/split.smi-spec.io/v1alpha1"
+    assert await served(api, KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha1"
     east.delete("customresourcedefinitions", "httproutes.gateway.networking.k8s.io")
-    with pytest.raises(NotFound, match=r"east serves no httproutes\.gateway\.networking\.k8s\.io"):
-        await routes.served_version(api, "HTTPRoute")
+    with pytest.raises(NotFound, match=r"east: serves httproutes\.gateway\.networking\.k8s\.io in none of"):
+        await served(api, KINDS["HTTPRoute"])
 
 
 def test_named_routes_of_one_namespace_share_a_watch() -> None:

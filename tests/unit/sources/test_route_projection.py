@@ -97,16 +97,15 @@ def test_a_service_elsewhere_is_told_with_its_namespace() -> None:
     assert weights(route) == {"a": 1, "west/a": 1}
 
 
-def test_only_services_have_weights_that_can_be_moved() -> None:
+def test_backends_that_are_no_services_are_left_alone() -> None:
     imported = {"group": "multicluster.x-k8s.io", "kind": "ServiceImport", "name": "a"}
-    problem = (
-        "spec.rules[0].backendRefs[0] is a ServiceImport of multicluster.x-k8s.io: only weights of Services are moved"
-    )
-    assert http_route(refs(imported, {"name": "b"})).problem == problem
+    route = http_route(refs(imported, {"name": "b"}))
+    assert ([backend.service for backend in route.backends], route.problem) == (["b"], "")
 
 
-def test_a_service_that_stands_twice_is_ambiguous() -> None:
-    assert "more than once" in http_route(refs({"name": "a", "port": 1}, {"name": "a", "port": 2})).problem
+def test_a_service_that_stands_twice_is_told_twice() -> None:
+    route = http_route(refs({"name": "a", "port": 1}, {"name": "a", "port": 2, "weight": 3}))
+    assert [(backend.service, backend.weight) for backend in route.backends] == [("a", 1), ("a", 3)]
 
 
 @pytest.mark.parametrize(
