@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 REPEAT_SECONDS = 2.0
-"""How often the live line is printed where it cannot be painted over."""
+"""How often the live line is printed, at most, where it cannot be painted over."""
 _STYLES = {"fault": "bold red", "healed": "bold green", "window": "yellow", "action": "bold cyan", "held": "magenta"}
 
 
@@ -42,7 +42,8 @@ class Plain:
         self._clock = clock
         self._began = clock.monotonic()
         self._out = out
-        self._repeat_at = 0.0
+        self._last: tuple[str, ...] = ()
+        self._last_at = clock.monotonic()
 
     def title(self, text: str) -> None:
         print(text, file=self._out, flush=True)
@@ -51,8 +52,9 @@ class Plain:
         self.title(line(self._clock.monotonic() - self._began, kind, text))
 
     def live(self, *lines: str) -> None:
-        if self._clock.monotonic() >= self._repeat_at:
-            self._repeat_at = self._clock.monotonic() + REPEAT_SECONDS
+        now = self._clock.monotonic()
+        if lines != self._last and now >= self._last_at + REPEAT_SECONDS:
+            self._last, self._last_at = lines, now
             self.say("now", " | ".join(lines))
 
 

@@ -16,8 +16,8 @@ from reactor.demo.world import World
 
 READY_SECONDS = 20.0
 """The reactor has to hear of three services and one route, on a machine that may be busy."""
-CALM_SECONDS = 2.0
-"""Between two chapters, so that a person sees how it stands."""
+CALM_SECONDS = 2.5
+"""Between two chapters, so that a person sees how it stands: longer than plain lines are apart."""
 SLACK_SECONDS = 10.0
 """For how much longer than its window an action is waited for."""
 NOTICE_SECONDS = 1.0
@@ -41,8 +41,9 @@ class Figures:
     def __str__(self) -> str:
         when = "also outside of the window" if self.failed_outside else "only between the fault and the shift"
         return (
-            f"first action {self.failover - self.services_up:.1f} s after the services were up, {self.failover - self.broken:.1f} s after "
-            f"the fault; requests: {self.requests}, failed {self.failed} ({when}); "
+            f"first action {self.failover - self.services_up:.1f} s after the services were up, "
+            f"{self.failover - self.broken:.1f} s after the fault; "
+            f"requests: {self.requests}, failed {self.failed} ({when}); "
             f"writes to the route: {self.verdict.writes}; {self.verdict.doubled} doubled, {self.verdict.early} early"
         )
 
@@ -69,10 +70,9 @@ class Story:
         await self._calm()
         broken = await self._break()
         failover = await self._shift(1, scene.TOLERATION_SECONDS + SLACK_SECONDS)
-        await self._calm()
+        await self._served(failover)
         healed = await self._heal()
-        await self._shift(2, scene.RECOVERY_SECONDS + SLACK_SECONDS)
-        await self._calm()
+        await self._served(await self._shift(2, scene.RECOVERY_SECONDS + SLACK_SECONDS))
         return self._figures(services_up, broken, healed, failover)
 
     async def _break(self) -> float:
@@ -87,12 +87,26 @@ class Story:
         await self._world.tell(scene.PRIMARY, broken=False)
         return moment
 
+    async def _served(self, shift: Shift) -> None:
+        """Wait until the gateway has had a whole second without a failure after this."""
+
+        def seen() -> bool:
+            second = self._world.traffic.last
+            return second is not None and second.at > shift.at + 1 and second.failures is None
+
+        await self._until(seen, SLACK_SECONDS, "a second of traffic without failures after the shift")
+        await self._calm()
+
     async def _calm(self) -> None:
         await asyncio.sleep(CALM_SECONDS)
 
     async def _shift(self, number: int, within: float) -> Shift:
-        await self._until(lambda: len(self._watcher.shifts) >= number, within, f"write {number} to the route")
-        return self._watcher.shifts[number - 1]
+        await self._until(lambda: len(self._ours()) >= number, within, f"write {number} to the route")
+        return self._ours()[number - 1]
+
+    def _ours(self) -> list[Shift]:
+        """The reactor's writes; somebody with kubectl may have made others."""
+        return [shift for shift in self._watcher.shifts if shift.by_reactor]
 
     async def _until(self, happened: Callable[[], bool], within: float, what: str) -> None:
         give_up = self._clock.monotonic() + within
@@ -106,7 +120,7 @@ class Story:
         first, last = traffic.first_failure, traffic.last_failure
         outside = first is not None and last is not None and (first < broken or last > failover.at + NOTICE_SECONDS)
         due = (broken + scene.TOLERATION_SECONDS, healed + scene.RECOVERY_SECONDS)
-        verdict = judge(self._watcher.shifts, due)
+        verdict = judge(self._ours(), due)
         return Figures(
             services_up, broken, healed, failover.at, verdict, traffic.requests, traffic.failed, failed_outside=outside
         )

@@ -9,6 +9,8 @@ from reactor.demo.follow import weights_of
 from reactor.demo.kube import WORLD, Emulator
 
 _ROUTES = "trafficsplits"
+_REACTOR = "alert-reactor"
+"""Its field manager, as it stands in managedFields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,11 @@ class Shift:
     manager: str
     before: Mapping[str, int]
     after: Mapping[str, int]
+
+    @property
+    def by_reactor(self) -> bool:
+        """Whether the reactor wrote it."""
+        return self.manager == _REACTOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class Watcher:
             self._window_since = window.since
             self._display.say("window", words.opened(target, window, _LENGTHS[window.healthy]))
         elif before is not None and window is None and known is not None and member.settled is known.settled:
+            self._window_since = None
             self._display.say("window", f"{target} changed its mind in time: nothing is done")
 
     def _holds(self, group: Group) -> None:
@@ -90,7 +91,11 @@ class Watcher:
         found = shifts(self._world.emulator, scene.HOME)
         for shift in found[len(self.shifts) :]:
             self.shifts.append(shift)
-            self._display.say("action", words.shifted(_ROUTE, shift, self._waited(shift)))
+            if shift.by_reactor:
+                self._display.say("action", words.shifted(_ROUTE, shift, self._waited(shift)))
+                self._window_since = None  # what is written next was begun by something else
+            else:
+                self._display.say("edit", f"by {shift.manager}: {words.shifted(_ROUTE, shift, None)}")
 
     def _waited(self, shift: Shift) -> float | None:
         """Give the seconds from the opening of the last window to this write."""

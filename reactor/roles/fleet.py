@@ -1,8 +1,8 @@
 """Who is there, and who decides for which partition.
 
 Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock,
-or at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, so one
-more or one less moves only its share. An owner's word is a key of its own, written by compare-and-set. None of this has
+or at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, with
+quotas, so one more or one less moves little. An owner's word is a key of its own, written by compare-and-set. None of this has
 to be exact: what a stale owner publishes is refused by the epoch fence.
 """
 
@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -64,8 +64,8 @@ class Fleet:
         """The partitions that are ours by rendezvous, while our own heartbeat is fresh; else none."""
         if self._clock.monotonic() - self._beaten > LEASE:
             return frozenset()
-        members = self.members()
-        return frozenset(p for p in self._partitions if max(members, key=lambda m: _weight(m, p)) == self._name)
+        share = assignment(self.members(), len(self._partitions))
+        return frozenset(partition for partition, member in share.items() if member == self._name)
 
     def members(self) -> list[str]:
         """Who is there, ourselves included."""
@@ -177,6 +177,24 @@ async def _keep(loop: Callable[[], Awaitable[None]]) -> None:
         except Unavailable as error:
             log.warning("the fleet waits for the bus: %s", error)
         await asyncio.sleep(LOOK)
+
+
+def assignment(members: Sequence[str], partitions: int) -> dict[int, str]:
+    """Give each partition to a member: evenly (one more or less), and so that a change of members moves little.
+
+    Rendezvous hashing with quotas: the pairs of the highest weight are served first, until a member has its share.
+    Everybody who knows the same members comes to the same answer.
+    """
+    ordered = sorted(set(members))
+    base, more = divmod(partitions, len(ordered))
+    left = {member: base + (number < more) for number, member in enumerate(ordered)}
+    out: dict[int, str] = {}
+    pairs = [(_weight(member, partition), partition, member) for partition in range(partitions) for member in ordered]
+    for _, partition, member in sorted(pairs, reverse=True):
+        if partition not in out and left[member]:
+            out[partition] = member
+            left[member] -= 1
+    return out
 
 
 def _weight(member: str, partition: int) -> bytes:

@@ -115,5 +115,5 @@ def last(history: Iterable[tuple[float, Fact]]) -> float:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The lines of a text, without their ends."""
-    yield from text.splitlines()
+    """The lines of a text. Not `splitlines`: JSON may hold other line separators as they are."""
+    yield from text.split("\n")

@@ -183,7 +183,7 @@ class Book:
                 self._watching[target].discard(key)
 
     def _with_earlier(self, key: Key, fact: Fact) -> list[Fact]:
-        """A group that appears, or gets a new backend, is told what was heard before it could listen."""
+        """A group that appears, or gets a backend (again), is told what was heard while it did not listen."""
         earlier: list[Fact] = []
         group = self._groups[key]
         if group.generation == 0 and not group.members and group.route is None:
@@ -192,7 +192,7 @@ class Book:
             services = [backend.service for backend in fact.backends]
             primary = fact.annotations.get(PRIMARY_ANNOTATION)
             targets = self._targets_of(group.rule, group.object, services, primary)
-            for target in sorted(targets - group.members.keys()):
+            for target in sorted(targets - self._targets[key]):
                 earlier += self._heard.get(target, {}).values()
         return [*earlier, fact]
 

@@ -66,7 +66,7 @@ def deadline(member: Member, rule: Rule) -> datetime | None:
         signal.stale_at
         for name, signal in member.signals.items()
         if signal.stale_at is not None
-        and signal.status is not Health.UNKNOWN
+        and (signal.status is not Health.UNKNOWN or signal.resolved)
         and (rule.signals is None or name in rule.signals)
     ]
     if member.window is not None and member.window.waiting_since is None:

@@ -57,7 +57,11 @@ def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime)
     refusal = guard(rule, group, wish) if _wants(group, wish) else None
     if refusal is not None:
         wish = Wish(held=refusal, look_again=wish.look_again)
-    group, actions = owe(rule, group, wish, now)
+    asked, actions = owe(rule, group, wish, now)
+    if asked.step_at != group.step_at:
+        # A step of a gradual return stands from now on, so only now is it known when the next one is due.
+        wish = replace(wish, look_again=desire(rule, asked, now).look_again)
+    group = asked
     held = _holding(group, wish, now)
     group = updated(group, held=held)
     begins = held if held is not None and not _same(before.held, held) else None

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from bus.messages import Mode
+from rules.language.selectors import parsed
 from rules.language.targets import check_pattern, check_target, check_template
 
 API_VERSION = "reactor/v1"
@@ -104,7 +105,7 @@ class RouteKind(StrEnum):
 
 KubeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)]
 ClusterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=253)]
-Selector = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+Selector = Annotated[str, StringConstraints(min_length=1, max_length=1024), _checked(parsed)]
 """A Kubernetes label selector."""
 
 

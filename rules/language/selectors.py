@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 _KEY = r"(?:[a-z0-9.-]+/)?[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_SET = re.compile(rf"({_KEY})\s+(in|notin)\s+\(([^()]*)\)\Z")
+_SET = re.compile(rf"({_KEY})\s+(in|notin)\s*\(([^()]*)\)\Z")
 _COMPARE = re.compile(rf"({_KEY})\s*(==|=|!=)\s*([A-Za-z0-9._-]*)\Z")
 _EXISTS = re.compile(rf"(!?)\s*({_KEY})\Z")
 _COMMA = re.compile(r",(?![^()]*\))")
@@ -28,7 +28,10 @@ Requirement = tuple[str, str, frozenset[str]]
 @lru_cache(maxsize=1024)
 def parsed(selector: str) -> tuple[Requirement, ...]:
     """Give the requirements as (key, operator, values). Raises BadSelector."""
-    return tuple(_requirement(part.strip(), selector) for part in _COMMA.split(selector) if part.strip())
+    parts = [part.strip() for part in _COMMA.split(selector)]
+    if not all(parts):
+        raise BadSelector(f"{selector!r}: nothing stands before or after a comma; an empty selector selects everything")
+    return tuple(_requirement(part, selector) for part in parts)
 
 
 def _requirement(text: str, selector: str) -> Requirement:

@@ -1,0 +1,78 @@
+"""The command line. A sub-command is imported when it is asked for: `reactor check` needs neither NATS nor Kubernetes.
+
+Exit codes are promtool's: 0 all is well, 1 something was found or failed, 2 the command line is wrong.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "check": "Find every mistake in rule files.",
+    "test": "Run rule tests.",
+    "simulate": "Play a history through rules.",
+    "schema": "Print the JSON Schema of a file, for editors.",
+    "demo": "Watch a failover on this machine.",
+    "run": "Carry rules out until stopped.",
+    "status": "Show rules and what they stand at.",
+    "version": "Print versions.",
+}
+"""Each is a function of this name in a file of this name. The help stands here, so that listing imports none."""
+
+
+class Lazy(click.Group):
+    """A group that imports a command only when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click asks so
+        """In the order of use, not of the alphabet."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import the command; None where there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"reactor.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Say what there is where a command is misspelled."""
+        import difflib
+
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(COMMANDS)}."
+            ctx.fail(f"no command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+def cli() -> None:
+    """React to alerts and health: traffic failover by rules that are checked, tested and rehearsed first.
+
+    \b
+    reactor check rules/                        find every mistake
+    reactor test rules/                         run the tests beside the rules
+    reactor simulate --rules rules/shop.yaml --history outage.jsonl
+    reactor run rules/                          carry them out
+
+    Exit codes: 0 all is well, 1 something was found or failed, 2 the command line is wrong.
+    """
+
+
+def main() -> None:
+    """Run the command line. A closed pipe (`reactor simulate … | head`) ends it without a trace."""
+    cli(prog_name="reactor")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""`reactor schema`: JSON Schema, so that editors complete and check while people write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["rules", "test", "settings"]), default="rules")
+def schema(what: str) -> None:
+    """Print the JSON Schema of a file, for editors.
+
+    WHAT is rules (default), test (rule tests) or settings.
+
+    \b
+    reactor schema > reactor-rules.schema.json
+
+    \b
+    # then, as the first line of a rule file, for editors with the YAML language server:
+    # yaml-language-server: $schema=reactor-rules.schema.json
+    """
+    click.echo(json.dumps(_schema(what), indent=2, ensure_ascii=False))
+
+
+def _schema(what: str) -> dict[str, Any]:
+    if what == "settings":
+        from reactor.settings import Settings
+
+        return Settings.model_json_schema(by_alias=True)
+    if what == "test":
+        from rules.bench import tester
+
+        return tester.schema()
+    from rules.language import loader
+
+    return loader.schema()

@@ -1,0 +1,36 @@
+"""All faults by name. A fault is one function of a world and a seed; what it needs to run is said beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+
+from tests.chaos.world import World
+
+Inflict = Callable[[World, Random], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of fault."""
+
+    name: str
+    inflict: Inflict
+    seconds: float = 18.0
+    """How long the script plays, in which the fault has to happen."""
+    members: int = 2
+    nodes: int = 1
+    """NATS servers: one, or three as a cluster."""
+    in_ci: bool = True
+    """Part of every CI run; the others only of a whole chaos run."""
+    lacks: Callable[[], str] = lambda: ""
+    """Why it cannot be done on this machine; empty: it can."""
+
+
+def catalog() -> dict[str, Fault]:
+    """Every fault there is, by its name."""
+    from tests.chaos import faults_bus, faults_kube, faults_noise, faults_process
+
+    modules = (faults_process, faults_bus, faults_kube, faults_noise)
+    return {fault.name: fault for module in modules for fault in module.FAULTS}

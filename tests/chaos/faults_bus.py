@@ -1,0 +1,63 @@
+"""What happens to the bus: killed, frozen, wiped, one node of three gone, a full disk."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from random import Random
+
+from tests.chaos.faults import Fault
+from tests.chaos.faults_process import TAKEN_OVER
+from tests.chaos.world import World
+
+BACK = 4.0
+"""Seconds after which everybody works again once the bus is there: noticed, reconnected, said again."""
+
+
+async def kill(world: World, random: Random) -> None:
+    """Kill the server and start it again on its store, twice."""
+    for _ in range(2):
+        await asyncio.sleep(random.uniform(3, 6))
+        async with world.trouble(recovery=BACK + TAKEN_OVER):
+            await world.server.kill()
+            await asyncio.sleep(random.uniform(0.2, 3))
+            await world.server.start()
+
+
+async def freeze(world: World, random: Random) -> None:
+    """The server does not answer for some seconds, and the connections stay as they are."""
+    await asyncio.sleep(random.uniform(4, 7))
+    async with world.trouble(recovery=BACK + TAKEN_OVER):
+        os.kill(world.server.pid, signal.SIGSTOP)
+        await asyncio.sleep(random.uniform(2, 8))
+        os.kill(world.server.pid, signal.SIGCONT)
+
+
+async def wipe(world: World, random: Random) -> None:
+    """The whole store is gone, and the server comes back empty."""
+    await asyncio.sleep(random.uniform(5, 9))
+    async with world.trouble(recovery=BACK + TAKEN_OVER):
+        await world.server.kill()
+        shutil.rmtree(world.server.folder / "store")
+        world.wipes.append(asyncio.get_running_loop().time())
+        await world.server.start()
+
+
+async def lose_a_node(world: World, random: Random) -> None:
+    """One of three servers is killed and comes back later; then another one."""
+    for server in random.sample(world.servers, 2):
+        await asyncio.sleep(random.uniform(2, 4))
+        async with world.trouble(recovery=BACK + TAKEN_OVER):
+            await server.kill()
+            await asyncio.sleep(random.uniform(4, 7))
+            await server.start()
+
+
+FAULTS = (
+    Fault("nats:kill", kill, seconds=22),
+    Fault("nats:freeze", freeze, seconds=22),
+    Fault("nats:wipe", wipe, seconds=26),
+    Fault("nats:one-of-three", lose_a_node, seconds=28, nodes=3),
+)

@@ -1,0 +1,34 @@
+"""What a bus may deliver: again, late, out of order, and from clocks that are ahead."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from random import Random
+
+from bus.errors import BusError
+from tests.chaos import scene
+from tests.chaos.faults import Fault
+from tests.chaos.world import World
+
+
+async def noise(world: World, random: Random) -> None:
+    """Publish observations that are true and old, doubled, shuffled, or stamped with the future."""
+    targets = [scene.target(plan, plan.name) for plan in world.script if plan.told_by_bus]
+    while world.now < world.seconds:
+        batch = []
+        for target in random.sample(targets, 5):
+            now = world.stranger.observation(target)
+            # Before the script began everything was healthy: an old word that is true, and undoes nothing newer.
+            old = world.stranger.observation(target, ago=world.now + random.uniform(1, 60), healthy=True)
+            ahead = world.stranger.observation(target, ago=-random.uniform(1, 3600))
+            batch += [now, replace(now, id=f"{now.id}/again"), old, ahead]
+        random.shuffle(batch)
+        try:
+            await world.bus.publish_all(batch)
+        except BusError as error:
+            world.notes.append(f"noise was not taken: {error}")
+        await asyncio.sleep(random.uniform(0.1, 0.4))
+
+
+FAULTS = (Fault("noise", noise),)

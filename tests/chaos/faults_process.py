@@ -1,0 +1,101 @@
+"""What happens to reactor processes: kill -9 at named points, SIGSTOP over leases, rolling restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+
+from reactor.failpoints import NAMES
+from tests.chaos.faults import Fault, Inflict
+from tests.chaos.fleet import RESTART_SECONDS
+from tests.chaos.member import ACK_WAIT, LEASE
+from tests.chaos.world import World
+
+TAKEN_OVER = ACK_WAIT.total_seconds() + 2
+"""Seconds after which another one has all that a dead process had in its hands."""
+REACHED_WITHIN = 12.0
+START_SECONDS = 3.0
+
+
+async def nothing(world: World, random: Random) -> None:
+    """No fault at all: what the others are compared with."""
+
+
+async def kill_at(names: Sequence[str], world: World, random: Random) -> None:
+    """Kill reactors in turn, each when it reaches one of these points; each comes again without a failpoint."""
+    for number, name in enumerate(names):
+        member = world.members[number % len(world.members)]
+        async with world.trouble(recovery=1.0):
+            await member.stop()
+            await member.launch(f"{name}:{random.randint(1, 4)}")
+            member.wanted = False  # it is started again here
+            dead = await member.until_dead(REACHED_WITHIN)
+        if not dead:
+            member.wanted = True
+            world.notes.append(f"{name} was not reached by {member.name}")
+            continue
+        async with world.trouble(recovery=TAKEN_OVER):
+            await asyncio.sleep(RESTART_SECONDS)
+            await member.start()
+
+
+async def kill_any(world: World, random: Random) -> None:
+    """Kill reactors at any moment."""
+    while world.now < world.seconds - 3:
+        await asyncio.sleep(random.uniform(1, 4))
+        member = random.choice(world.members)
+        async with world.trouble(recovery=TAKEN_OVER):
+            await member.kill()
+            await asyncio.sleep(random.uniform(0, 1))
+            await member.start()
+
+
+async def pause(leases: int, world: World, random: Random) -> None:
+    """Stop one process over so many leases, and let it go on as if nothing had been."""
+    await asyncio.sleep(random.uniform(4, 7))
+    member = random.choice(world.members)
+    async with world.trouble(recovery=TAKEN_OVER):
+        member.signal(signal.SIGSTOP)
+        await asyncio.sleep(leases * LEASE + random.uniform(-0.3, 0.3))
+        member.signal(signal.SIGCONT)
+
+
+async def pause_everybody(world: World, random: Random) -> None:
+    """The machine sleeps: every reactor is stopped at once, over a lease."""
+    await asyncio.sleep(random.uniform(4, 7))
+    async with world.trouble(recovery=TAKEN_OVER):
+        for member in world.members:
+            member.signal(signal.SIGSTOP)
+        await asyncio.sleep(1.5 * LEASE)
+        for member in world.members:
+            member.signal(signal.SIGCONT)
+
+
+async def rolling_restart(world: World, random: Random) -> None:
+    """From two to three and one by one anew, then down to one: all orderly."""
+    async with world.trouble(recovery=TAKEN_OVER):
+        await world.member("third").start()
+        for member in list(world.members):
+            await member.stop()
+            await member.start()
+        for member in world.members[1:]:
+            await member.stop()
+
+
+def _kill(name: str, points: Sequence[str], *, in_ci: bool) -> Fault:
+    inflict: Inflict = partial(kill_at, points)
+    return Fault(name, inflict, seconds=12.0 + 5.0 * len(points), in_ci=in_ci)
+
+
+FAULTS = (
+    Fault("none", nothing),
+    *(_kill(f"kill:{role}", [n for n in NAMES if n.startswith(role)], in_ci=True) for role in ("decider", "executor", "router")),
+    *(_kill(f"kill:{name}", [name, name], in_ci=False) for name in NAMES),
+    Fault("kill:any", kill_any),
+    *(Fault(f"pause:{leases}-leases", partial(pause, leases), seconds=12 + leases * LEASE) for leases in (1, 2, 5)),
+    Fault("pause:everybody", pause_everybody),
+    Fault("rolling-restart", rolling_restart, seconds=30),
+)  # fmt: skip

@@ -1,0 +1,116 @@
+"""What a run needs on the Kubernetes side and on disk: services, splits, a rule for each, and the reactors' settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reactor.audit.history import RouteHistory, Span
+from reactor.audit.history import Write as Seen
+from reactor.demo.kube import Cluster, Emulator, Write
+from tests.chaos.script import RECOVERY, Plan
+
+CLUSTER, NAMESPACE = "east", "shop"
+PARTITIONS = 8
+REFRESH_SECONDS = 2.0
+STALE_SECONDS = 60.0
+DECISION, EPOCH = "reactor/decision", "reactor/epoch"
+
+
+def furnish(emulator: Emulator, script: Sequence[Plan]) -> Cluster:
+    """Make the services, all healthy, and the splits, all at home."""
+    cluster = emulator.cluster(CLUSTER)
+    for plan in script:
+        for service in (plan.name, plan.second):
+            cluster.create(_service(service))
+            cluster.set_endpoints(NAMESPACE, service, ready=1)
+        cluster.create(_split(plan))
+    emulator.writes.clear()
+    return cluster
+
+
+def _service(name: str) -> dict[str, Any]:
+    spec = {"ports": [{"port": 80}], "selector": {"app": name}}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+
+def _split(plan: Plan) -> dict[str, Any]:
+    backends = [{"service": plan.name, "weight": 1}, {"service": plan.second, "weight": 0}]
+    metadata = {"name": plan.name, "namespace": NAMESPACE}
+    spec = {"service": plan.name, "backends": backends}
+    return {"apiVersion": "split.smi-spec.io/v1alpha2", "kind": "TrafficSplit", "metadata": metadata, "spec": spec}
+
+
+def target(plan: Plan, service: str) -> str:
+    """Give the target whose health speaks for the service."""
+    return f"service/{'bus' if plan.told_by_bus else CLUSTER}/{NAMESPACE}/{service}"
+
+
+def rule_file(script: Sequence[Plan]) -> str:
+    """Give the rules as a person would write them."""
+    source = {
+        "name": "endpoints", "kind": "EndpointsWatch", "cluster": CLUSTER, "namespace": NAMESPACE,
+        "refreshSeconds": REFRESH_SECONDS, "staleSeconds": STALE_SECONDS,
+    }  # fmt: skip
+    rules = [_rule(plan) for plan in script]
+    return yaml.safe_dump({"apiVersion": "reactor/v1", "sources": [source], "rules": rules}, sort_keys=False)
+
+
+def _rule(plan: Plan) -> dict[str, Any]:
+    return {
+        "name": plan.name, "kind": "TrafficFailover", "mode": "Enforce",
+        "route": {"cluster": CLUSTER, "kind": "TrafficSplit", "namespace": NAMESPACE, "name": plan.name},
+        "backends": [{"service": name, "target": target(plan, name)} for name in (plan.name, plan.second)],
+        "tolerationSeconds": plan.toleration, "recoverySeconds": RECOVERY,
+    }  # fmt: skip
+
+
+def settings_file(path: Path, *, name: str, bus: Sequence[str], kubeconfig: Path, rules: Path, replicas: int) -> Path:
+    """Write one reactor's settings."""
+    settings = {
+        "name": name,
+        "bus": {"url": list(bus), "partitions": PARTITIONS, "replicas": replicas},
+        "receiver": {"listen": "127.0.0.1:0"},
+        "clusters": {CLUSTER: {"kubeconfig": str(kubeconfig), "context": CLUSTER}},
+        "ruleFiles": [str(rules)],
+    }
+    path.write_text(yaml.safe_dump(settings), "utf-8")
+    return path
+
+
+def history(plan: Plan, start: float, writes: Sequence[Write]) -> RouteHistory:
+    """Give what the checker has to know of one route. `start`: when the script began, on the event loop's clock."""
+    return RouteHistory(
+        name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=RECOVERY,
+        outages=tuple(_moved(span, start) for span in plan.outages),
+        writes=tuple(_fold(plan, [write for write in writes if write.name == plan.name])),
+        deserted=_moved(plan.deserted, start) if plan.deserted else None,
+    )  # fmt: skip
+
+
+def _moved(span: Span, by: float) -> Span:
+    return Span(span.begin + by, span.end + by)
+
+
+def _fold(plan: Plan, writes: Sequence[Write]) -> list[Seen]:
+    """Replay the JSON Patches: the weights and the notes that stood on the split after each."""
+    weights, notes = [1, 0], dict[str, str]()
+    out = []
+    for write in writes:
+        for operation in write.body:
+            path, value = operation["path"], operation.get("value")
+            if operation["op"] == "test":
+                continue
+            if path.startswith("/spec/backends/"):
+                weights[int(path.split("/")[3])] = value
+            elif path == "/metadata/annotations":
+                notes = dict(value)
+            elif path.startswith("/metadata/annotations/"):
+                notes[path.rpartition("/")[2].replace("~1", "/")] = value
+        generation = int(notes.get(DECISION, "/0").rpartition("/")[2])
+        both = {plan.name: weights[0], plan.second: weights[1]}
+        out.append(Seen(write.at, both, generation, int(notes.get(EPOCH, "0"))))
+    return out

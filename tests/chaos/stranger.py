@@ -1,0 +1,69 @@
+"""Somebody outside who says on the bus how targets are: on every change at once, and again every second.
+
+As any source does it: what the bus does not take is said again, with the time at which it is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from bus import subjects
+from bus.envelope import encode
+from bus.errors import BusError
+from bus.jetstream import JetStreamBus
+from bus.messages import Health, Observation
+from bus.port import Outgoing
+from reactor.clock import Clock
+
+NAME = "stranger"
+REFRESH_SECONDS = 1.0
+STALE_SECONDS = 60.0
+
+
+class Stranger:
+    """One voice for many targets."""
+
+    def __init__(self, bus: JetStreamBus, clock: Clock, targets: Iterable[str]) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._healthy = dict.fromkeys(targets, True)
+        self._turned: set[str] = set()
+        self._bell = asyncio.Event()
+        self.refused = 0
+        """How often the bus did not take what was said."""
+
+    def turn(self, target: str, *, healthy: bool) -> None:
+        """From now on the target is so."""
+        self._healthy[target] = healthy
+        self._turned.add(target)
+        self._bell.set()
+
+    def observation(self, target: str, *, ago: float = 0.0, healthy: bool | None = None) -> Outgoing:
+        """Give the message that tells of a target; `ago` seconds in the past, as it is or as it is said to be."""
+        status = Health.HEALTHY if (self._healthy[target] if healthy is None else healthy) else Health.UNHEALTHY
+        at: datetime = self._clock.now() - timedelta(seconds=ago)
+        said = Observation(
+            target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS
+        )
+        id_ = f"{target}/{at.isoformat()}/{status}"
+        return Outgoing(subjects.observation(NAME, target), encode(said, id=id_, source="/stranger", time=at), id_)
+
+    async def speak(self) -> None:
+        """Say what is so, for ever."""
+        while True:
+            turned, self._turned = self._turned, set()
+            self._bell.clear()
+            try:
+                await self._bus.publish_all([self.observation(target) for target in sorted(turned or self._healthy)])
+            except BusError:
+                self.refused += 1
+                self._turned |= turned
+                await asyncio.sleep(0.1)
+                continue
+            try:
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await self._bell.wait()
+            except TimeoutError:
+                continue

@@ -1,0 +1,140 @@
+"""The whole reactor as its users run it: a process of its own, driven by its settings file, heard through HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from bus.errors import BusError
+from bus.jetstream import JetStreamBus
+from bus.topology import GROUPS
+from rules.group import Group, load
+from tests.e2e.processes import Child
+from tests.e2e.waiting import until, until_told
+
+ROOT = Path(__file__).parents[2]
+LISTENS = re.compile(r"webhooks on (http://[\d.:]+)/v1/alerts/")
+METRIC = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+STATUS_SECONDS = 30.0
+
+
+def command(*words: str) -> list[str]:
+    """Give the command line of `reactor …`, installed or not, with this Python."""
+    return [sys.executable, "-c", "from reactor.cli.main import main; main()", *words]
+
+
+def environment() -> dict[str, str]:
+    """Give the environment: ours, without settings that would change what is tested."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("REACTOR_")}
+    return clean | {"PYTHONPATH": str(ROOT)}
+
+
+class Service(Child):
+    """One `reactor run`."""
+
+    def __init__(self, folder: Path, *, rules: str, settings: Mapping[str, Any], name: str = "reactor") -> None:
+        """`settings`: what the settings file says beside the rules, an embedded bus and a free port."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "rules.yaml").write_text(rules, encoding="utf-8")
+        self.config = folder / "reactor.yaml"
+        own: dict[str, Any] = {
+            "ruleFiles": [str(folder / "rules.yaml")], "receiver": {"listen": "127.0.0.1:0"},
+            "bus": {"store": str(folder / "nats")},
+        }  # fmt: skip
+        self.config.write_text(yaml.safe_dump(own | dict(settings)), encoding="utf-8")
+        self.url = ""
+        """Where it listens; another port after each start."""
+        self._bus_url = own["bus"] | settings.get("bus", {})
+        argv = command("run", "--config", str(self.config))
+        super().__init__(name, argv, folder, environment=environment())
+
+    async def start(self) -> None:
+        self.url = ""
+        self._read = self.log.stat().st_size if self.log.exists() else 0
+        await super().start()
+
+    async def ready(self) -> None:
+        self.url = await until(self._listens, f"{self.name} says where it listens")
+        await until_told(self.is_ready, f"{self.name} is ready")
+
+    def _listens(self) -> str:
+        said = self.log.read_bytes()[self._read :].decode(errors="replace")
+        assert self.running, f"{self.name} ended at its start:\n{said[-3000:]}"
+        found = LISTENS.search(said)
+        return found[1] if found else ""
+
+    async def is_ready(self) -> bool:
+        """What /readyz says."""
+        async with aiohttp.ClientSession() as session, session.get(f"{self.url}/readyz") as answer:
+            return answer.status == 200
+
+    async def post(self, raw: bytes, *, to: str = "am", kind: str = "application/json") -> int:
+        """Post as Alertmanager does, and give the code. Raises aiohttp.ClientError where nobody answers."""
+        headers = {"Content-Type": kind, "User-Agent": "Alertmanager/0.25.0"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{self.url}/v1/alerts/{to}", data=raw, headers=headers, allow_redirects=False) as answer,
+        ):
+            await answer.read()
+            return answer.status
+
+    async def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric over all its series with these labels."""
+        async with aiohttp.ClientSession() as session, session.get(f"{self.url}/metrics") as answer:
+            text = await answer.text()
+        series = [(dict(LABEL.findall(found[2] or "")), float(found[3])) for found in METRIC.finditer(text) if found[1] == name]
+        return sum(value for given, value in series if labels.items() <= given.items())
+
+    @property
+    def bus_url(self) -> str:
+        """Where its bus listens."""
+        if url := self._bus_url.get("url"):
+            return str(url)
+        return (Path(self._bus_url["store"]) / "url").read_text("utf-8")
+
+    async def groups(self) -> list[Group]:
+        """What its deciders have stored, as `reactor status` reads it, but without a process for each look."""
+        try:
+            async with JetStreamBus.connect(self.bus_url, name="test", patience=timedelta(seconds=3)) as bus:
+                return [load(entry.value) for entry in await bus.store(GROUPS).entries("*.group.>")]
+        except (BusError, OSError):
+            return []
+
+    async def settled(self, count: int) -> list[Group]:
+        """Wait until it knows so many groups, with the health of all their members: its first picture of the world."""
+
+        async def all_known() -> list[Group]:
+            known = [one for one in await self.groups() if one.route and one.members and _all_settled(one)]
+            return known if len(known) >= count else []
+
+        return await until_told(all_known, f"{self.name} knows {count} routes and how their backends are")
+
+    async def status(self) -> list[dict[str, Any]]:
+        """What `reactor status -o json` prints."""
+        child = Child(
+            "status", command("status", "--config", str(self.config), "-o", "json"), self.folder, environment=environment()
+        )
+        child.log.unlink(missing_ok=True)
+        async with child:
+            await until(lambda: not child.running, "reactor status ends", within=STATUS_SECONDS)
+            rows: list[dict[str, Any]] = json.loads(child.log.read_text())
+        return rows
+
+    def freeze(self) -> None:
+        """Stop it in its tracks (SIGSTOP)."""
+        self.process.send_signal(signal.SIGSTOP)
+
+
+def _all_settled(group: Group) -> bool:
+    return all(member.settled is not None for member in group.members.values())

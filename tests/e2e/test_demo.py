@@ -1,0 +1,190 @@
+"""`reactor demo`, as a person starts it: the story, and that nothing is left of it, however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+import uuid
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STORY_SECONDS = 60.0
+PROMPT_SECONDS = 10.0
+COMMAND = "from reactor.cli.main import main; main()"  # what the installed script does
+MARK = "REACTOR_TEST_MARK"
+
+
+class Demo:
+    """A running demo, and all processes that descend from it."""
+
+    def __init__(self, process: Process, mark: str, folder: Path) -> None:
+        self.process = process
+        self.folder = folder
+        """Where it makes its temporary folder."""
+        self.said = ""
+        self._mark = f"{MARK}={mark}".encode()
+
+    async def until(self, text: str) -> None:
+        """Read what it prints until this comes."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(STORY_SECONDS):
+            while text not in self.said:
+                line = await self.process.stdout.readline()
+                assert line, f"the demo ended before it said {text!r}:\n{self.said}"
+                self.said += line.decode()
+
+    async def end(self, within: float) -> int:
+        """Read the rest, and give the exit code."""
+        assert self.process.stdout is not None
+        async with asyncio.timeout(within):
+            self.said += (await self.process.stdout.read()).decode()
+            return await self.process.wait()
+
+    def processes(self) -> list[str]:
+        """The demo's processes that still run: they inherit its environment."""
+        return sorted(_marked(self._mark))
+
+    async def gone(self, within: float) -> None:
+        """Wait until no process is left."""
+        try:
+            async with asyncio.timeout(within):
+                while self.processes():
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            pytest.fail(f"still there after {within:g} s: {self.processes()}")
+
+    def files(self) -> list[Path]:
+        """What it has left in the folder for temporary files."""
+        return list(self.folder.iterdir())
+
+
+def _marked(mark: bytes) -> Iterator[str]:
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                yield f"{process.name} {command}"
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # it has just ended, or is somebody else's
+
+
+@asynccontextmanager
+async def demo(folder: Path, *arguments: str) -> AsyncIterator[Demo]:
+    """Run `reactor demo` while the block runs."""
+    mark = uuid.uuid4().hex
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", COMMAND, "demo", *arguments,
+        cwd=ROOT, stdout=PIPE, stderr=STDOUT, env={**os.environ, MARK: mark, "TMPDIR": str(folder)},
+    )  # fmt: skip
+    running = Demo(process, mark, folder)
+    try:
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        await running.gone(PROMPT_SECONDS)
+
+
+async def test_a_first_run_shows_failover_and_failback_and_leaves_nothing(tmp_path: Path) -> None:
+    async with demo(tmp_path, "--once") as running:
+        assert await running.end(STORY_SECONDS) == 0, running.said
+        assert running.processes() == []
+    assert running.files() == []
+    said = running.said
+    assert "\x1b" not in said  # no escape codes in a pipe
+    steps = [
+        r"service  checkout in east on http://127\.0\.0\.1:\d+",
+        r"fault    the demo breaks checkout",
+        r"probe    service/east/shop/checkout is Unhealthy \(HTTP 503",
+        r"window   service/east/shop/checkout is tolerated for 5 s",
+        r"service/east/shop/checkout bad: \d\.\d s of 5 s left",
+        r"action   east/shop/checkout: checkout 1 → 0, checkout-west 0 → 1, checkout-central 0 → 1, 5\.\d s after",
+        r"event    Failover: .*PrimaryUnhealthy",
+        r"checkout 0/s, checkout-west \d+/s 100% ok, checkout-central \d+/s 100% ok",
+        r"healed   the demo heals checkout",
+        r"window   service/east/shop/checkout must stay good for 8 s",
+        r"action   east/shop/checkout: checkout 0 → 1, checkout-west 1 → 0, checkout-central 1 → 0, 8\.\d s after",
+        r"writes to the route: 2; 0 doubled, 0 early",
+    ]
+    assert re.search(".*".join(steps), said, re.DOTALL), said
+    figures = re.search(r"first action (\S+) s after the services were up, (\S+) s after the fault; (.*)", said)
+    assert figures is not None
+    assert float(figures[1]) < 20
+    assert float(figures[2]) >= 5  # never early
+    assert "only between the fault and the shift" in figures[3]
+
+
+@pytest.mark.parametrize(
+    ("sent", "when"),
+    [
+        (signal.SIGINT, "nothing is left behind"),  # while its services start
+        (signal.SIGTERM, "gateway"),  # while the reactor starts
+        (signal.SIGINT, "fault"),
+        (signal.SIGTERM, "window   "),
+    ],
+)
+async def test_a_signal_ends_it_promptly_wherever_it_is(tmp_path: Path, sent: signal.Signals, when: str) -> None:
+    async with demo(tmp_path, "--once") as running:
+        await running.until(when)
+        running.process.send_signal(sent)
+        assert await running.end(PROMPT_SECONDS) == 128 + sent, running.said
+        assert running.processes() == []
+    assert running.files() == []
+    assert "Traceback" not in running.said
+
+
+async def test_a_kill_takes_all_its_processes_along_and_the_next_run_takes_its_files(tmp_path: Path) -> None:
+    async with demo(tmp_path) as running:
+        await running.until("window   ")
+        assert len(running.processes()) == 6  # itself, three services, the gateway, nats-server
+        running.process.kill()
+        await running.process.wait()
+        await running.gone(PROMPT_SECONDS)
+    async with demo(tmp_path) as running:
+        await running.until("reactor  ")
+        assert len(running.files()) == 1
+        running.process.send_signal(signal.SIGINT)
+        await running.end(PROMPT_SECONDS)
+    assert running.files() == []
+
+
+async def test_after_the_story_it_goes_on_with_commands_to_try_until_ctrl_c(tmp_path: Path) -> None:
+    async with demo(tmp_path) as running:
+        await running.until("Ctrl-C ends it.")
+        service = re.search(r"curl -X POST (\S+)/break", running.said)
+        assert service is not None
+        await _shell(f"curl -fsS -X POST {service[1]}/break?status=500")
+        await running.until("HTTP 500")
+        await _shell(f"curl -fsS -X POST {service[1]}/heal")
+        await running.until("changed its mind in time")
+        post = re.search(r"curl -H .*firing\.json", running.said)
+        assert post is not None
+        await _shell(post[0])
+        await running.until("cannot be scraped")
+        running.process.send_signal(signal.SIGINT)
+        assert await running.end(PROMPT_SECONDS) == 0
+        assert running.processes() == []
+    assert running.files() == []
+
+
+async def _shell(command: str) -> None:
+    """Carry out a command as it was printed."""
+    process = await asyncio.create_subprocess_shell(command, stdout=PIPE)
+    said, _ = await process.communicate()
+    assert process.returncode == 0, f"{command}: {said.decode()}"
+
+
+async def test_help_says_what_it_is(tmp_path: Path) -> None:
+    async with demo(tmp_path, "--help") as running:
+        assert await running.end(PROMPT_SECONDS) == 0
+    assert "no cluster is needed, nothing is left behind" in " ".join(running.said.split())
+    assert "--once" in running.said

@@ -1,0 +1,41 @@
+"""A stop is orderly, quick, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from asyncio import get_running_loop
+from pathlib import Path
+
+from tests.e2e.alerts import body, firing
+from tests.e2e.conftest import MakeReactor
+from tests.e2e.rulefiles import ALERTS, document, failover
+from tests.e2e.shop import Shop
+from tests.e2e.waiting import until
+
+STOP_SECONDS = 5.0
+"""A pod gets thirty; half of what it takes to notice."""
+
+
+async def test_sigterm_ends_the_reactor_and_its_bus_at_once(shop: Shop, reactor: MakeReactor) -> None:
+    shop.split("checkout", "fallback")
+    service = reactor(document(ALERTS, rules=failover()))
+    async with service:
+        await service.settled(1)
+        assert await service.post(body(firing("checkout"))) == 200
+        await until(lambda: shop.moves("checkout") == ["away"], "it is at work")
+        children = service.children()
+        assert {Path(f"/proc/{child}/comm").read_text().strip() for child in children} == {"nats-server"}
+        asked = get_running_loop().time()
+        assert await service.stop() == 0
+        took = get_running_loop().time() - asked
+    print(f"SIGTERM → end {took:.2f} s")
+    assert took < STOP_SECONDS
+    assert [child for child in children if Path(f"/proc/{child}").exists()] == []
+    assert "Traceback" not in service.log.read_text()
+
+
+async def test_sigkill_of_the_reactor_leaves_no_bus_behind(shop: Shop, reactor: MakeReactor) -> None:
+    async with reactor(document(ALERTS, rules=failover())) as service:
+        children = service.children()
+        assert children
+        await service.kill()
+        await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), "its children are gone")

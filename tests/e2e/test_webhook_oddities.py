@@ -1,0 +1,225 @@
+"""What Alertmanager posts besides the obvious, to a reactor at work: exactly the right writes come of it.
+
+All tests share one reactor and one cluster; each has TrafficSplits of its own. Nothing is asked of the reactor about
+what it did: the truth is the cluster's log of writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e.alerts import NEVER, body, firing, resolved
+from tests.e2e.conftest import for_shop, opened
+from tests.e2e.rulefiles import ALERTS, BELIEVED, document, failover
+from tests.e2e.service import Service
+from tests.e2e.shop import Shop
+from tests.e2e.waiting import until, until_told
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+TOLERATION = 1.5
+PATIENT = {"team": "patient"}
+RULES = document(
+    ALERTS, BELIEVED, rules=failover() + failover("patient", selector="team=patient", toleration=TOLERATION)
+)
+QUIET_SECONDS = 0.4
+COUNTED = ("reactor_webhook_alerts_total", "reactor_facts_total", "reactor_actions_total")
+
+
+class Scene:
+    """The shop, the reactor that looks after it, and a way to know that it has nothing left to do."""
+
+    def __init__(self, shop: Shop, service: Service) -> None:
+        self.shop = shop
+        self.service = service
+        self._splits = 0
+        self._sentinels = itertools.count()
+
+    async def splits(self, *names: str, **more: Any) -> None:
+        """Create TrafficSplits, and wait until the reactor knows them."""
+        for name in names:
+            self.shop.split(name, "fallback", **more)
+        self._splits += len(names)
+        await self.service.settled(self._splits)
+
+    async def post(self, *alerts: object, to: str = "am", **keys: Any) -> int:
+        """Post one body, and give the code of the answer."""
+        return await self.service.post(body(*alerts, **keys), to=to)
+
+    async def moved(self, name: str, *moves: str) -> None:
+        """Wait until these moves were written."""
+        await until(lambda: self.shop.moves(name) == list(moves), f"{name}: {moves}")
+
+    async def idle(self) -> None:
+        """Wait until all that was posted has had its effect: a later alert has, and then nothing is counted any more."""
+        sentinel = f"sentinel-{next(self._sentinels)}"
+        await self.splits(sentinel)
+        assert await self.post(firing(sentinel)) == 200
+        await self.moved(sentinel, "away")
+
+        async def quiet() -> bool:
+            before = [await self.service.metric(name) for name in COUNTED]
+            await asyncio.sleep(QUIET_SECONDS)
+            return before == [await self.service.metric(name) for name in COUNTED]
+
+        await until_told(quiet, "the reactor has nothing left to do")
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
+    async with opened() as shop, for_shop(shop, tmp_path_factory.mktemp("oddities"))(RULES) as service:
+        yield Scene(shop, service)
+
+
+async def test_the_same_body_many_times_at_once_moves_traffic_once(scene: Scene) -> None:
+    await scene.splits("twice")
+    raw = body(firing("twice"))
+    codes = await asyncio.gather(*(scene.service.post(raw) for _ in range(8)))
+    assert codes == [200] * 8
+    await scene.moved("twice", "away")
+    assert await scene.service.post(raw) == 200  # and once more, when it has been acted on
+    await scene.idle()
+    assert scene.shop.moves("twice") == ["away"]
+
+
+async def test_a_group_that_is_resent_with_each_change_moves_each_service_once(scene: Scene) -> None:
+    await scene.splits("resent-a", "resent-b", "resent-c")
+    assert await scene.post(firing("resent-a")) == 200
+    assert await scene.post(firing("resent-a"), firing("resent-b")) == 200
+    assert await scene.post(firing("resent-a"), resolved("resent-b"), firing("resent-c")) == 200
+    await scene.idle()
+    assert [scene.shop.moves(f"resent-{one}") for one in "abc"] == [["away"]] * 3
+
+
+async def test_a_resolved_without_its_firing_moves_nothing_nor_does_the_firing_that_it_overtook(scene: Scene) -> None:
+    await scene.splits("overtaken")
+    assert await scene.post(resolved("overtaken", since=60, ended=30), status="resolved") == 200
+    assert await scene.post(firing("overtaken", since=60)) == 200
+    await scene.idle()
+    assert scene.shop.moves("overtaken") == []
+
+
+async def test_resolved_alone_moves_nothing_back(scene: Scene) -> None:
+    await scene.splits("unproven")
+    assert await scene.post(firing("unproven")) == 200
+    await scene.moved("unproven", "away")
+    assert await scene.post(resolved("unproven"), status="resolved") == 200
+    await scene.idle()
+    assert scene.shop.moves("unproven") == ["away"]
+
+
+async def test_an_alert_that_was_cut_off_a_body_is_not_taken_for_resolved(scene: Scene) -> None:
+    await scene.splits("cut-a", "cut-b")
+    assert await scene.post(firing("cut-a"), firing("cut-b"), to="believed") == 200
+    await scene.moved("cut-b", "away")
+    assert await scene.post(firing("cut-a"), truncatedAlerts=1, to="believed") == 200
+    await scene.idle()
+    assert [scene.shop.moves(f"cut-{one}") for one in "ab"] == [["away"]] * 2
+
+
+@pytest.mark.parametrize("alerts", [[], None], ids=["empty", "null"])
+async def test_a_group_without_alerts_is_taken_and_moves_nothing(scene: Scene, alerts: list[object] | None) -> None:
+    before = len(scene.shop.writes())
+    assert await scene.service.post(body(alerts=alerts)) == 200
+    await scene.idle()
+    assert len(scene.shop.writes()) == before + 1  # idle's own
+
+
+async def test_the_zero_time_is_no_end(scene: Scene) -> None:
+    await scene.splits("endless")
+    assert await scene.post(firing("endless", endsAt=NEVER), to="believed") == 200
+    await scene.idle()
+    assert scene.shop.moves("endless") == ["away"]
+
+
+async def test_a_start_that_moves_back_is_the_same_outage(scene: Scene) -> None:
+    await scene.splits("earlier")
+    assert await scene.post(firing("earlier", since=5)) == 200
+    await scene.moved("earlier", "away")
+    assert await scene.post(firing("earlier", since=40)) == 200
+    await scene.idle()
+    assert scene.shop.moves("earlier") == ["away"]
+
+
+async def test_an_old_start_does_not_shorten_the_toleration(scene: Scene) -> None:
+    await scene.splits("patient", labels=PATIENT)
+    posted = asyncio.get_running_loop().time()
+    assert await scene.post(firing("patient", since=3600)) == 200
+    await scene.moved("patient", "away")
+    assert scene.shop.writes("patient")[0].at - posted >= TOLERATION
+
+
+async def test_one_alert_by_two_routes_moves_traffic_once(scene: Scene) -> None:
+    await scene.splits("routes")
+    alert = firing("routes")
+    codes = await asyncio.gather(
+        scene.post(alert, groupKey="{}/{}:{}"), scene.post(alert, groupKey='{}/{severity="critical"}:{}')
+    )
+    assert codes == [200, 200]
+    await scene.idle()
+    assert scene.shop.moves("routes") == ["away"]
+
+
+async def test_a_pair_whose_bodies_differ_in_nothing_but_the_sender_moves_traffic_once(scene: Scene) -> None:
+    await scene.splits("pair")
+    alert = firing("pair")
+    codes = await asyncio.gather(*(scene.post(alert, externalURL=f"http://am-{n}.invalid:9093") for n in range(2)))
+    assert codes == [200, 200]
+    await scene.idle()
+    assert scene.shop.moves("pair") == ["away"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"status": "firing"},
+        {"status": "firing", "labels": {"service": "good", "alertname": "ShopDown"}, "startsAt": "yesterday"},
+        {"status": "perhaps", "labels": {"service": "good", "alertname": "ShopDown"}},
+        {"status": "firing", "labels": {"alertname": "ShopDown"}},
+        "not an alert",
+        None,
+    ],
+    ids=["no-labels", "no-time", "no-status", "no-service-label", "text", "null"],
+)
+async def test_a_bad_alert_does_not_cost_its_group(scene: Scene, bad: object, request: pytest.FixtureRequest) -> None:
+    good = request.node.callspec.id
+    await scene.splits(f"{good}-1", f"{good}-2")
+    assert await scene.post(firing(f"{good}-1"), bad, firing(f"{good}-2")) == 200
+    await scene.idle()
+    assert [scene.shop.moves(f"{good}-{number}") for number in (1, 2)] == [["away"]] * 2
+    assert scene.shop.find("good") is None
+
+
+async def test_each_alert_has_a_status_of_its_own_whatever_its_group_says(scene: Scene) -> None:
+    await scene.splits("ends", "goes-on", "begins")
+    assert await scene.post(firing("ends"), firing("goes-on"), to="believed") == 200
+    await scene.moved("ends", "away")
+    assert await scene.post(resolved("ends"), firing("goes-on"), to="believed", status="firing") == 200
+    assert await scene.post(firing("begins"), to="believed", status="resolved") == 200
+    await scene.idle()
+    assert scene.shop.moves("ends") == ["away", "home"]
+    assert scene.shop.moves("goes-on") == ["away"]
+    assert scene.shop.moves("begins") == ["away"]
+
+
+async def test_what_is_no_webhook_is_refused_and_moves_nothing(scene: Scene) -> None:
+    before = len(scene.shop.writes())
+    assert await scene.service.post(b"{") == 400
+    assert await scene.service.post(b"[]") == 422
+    assert await scene.service.post(body(version="5")) == 422
+    assert await scene.service.post(body(firing("x")), kind="text/plain") == 415
+    assert await scene.post(firing("x"), to="stranger") == 404
+    await scene.idle()
+    assert len(scene.shop.writes()) == before + 1  # idle's own
+
+
+async def test_both_spellings_of_the_path_take_a_post_and_neither_redirects(scene: Scene) -> None:
+    await scene.splits("slash")
+    assert await scene.post(firing("slash"), to="am/") == 200
+    await scene.moved("slash", "away")

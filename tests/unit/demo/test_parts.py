@@ -1,0 +1,129 @@
+"""The demo's small parts: counts, routes, the rule file, the folder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reactor.demo import scene
+from reactor.demo.folder import PREFIX, temporary_folder
+from reactor.demo.follow import RouteName, weights_of
+from reactor.demo.tally import Count, Second, Traffic
+from reactor.demo.world import read_settings
+from reactor.webhook.body import read
+from rules.language.loader import load
+
+URLS = {name: f"http://127.0.0.1:{port}" for port, name in enumerate(scene.BACKENDS, start=8001)}
+
+
+def test_a_second_travels_as_one_line() -> None:
+    second = Second(12.5, {"a": 1, "b": 0}, {"a": Count(49, 1), "b": Count()}, (11.9, 12.4))
+    line = second.to_json()
+    assert "\n" not in line
+    assert Second.from_json(line) == second
+
+
+def test_seconds_add_up() -> None:
+    traffic = Traffic()
+    traffic.add(Second(1, {}, {"a": Count(50, 0)}))
+    traffic.add(Second(2, {}, {"a": Count(40, 10)}, (1.2, 1.9)))
+    traffic.add(Second(3, {}, {"a": Count(0, 5), "b": Count(45, 0)}, (2.0, 2.1)))
+    assert (traffic.requests, traffic.failed) == (150, 15)
+    assert (traffic.first_failure, traffic.last_failure) == (1.2, 2.1)
+
+
+@pytest.mark.parametrize(
+    "text", ["TrafficSplit/shop", "Ingress/shop/a", "TrafficSplit//a", "TrafficSplit/shop/a/b", ""]
+)
+def test_what_names_no_route_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not TrafficSplit or HTTPRoute"):
+        RouteName.parse(text)
+
+
+ONE = {"backendRefs": [{"name": "a"}]}
+TWO = {"backendRefs": [{"name": "a"}, {"name": "b", "weight": 0}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "weights"),
+    [
+        (
+            {"service": "a", "backends": [{"service": "a", "weight": 1}, {"service": "b", "weight": 0}]},
+            {"a": 1, "b": 0},
+        ),
+        ({"backends": [{"service": "a", "weight": "500m"}]}, {"a": 0}),
+        ({"rules": [ONE, TWO]}, {"a": 1, "b": 0}),
+        ({"rules": [ONE]}, {"a": 1}),
+        ({"rules": [{}]}, {}),
+        ({}, {}),
+    ],
+)
+def test_weights_are_read_from_both_kinds_of_route(spec: dict[str, Any], weights: dict[str, int]) -> None:
+    assert weights_of({"spec": spec}) == weights
+
+
+def test_the_rule_file_has_neither_errors_nor_warnings() -> None:
+    rules = load([("rules.yaml", scene.rule_file(URLS))])
+    assert rules.warnings == ()
+    assert [rule.name for rule in rules.rules] == [scene.RULE]
+    targets = {source.target for source in rules.sources if source.kind == "HttpProbe"}
+    assert targets == {scene.target(backend) for backend in scene.BACKENDS}
+
+
+@pytest.mark.parametrize("firing", [True, False])
+def test_the_ready_made_alert_is_taken_and_speaks_of_the_primary(*, firing: bool) -> None:
+    post = scene.alert(firing=firing, at=datetime(2026, 1, 1, tzinfo=UTC))
+    taken = read(json.dumps(post).encode())
+    assert (len(taken.alerts), taken.quarantined) == (1, [])
+    labels = post["alerts"][0]["labels"]
+    assert scene.target(scene.PRIMARY) == f"service/{labels['cluster']}/{labels['namespace']}/{labels['service']}"
+
+
+def test_the_callers_environment_does_not_reach_the_demos_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_BUS__URL", "nats://production:4222")
+    file = tmp_path / "reactor.yaml"
+    file.write_text("bus: {partitions: 4}\n")
+    settings = read_settings(file)
+    assert settings.bus.url is None
+    assert settings.bus.partitions == 4
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_the_folder_is_gone_afterwards_also_after_an_error(temporary: Path) -> None:
+    def use() -> None:
+        with temporary_folder() as folder:
+            assert folder.parent == temporary
+            assert folder.stat().st_mode & 0o077 == 0  # nobody else can enter
+            (folder / "file").write_text("x")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        use()
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_folder_of_a_demo_that_was_killed_goes_with_the_next_one(temporary: Path) -> None:
+    left = temporary / f"{PREFIX}left"
+    left.mkdir()
+    (left / "lock").touch()
+    others = [temporary / f"{PREFIX}running", temporary / f"{PREFIX}strange"]
+    for folder in others:
+        folder.mkdir()
+    with (others[0] / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with temporary_folder():
+            assert not left.exists()
+    assert sorted(temporary.iterdir()) == others
