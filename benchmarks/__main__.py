@@ -8,12 +8,14 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from benchmarks import rules_speed, traffic_speed, webhook_speed
 from benchmarks.measure import Result
 
-ALL = {
+ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "load": rules_speed.load_rules,
     "decide": rules_speed.decide,
     "simulate": rules_speed.simulate,

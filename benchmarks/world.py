@@ -135,4 +135,3 @@ def _route(cluster: Cluster, number: int) -> None:
             },
         }
     )  # fmt: skip
-

@@ -39,7 +39,9 @@ actions = Counter("reactor_actions", "Actions by outcome.", ["rule", "action", "
 action_seconds = Histogram(
     "reactor_action_seconds", "Time from decision to outcome.", ["action"], buckets=_SECONDS, registry=REGISTRY
 )
-open_windows = Gauge("reactor_open_windows", "Windows of targets that wait for their toleration or recovery.", registry=REGISTRY)
+open_windows = Gauge(
+    "reactor_open_windows", "Windows of targets that wait for their toleration or recovery.", registry=REGISTRY
+)
 partitions_owned = Gauge("reactor_partitions_owned", "Partitions that this process decides for.", registry=REGISTRY)
 bus_up = Gauge("reactor_bus_up", "1 while a write probe succeeds.", registry=REGISTRY)
 rule_problems = Gauge(

@@ -83,6 +83,8 @@ class Owed:
     tries: int = 1
     failed: str = ""
     """Why the last try failed."""
+    wanted: bool = True
+    """False: it may still be carried out, but nobody wants it now, so it is not asked for again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,9 +144,7 @@ class Executor:
         return outcome
 
     def _outcome(self, action: Action, status: str, **more: object) -> Outcome:
-        return Outcome.model_validate(
-            {"action": action.id, "status": status, "observed_at": self._clock.now(), **more}
-        )
+        return Outcome.model_validate({"action": action.id, "status": status, "observed_at": self._clock.now(), **more})
 
     def _report(self, action: Action, outcome: Outcome) -> None:
         kind = type(action).__name__

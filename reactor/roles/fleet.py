@@ -2,8 +2,8 @@
 
 Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock,
 or at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, with
-quotas, so one more or one less moves little. An owner's word is a key of its own, written by compare-and-set. None of this has
-to be exact: what a stale owner publishes is refused by the epoch fence.
+quotas, so one more or one less moves little. An owner's word is a key of its own, written by compare-and-set. None of
+this has to be exact: what a stale owner publishes is refused by the epoch fence.
 """
 
 from __future__ import annotations

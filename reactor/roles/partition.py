@@ -104,12 +104,12 @@ class Partition:
         self.book = Book(self._desk.routing, groups, mine=self._mine)
 
     async def _publish_owed(self) -> None:
-        """The owner before us may have stored what it owes and not published it. What it published is not taken twice."""
+        """The owner before us may have stored what it owes and not published it; what it did is not taken twice."""
         owed = [
             self._outgoing(group, owed.action, None)
             for group in self.book.groups.values()
             for owed in group.owed
-            if not owed.failed
+            if owed.wanted and not owed.failed
         ]
         if owed:
             await self._desk.bus.publish_all(owed)
@@ -296,4 +296,3 @@ def _report(decision: Decision) -> None:
         telemetry.held.labels(group.rule, held.reason).inc()
         extra = {"rule": group.rule, "object": group.object, "reason": held.reason, "detail": held.detail}
         log.warning("holds", extra=extra)
-

@@ -101,4 +101,3 @@ async def _later(work: Work, delivery: Delivery) -> None:
         await work.later(delivery, AGAIN)
     except Unavailable as error:
         log.info("the queue gives the message again by itself: %s", error)
-

@@ -1,4 +1,4 @@
-"""Many groups, kept by one reader: facts in, decisions out. Used live for a partition, and by everything that rehearses.
+"""Many groups, kept by one reader: facts in, decisions out. Used live for a partition, and in every rehearsal.
 
 It finds the groups that a fact concerns, opens groups as their things appear, and knows when to look again.
 """

@@ -90,7 +90,7 @@ def _wants(group: Group, wish: Wish) -> bool:
 def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
     reason = wish.held
     if reason is None:
-        failed = next((owed.failed for owed in group.owed if owed.failed), None)
+        failed = next((owed.failed for owed in group.owed if owed.failed and owed.wanted), None)
         reason = (Held.ACTION_FAILED, failed) if failed else None
     if reason is None:
         return None
@@ -106,7 +106,7 @@ def _same(before: Holding | None, held: Holding) -> bool:
 
 def _wake(rule: LoadedRule, group: Group, look_again: datetime | None, now: datetime) -> datetime | None:
     moments = [at for member in group.members.values() if (at := deadline(member, rule)) is not None]
-    moments += [owed.retry_at for owed in group.owed]
+    moments += [owed.retry_at for owed in group.owed if owed.wanted]
     if look_again is not None:
         moments.append(look_again)
     return min((at for at in moments if at > now), default=None)

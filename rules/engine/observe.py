@@ -103,7 +103,7 @@ def _outcome(group: Group, fact: Outcome, now: datetime) -> Group:
     rest = tuple(other for other in group.owed if other is not owed)
     if fact.status == "Done":
         return _done(replace(group, owed=rest), owed, fact, now)
-    if fact.status == "Refused":
+    if fact.status == "Refused" or not owed.wanted:
         return replace(group, owed=rest)
     wait = min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")

@@ -23,7 +23,7 @@ def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
 
 
 def owe(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
-    """Give the group with what it owes now, and the actions to publish: new ones, and those whose time has come again."""
+    """Give the group with what it owes now, and the actions to publish: new ones, and those that are due again."""
     fresh: tuple[Action, ...] = ()
     if isinstance(rule, TrafficFailover):
         group, fresh = _weights(rule, group, wish, now)
@@ -35,11 +35,11 @@ def owe(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tup
 def _weights(rule: TrafficFailover, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     flying = next((owed for owed in group.owed if isinstance(owed.action, SetWeights)), None)
     if wish.weights is None:
-        # It may still be carried out; but it is no longer wanted, so it is not asked for again.
-        return updated(group, owed=_without(group, flying)), ()
+        # What is on its way may still be carried out: it is kept in mind, so that the next wish goes beyond it.
+        return updated(group, owed=_with(group, flying, wanted=False, at=now)), ()
     settled = not traffic.uneven(group, wish.weights)
     if flying is not None and _weights_of(flying) == dict(wish.weights):
-        return updated(group, step=wish.step), ()
+        return updated(group, step=wish.step, owed=_with(group, flying, wanted=True, at=now)), ()
     if flying is None and settled:
         step_at = group.step_at if group.step == wish.step else None
         step_at = (step_at or now) if wish.step is not None else None
@@ -60,6 +60,13 @@ def _weights(rule: TrafficFailover, group: Group, wish: Wish, now: datetime) -> 
 
 def _weights_of(owed: Owed) -> Mapping[str, int] | None:
     return owed.action.weights if isinstance(owed.action, SetWeights) else None
+
+
+def _with(group: Group, flying: Owed | None, *, wanted: bool, at: datetime) -> tuple[Owed, ...]:
+    """What is owed, with this one wanted or not; one that is wanted again is published again at once."""
+    if flying is None or flying.wanted is wanted:
+        return group.owed
+    return (*_without(group, flying), replace(flying, wanted=wanted, retry_at=at))
 
 
 def _without(group: Group, owed: Owed | None) -> tuple[Owed, ...]:
@@ -107,6 +114,6 @@ def _again(group: Group, fresh: tuple[Action, ...], now: datetime) -> tuple[Grou
     """Publish again what has had no outcome for too long: the same action with the same id, so a repeat is no-op."""
     if not group.owed:
         return group, fresh
-    due = [owed for owed in group.owed if now >= owed.retry_at]
+    due = [owed for owed in group.owed if owed.wanted and now >= owed.retry_at]
     owed = tuple(replace(owed, retry_at=now + RESEND) if owed in due else owed for owed in group.owed)
     return (replace(group, owed=owed) if due else group), (*fresh, *(owed.action for owed in due))

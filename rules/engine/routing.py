@@ -101,12 +101,11 @@ class Routing:
     def _listed(self, fact: Route) -> list[Address]:
         named = self._by_route.get((fact.cluster, fact.kind, fact.namespace, fact.name), ())
         out = [address for rule, address in named if rule.route.rule == fact.rule]
-        for rule in self._by_cluster.get(fact.cluster, ()):
-            # Whether its labels are (still) selected is the group's business: it has to hear that they are not.
-            if (
-                rule.route.kind == fact.kind
-                and rule.route.rule == fact.rule
-                and rule.route.namespace in (None, fact.namespace)
-            ):
-                out.append((rule.name, f"{fact.cluster}/{fact.namespace}"))
+        # Whether its labels are (still) selected is the group's business: it has to hear that they are not.
+        out += [
+            (rule.name, f"{fact.cluster}/{fact.namespace}")
+            for rule in self._by_cluster.get(fact.cluster, ())
+            if (rule.route.kind, rule.route.rule) == (fact.kind, fact.rule)
+            and rule.route.namespace in (None, fact.namespace)
+        ]
         return out

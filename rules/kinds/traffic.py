@@ -136,7 +136,7 @@ def _unknown_primary(
 
 
 def _unsure(primary: Backend) -> Wish:
-    """Nothing was ever known for sure of the primary: no action, and a word about it where it is already serving bad."""
+    """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
     if primary.member is not None and primary.member.status is Health.UNKNOWN:
         return Wish(held=(Held.TARGET_UNKNOWN, _detail(primary)))
     return NOTHING

@@ -15,7 +15,8 @@ from rules.language.yaml import Document, Path
 _KINDS = {
     "float_type": "a number", "int_type": "a whole number", "int_from_float": "a whole number",
     "string_type": "text", "bool_type": "true or false", "tuple_type": "a list", "list_type": "a list",
-    "dict_type": "a mapping", "mapping_type": "a mapping", "model_type": "a mapping", "model_attributes_type": "a mapping",
+    "dict_type": "a mapping", "mapping_type": "a mapping", "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
 }  # fmt: skip
 _SAYS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda c: f"must be {c['ge']:g} or more",

@@ -115,9 +115,21 @@ def _segment(segment: str) -> str:
             out += "[^/]"
         elif char == "[" and "]" in rest[1:]:
             end = rest.index("]", 1)
-            inside = rest[:end].replace("\\", "\\\\")
-            out += f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
+            out += _class(rest[:end])
             rest = rest[end + 1 :]
         else:
             out += re2.escape(char)
     return out
+
+
+def _class(inside: str) -> str:
+    """A set of characters; never the slash, so that a pattern has as many segments as it shows."""
+    text = inside.replace("\\", "\\\\")
+    if inside[0] in "!^":
+        return f"[^/{text[1:]}]"
+    try:
+        if compiled(f"[{text}]").fullmatch("/"):
+            raise BadTarget(f"[{inside}] would match a slash: a pattern matches segment by segment")
+    except BadExpression as error:
+        raise BadTarget(f"[{inside}] is no set of characters: {error}") from error
+    return f"[{text}]"

@@ -115,7 +115,7 @@ async def running(loop: Callable[[], Awaitable[None]]) -> AsyncIterator[asyncio.
 async def eventually(holds: Callable[[], bool], within: float = 10.0) -> None:
     """Wait until something holds."""
     async with asyncio.timeout(within):
-        while not holds():  # noqa: ASYNC110 - what is waited for has no event of its own
+        while not holds():  # what is waited for has no event of its own
             await asyncio.sleep(0.01)
 
 

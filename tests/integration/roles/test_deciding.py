@@ -83,7 +83,12 @@ async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world:
 
         def answer(action: Action) -> Outcome:
             return Outcome.model_validate(
-                {"action": action.id, "status": next(answers), "reason": "ApiUnavailable", "observedAt": world.clock.now()}
+                {
+                    "action": action.id,
+                    "status": next(answers),
+                    "reason": "ApiUnavailable",
+                    "observedAt": world.clock.now(),
+                }
             )
 
         world.answer = answer
@@ -99,7 +104,11 @@ async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world:
 
 async def test_a_dry_run_is_recorded_and_asks_nobody(make_world: Make) -> None:
     async with make_world(mode="DryRun") as world:
-        async with world.decider("one"), world.executor(), world.bus.read(DECISIONS, f"{ROOT}.decisions.>", after=0) as log:
+        async with (
+            world.decider("one"),
+            world.executor(),
+            world.bus.read(DECISIONS, f"{ROOT}.decisions.>", after=0) as log,
+        ):
             await healthy(world)
             await world.see(EAST, Health.UNHEALTHY)
             record = decode((await log.next(timedelta(seconds=5)))[0].body).data
