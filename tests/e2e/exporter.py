@@ -17,7 +17,7 @@ class Exporter:
         """host:port, once it listens."""
         self.scrapes = 0
 
-    async def answer(self, request: web.BaseRequest) -> web.Response:
+    async def answer(self, _: web.BaseRequest) -> web.Response:
         """Answer any path with the metrics."""
         self.scrapes += 1
         lines = [f'shop_up{{service="{service}"}} {int(up)}' for service, up in self.up.items()]

@@ -88,6 +88,7 @@ class Prometheus(_Server):
         argv = [
             binary("prometheus"), "--config.file=prometheus.yml", f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}", f"--rules.alert.resend-delay={RESEND_DELAY}",
+            f"--scrape.discovery-reload-interval={EVERY}",  # hidden; 5 s before the first scrape by default
             "--log.level=warn",
         ]  # fmt: skip
         super().__init__("prometheus", argv, folder, port=port)

@@ -93,8 +93,11 @@ class Service(Child):
         """The sum of a metric over all its series with these labels."""
         async with aiohttp.ClientSession() as session, session.get(f"{self.url}/metrics") as answer:
             text = await answer.text()
-        series = [(dict(LABEL.findall(found[2] or "")), float(found[3])) for found in METRIC.finditer(text) if found[1] == name]
-        return sum(value for given, value in series if labels.items() <= given.items())
+        return sum(
+            float(found[3])
+            for found in METRIC.finditer(text)
+            if found[1] == name and labels.items() <= dict(LABEL.findall(found[2] or "")).items()
+        )
 
     @property
     def bus_url(self) -> str:
@@ -122,9 +125,8 @@ class Service(Child):
 
     async def status(self) -> list[dict[str, Any]]:
         """What `reactor status -o json` prints."""
-        child = Child(
-            "status", command("status", "--config", str(self.config), "-o", "json"), self.folder, environment=environment()
-        )
+        argv = command("status", "--config", str(self.config), "-o", "json")
+        child = Child("status", argv, self.folder, environment=environment())
         child.log.unlink(missing_ok=True)
         async with child:
             await until(lambda: not child.running, "reactor status ends", within=STATUS_SECONDS)

@@ -65,9 +65,8 @@ class Shop:
         services = list(weights)
         for write in self.writes(name):
             for operation in write.body:
-                if found := WEIGHT.fullmatch(operation["path"]):
-                    if operation["op"] != "test":
-                        weights[services[int(found[1])]] = operation["value"]
+                if (found := WEIGHT.fullmatch(operation["path"])) and operation["op"] != "test":
+                    weights[services[int(found[1])]] = operation["value"]
             told.append(dict(weights))
         return told
 

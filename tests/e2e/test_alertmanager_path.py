@@ -43,9 +43,7 @@ async def test_an_alert_moves_traffic_after_its_toleration_and_only_proof_moves_
     shop.split("checkout", "fallback")
     async with exporting("checkout") as exporter, tapping() as tap:
         alertmanager = Alertmanager(tmp_path / "alertmanager", posts_to=[f"{tap.url}/v1/alerts/am"])
-        prometheus = Prometheus(
-            tmp_path / "prometheus", scrapes=[exporter.address], alertmanagers=[alertmanager]
-        )
+        prometheus = Prometheus(tmp_path / "prometheus", scrapes=[exporter.address], alertmanagers=[alertmanager])
         settings: dict[str, Any] = {"prometheus": {"main": {"url": prometheus.url, "timeoutSeconds": 2}}}
         if reconciles:
             settings["alertmanager"] = {"main": {"url": alertmanager.url}}

@@ -57,7 +57,7 @@ class Scene:
         await until(lambda: self.shop.moves(name) == list(moves), f"{name}: {moves}")
 
     async def idle(self) -> None:
-        """Wait until all that was posted has had its effect: a later alert has, and then nothing is counted any more."""
+        """Wait until all that was posted has had its effect: a later alert has, and nothing is counted any more."""
         sentinel = f"sentinel-{next(self._sentinels)}"
         await self.splits(sentinel)
         assert await self.post(firing(sentinel)) == 200
@@ -158,9 +158,8 @@ async def test_an_old_start_does_not_shorten_the_toleration(scene: Scene) -> Non
 async def test_one_alert_by_two_routes_moves_traffic_once(scene: Scene) -> None:
     await scene.splits("routes")
     alert = firing("routes")
-    codes = await asyncio.gather(
-        scene.post(alert, groupKey="{}/{}:{}"), scene.post(alert, groupKey='{}/{severity="critical"}:{}')
-    )
+    keys = ("{}/{}:{}", '{}/{severity="critical"}:{}')
+    codes = await asyncio.gather(*(scene.post(alert, groupKey=key) for key in keys))
     assert codes == [200, 200]
     await scene.idle()
     assert scene.shop.moves("routes") == ["away"]

@@ -13,7 +13,7 @@ LOOK = 0.02
 T = TypeVar("T")
 
 
-async def until(holds: Callable[[], T], what: str, *, within: float = WITHIN) -> T:
+async def until(holds: Callable[[], T | None], what: str, *, within: float = WITHIN) -> T:
     """Wait until something holds, and give it. Fails with `what` was waited for."""
     try:
         async with asyncio.timeout(within):
@@ -24,7 +24,7 @@ async def until(holds: Callable[[], T], what: str, *, within: float = WITHIN) ->
         raise AssertionError(f"within {within:g} s it did not come to this: {what}") from None
 
 
-async def until_told(ask: Callable[[], Awaitable[T]], what: str, *, within: float = WITHIN) -> T:
+async def until_told(ask: Callable[[], Awaitable[T | None]], what: str, *, within: float = WITHIN) -> T:
     """Wait until somebody who has to be asked says so, and give what they say."""
     try:
         async with asyncio.timeout(within):

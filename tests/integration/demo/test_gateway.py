@@ -14,6 +14,7 @@ import pytest
 from reactor.clock import Clock
 from reactor.demo import scene
 from reactor.demo.children import Child, child
+from reactor.demo.errors import ChildFailed
 from reactor.demo.folder import temporary_folder
 from reactor.demo.follow import RouteName, follow
 from reactor.demo.gateway import Gateway
@@ -191,3 +192,10 @@ async def test_the_world_comes_up_works_and_leaves_no_file_behind() -> None:
             assert built.settings().rule_files == (str(built.rules),)
             assert built.kubeconfig.stat().st_mode & 0o077 == 0
     assert not folder.exists()
+
+
+async def test_a_gateway_that_ends_is_noticed(tmp_path: Path) -> None:
+    async with world(tmp_path, Clock()) as built:
+        built.gateway._process.kill()
+        with pytest.raises(ChildFailed, match="gateway ended with code -9"):
+            await built.listen()
