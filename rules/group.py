@@ -28,6 +28,9 @@ class Signal:
     stale_at: datetime | None = None
     """From here on silence makes it Unknown."""
     resolved: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    detail: str = ""
+    """One line for people: what was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,24 @@ class Member:
     """The debounced answer: is it taken as healthy? None: not known yet."""
     window: Window | None = None
     signals: Mapping[str, Signal] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    detail: str = ""
+
+    @property
+    def speaker(self) -> Signal | None:
+        """The newest signal that says what the member's status is."""
+        saying = [signal for signal in self.signals.values() if signal.status is self.status]
+        return max(saying, key=lambda signal: signal.observed_at, default=None)
+
+    @property
+    def detail(self) -> str:
+        """What was seen, by the signal that decides."""
+        speaker = self.speaker
+        return speaker.detail if speaker is not None else ""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the signal that decides."""
+        speaker = self.speaker
+        return speaker.labels if speaker is not None else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +144,8 @@ class Group:
     owed: tuple[Owed, ...] = ()
     held: Holding | None = None
     paused: Paused | None = None
+    commanded_at: datetime | None = None
+    """When somebody last paused or resumed it."""
     wake_at: datetime | None = None
     """When to look again although nothing was heard."""
     position: int = 0

@@ -10,7 +10,6 @@ from bus.messages import RouteRef
 from reactor.clients.port import KubeApi
 from reactor.clients.versions import KINDS, served
 
-
 _known: WeakKeyDictionary[KubeApi, MutableMapping[str, str]] = WeakKeyDictionary()
 
 

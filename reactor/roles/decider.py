@@ -17,6 +17,8 @@ from rules.reasons import Held
 
 log = logging.getLogger(__name__)
 
+HAND_OVER = 5.0
+"""Seconds that partitions get, all together, to store what they know: with a bus that is gone it would never end."""
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that somebody has to mend: they do not go away with the world's weather."""
 
@@ -45,6 +47,7 @@ class Decider:
                 await self._reap()
                 wanted = self.fleet.wanted()
                 await self._give_away([p for p in self._running if p not in wanted])
+                await self._disown(self.fleet.owned() - wanted - self._running.keys())
                 for partition in sorted(wanted - self._running.keys()):
                     if await self.fleet.claim(partition):
                         self._start(partition)
@@ -65,15 +68,26 @@ class Decider:
 
     async def _give_away(self, numbers: list[int]) -> None:
         """Stop each after what it is doing, with its state written, then say that it is free."""
-        for number in numbers:
-            self._running[number][1].set()
-        for number in numbers:
-            task, _, _ = self._running.pop(number)
-            try:
-                await task
-                await self.fleet.release(number)
-            except (Lost, BusError) as error:
-                log.warning("partition %d was not handed over cleanly: %s", number, error)
+        leaving = {number: self._running.pop(number) for number in numbers}
+        for _, stop, _ in leaving.values():
+            stop.set()
+        try:
+            async with asyncio.timeout(HAND_OVER):
+                await asyncio.gather(*(self._hand_over(number, task) for number, (task, _, _) in leaving.items()))
+        except TimeoutError:
+            log.warning("partitions were not handed over within %g s: whoever takes them over reads again", HAND_OVER)
+
+    async def _hand_over(self, number: int, task: asyncio.Task[None]) -> None:
+        try:
+            await task
+            await self.fleet.release(number)
+        except (Lost, BusError) as error:
+            log.warning("partition %d was not handed over cleanly: %s", number, error)
+
+    async def _disown(self, numbers: frozenset[int]) -> None:
+        """Release what failed, or could not be handed over, and is not ours any more: our word would keep others out."""
+        for number in sorted(numbers):
+            await self.fleet.release(number)
 
     async def _reap(self) -> None:
         """Partitions that ended by themselves: taken over by another, or cut off from the bus."""

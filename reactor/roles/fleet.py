@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bus import subjects
-from bus.errors import Refused, Unavailable
+from bus.errors import NotFound, Refused, Unavailable
 from bus.port import Bus, Entry, Store
 from bus.topology import LEASES
 from reactor.clock import Clock
@@ -73,28 +73,43 @@ class Fleet:
         alive = [name for name, member in self._members.items() if not member.gone and now - member.seen < LEASE]
         return sorted({*alive, self._name})
 
+    def owned(self) -> frozenset[int]:
+        """The partitions that our own word stands on, whether we work on them or not."""
+        return frozenset(partition for partition, owner in self._owners.items() if owner.name == self._name)
+
     async def claim(self, partition: int) -> bool:
         """Take a partition whose owner is gone, or that nobody owns. False: not yet ours."""
         owner = self._owners.get(partition)
         if owner is not None and owner.name not in ("", self._name) and owner.name in self.members():
             return False
+        key = subjects.key("owner", str(partition))
         try:
-            revision = await self._store.put(
-                subjects.key("owner", str(partition)), self._name.encode(), revision=owner.revision if owner else 0
-            )
+            revision = await self._store.put(key, self._name.encode(), revision=owner.revision if owner else 0)
         except Refused:
-            return False  # somebody was faster: the watch will say who
+            await self._look_again(partition, key)
+            return False
         self._owners[partition] = _Owner(self._name, revision)
         return True
+
+    async def _look_again(self, partition: int, key: str) -> None:
+        """Somebody was faster; or the store was wiped, and no watch tells of a key that was never written again."""
+        try:
+            entry = await self._store.get(key)
+        except NotFound:
+            self._owners.pop(partition, None)
+        else:
+            self._owners[partition] = _Owner(entry.value.decode(), entry.revision)
 
     async def release(self, partition: int) -> None:
         """Give a partition away, so that the next owner need not wait."""
         owner = self._owners.get(partition)
         if owner is None or owner.name != self._name:
             return
+        key = subjects.key("owner", str(partition))
         try:
-            revision = await self._store.put(subjects.key("owner", str(partition)), b"", revision=owner.revision)
+            revision = await self._store.put(key, b"", revision=owner.revision)
         except Refused:
+            await self._look_again(partition, key)
             return
         self._owners[partition] = _Owner("", revision)
 
@@ -150,7 +165,8 @@ class Fleet:
         elif kind == "member" and isinstance(change, Entry):
             name = json.loads(change.value)["name"]
             known = self._members.get(name)
-            if known is None or known.revision < change.revision:
+            # Unequal, not greater: a store that was wiped counts from one again.
+            if known is None or known.revision != change.revision:
                 self._members[name] = _Member(change.revision, self._clock.monotonic())
                 if known is not None and not known.gone:
                     return  # a mere heartbeat

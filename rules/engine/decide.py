@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bus.messages import Action, Fact, Mode
+from bus.messages import Action, Fact, Health, Mode, Observation, Outcome, Pause, Resume, Route
 from rules.engine.debounce import deadline, debounce
 from rules.engine.guard import guard
 from rules.engine.observe import observe
@@ -48,7 +48,7 @@ def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime)
     `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order.
     """
     before = group
-    for fact in facts:
+    for fact in in_order(facts, now):
         group = observe(rule, group, fact, now)
     group = debounce(rule, group, now)
     if rule.mode is Mode.OFF:
@@ -72,6 +72,23 @@ def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime)
         news += told
     group = updated(group, wake_at=_wake(rule, group, wish.look_again, now))
     return Decision(group, (*actions, *news), begins, _sentences(group) if actions or begins else ())
+
+
+_KINDS: Sequence[type[Fact]] = (Route, Observation, Outcome, Pause, Resume)
+_WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
+
+
+def in_order(facts: Sequence[Fact], now: datetime) -> Sequence[Fact]:
+    """Give facts that were read together in one order, however they came: by kind, then by when they were seen.
+
+    Of one moment the worst comes first: one signal that takes over from another leaves no gap in which all was well.
+    """
+
+    def place(fact: Fact) -> tuple[int, datetime, int]:
+        severity = _WORST_FIRST.index(fact.status) if isinstance(fact, Observation) else 0
+        return _KINDS.index(type(fact)), min(fact.observed_at, now), severity
+
+    return facts if len(facts) < 2 else sorted(facts, key=place)
 
 
 def desire(rule: LoadedRule, group: Group, now: datetime) -> Wish:

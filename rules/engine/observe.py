@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from bus.messages import Fact, Health, Observation, Outcome, Pause, Resume, Route, SetWeights
 from rules.engine.debounce import heard
-from rules.group import Group, Member, Owed, Paused, RouteState, Signal, updated
+from rules.group import Group, Member, Owed, Paused, RouteState, Signal
 from rules.language.model import Rule
 
 PRIMARY_ANNOTATION = "failover.linkerd.io/primary-service"
@@ -29,10 +29,8 @@ def observe(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
             return _route(group, fact, now)
         case Outcome():
             return _outcome(group, fact, now)
-        case Pause():
-            return replace(group, paused=group.paused or Paused(fact.by, fact.reason, fact.observed_at))
-        case Resume():
-            return replace(group, paused=None)
+        case Pause() | Resume():
+            return _command(group, fact)
 
 
 def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> Group:
@@ -43,10 +41,9 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> 
     if last is not None and at < last.observed_at:
         return group
     stale_at = at + timedelta(seconds=fact.stale_seconds) if fact.stale_seconds is not None else None
-    signal = Signal(fact.status, at, stale_at, fact.resolved)
+    signal = Signal(fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail)
     member = known or Member(Health.UNKNOWN, at)
     member = heard(member, fact.signal, signal, rule)
-    member = updated(member, labels=fact.labels, detail=fact.detail)
     return replace(group, members=dict(sorted({**group.members, fact.target: member}.items())))
 
 
@@ -94,6 +91,15 @@ def _written_generation(group: Group, fact: Route) -> int:
     rule, _, rest = fact.annotations.get(DECISION_ANNOTATION, "").partition("/")
     _, _, generation = rest.rpartition("/")
     return int(generation) if rule == group.rule and generation.isdecimal() and len(generation) < 18 else 0
+
+
+def _command(group: Group, fact: Pause | Resume) -> Group:
+    if group.commanded_at is not None and fact.observed_at < group.commanded_at:
+        return group  # somebody has said otherwise since
+    paused = None
+    if isinstance(fact, Pause):
+        paused = group.paused or Paused(fact.by, fact.reason, fact.observed_at)
+    return replace(group, paused=paused, commanded_at=fact.observed_at)
 
 
 def _outcome(group: Group, fact: Outcome, now: datetime) -> Group:

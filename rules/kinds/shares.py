@@ -19,6 +19,7 @@ def divide(total: int, shares: Sequence[int]) -> list[int]:
         parts[i] += 1
     for i in range(len(parts)):
         if parts[i] == 0 and shares[i] > 0 and max(parts) > 1:
-            parts[parts.index(max(parts))] -= 1
+            largest = max(range(len(parts)), key=lambda i: (parts[i], i))
+            parts[largest] -= 1
             parts[i] = 1
     return parts

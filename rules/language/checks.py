@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rules.errors import Problem
@@ -18,15 +18,20 @@ Rules = Sequence[tuple["LoadedRule", Document, Path]]
 Sources = Sequence[tuple["LoadedSource", Document, Path]]
 
 
-def names(items: Rules | Sources, what: str) -> Iterator[Problem]:
-    """A name that stands twice, in one file or in two."""
+def names(entries: Iterable[tuple[Document, Path]], what: str) -> Iterator[Problem]:
+    """A name that stands twice, in one file or in two; also of entries that are wrong otherwise."""
     first: dict[str, str] = {}
-    for item, document, at in items:
+    for document, at in entries:
+        if (*at, "name") not in document.places:
+            continue
+        name = document.at(at)["name"]
+        if not isinstance(name, str):
+            continue
         line = document.places[*at, "name"][0]
-        if item.name in first:
-            message = f"{what} {item.name!r} stands twice; first at {first[item.name]}"
+        if name in first:
+            message = f"{what} {name!r} stands twice; first at {first[name]}"
             yield document.problem((*at, "name"), message)
-        first.setdefault(item.name, f"{document.file}:{line}")
+        first.setdefault(name, f"{document.file}:{line}")
 
 
 def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:

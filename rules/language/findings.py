@@ -19,10 +19,10 @@ _KINDS = {
     "model_attributes_type": "a mapping",
 }  # fmt: skip
 _SAYS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "greater_than_equal": lambda c: f"must be {c['ge']:g} or more",
-    "greater_than": lambda c: f"must be more than {c['gt']:g}",
-    "less_than_equal": lambda c: f"must be {c['le']:g} or less",
-    "less_than": lambda c: f"must be less than {c['lt']:g}",
+    "greater_than_equal": lambda c: f"must be {_number(c['ge'])} or more",
+    "greater_than": lambda c: f"must be more than {_number(c['gt'])}",
+    "less_than_equal": lambda c: f"must be {_number(c['le'])} or less",
+    "less_than": lambda c: f"must be less than {_number(c['lt'])}",
     "literal_error": lambda c: f"must be {c['expected']}",
     "enum": lambda c: f"must be {c['expected']}",
     "union_tag_invalid": lambda c: f"must be one of {c['expected_tags']}",
@@ -94,8 +94,13 @@ def _given(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "nothing"}[value]
     if isinstance(value, (int, float)):
-        return f"{value:g}"
+        return _number(value)
     return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _number(value: float) -> str:
+    """A number as people write it, with all its digits."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
 def _keys(model: Any) -> list[str]:

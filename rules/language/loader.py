@@ -51,6 +51,8 @@ class _Reading:
 
     rules: list[tuple[LoadedRule, Document, Path]] = field(default_factory=list)
     sources: list[tuple[LoadedSource, Document, Path]] = field(default_factory=list)
+    entries: dict[str, list[tuple[Document, Path]]] = field(default_factory=lambda: {"rules": [], "sources": []})
+    """All of them, also those that are wrong."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -65,7 +67,7 @@ def load(files: Iterable[tuple[str, str]]) -> RuleSet:
         reading.problems += problems
         if document.value is not None or not problems:
             _file(document, reading)
-    found = [*checks.names(reading.rules, "rule"), *checks.names(reading.sources, "source")]
+    found = [*checks.names(reading.entries["rules"], "rule"), *checks.names(reading.entries["sources"], "source")]
     for rule, document, at in reading.rules:
         found += checks.rule(rule, document, at)
     for source, document, at in reading.sources:
@@ -97,25 +99,26 @@ def _file(document: Document, reading: _Reading) -> None:
     if value.get("guards"):
         message = "guards are not carried out by this version: remove them"
         reading.problems.append(document.problem(("guards",), message))
-    reading.sources += _items(document, "sources", AnySource, reading.problems)
-    reading.rules += _items(document, "rules", AnyRule, reading.problems)
+    reading.sources += _items(document, "sources", AnySource, reading)
+    reading.rules += _items(document, "rules", AnyRule, reading)
 
 
-def _items(document: Document, key: str, kind: Any, problems: list[Problem]) -> list[tuple[Any, Document, Path]]:
+def _items(document: Document, key: str, kind: Any, reading: _Reading) -> list[tuple[Any, Document, Path]]:
     """Validate each entry of a list by itself, so that one bad entry hides nothing of the others."""
     items = document.value.get(key)
     if items is None:
         return []
     if not isinstance(items, list):
-        problems.append(document.problem((key,), "must be a list"))
+        reading.problems.append(document.problem((key,), "must be a list"))
         return []
     out: list[tuple[Any, Document, Path]] = []
     for index, item in enumerate(items):
         at: Path = (key, index)
+        reading.entries[key].append((document, at))
         try:
             model = _adapter(key).validate_json(json.dumps(item), by_name=False)
         except ValidationError as error:
-            problems += findings.problems(document, at, error.errors(include_url=False), kind)
+            reading.problems += findings.problems(document, at, error.errors(include_url=False), kind)
         else:
             out.append((model, document, at))
     return out

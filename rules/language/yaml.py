@@ -43,6 +43,13 @@ class Document:
     keys: dict[Path, Place] = field(default_factory=dict)
     """Where the key itself stands, for findings about keys."""
 
+    def at(self, path: Path) -> Any:
+        """The value that stands at this path. Raises KeyError, IndexError or TypeError where none does."""
+        value = self.value
+        for part in path:
+            value = value[part]
+        return value
+
     def problem(self, path: Path, message: str, *, severity: str = "error") -> Problem:
         """A finding at the nearest thing that has a position."""
         at = path
@@ -170,6 +177,6 @@ def read(text: str, file: str) -> tuple[Document, list[Problem]]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         builder.problems.append(Problem(file, line, column, "", f"not YAML: {error.problem or error.context}"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
         builder.problems.append(Problem(file, 1, 1, "", f"not YAML: {' '.join(str(error).split())}"))
     return builder.document, builder.problems

@@ -60,7 +60,8 @@ def test_a_window_that_waits_stands_still() -> None:
 
 
 def test_a_reading_is_shown_with_what_was_seen() -> None:
-    assert words.seen("service/a", Member(Health.UNHEALTHY, START, detail="HTTP 503")) == (
+    said = Signal(Health.UNHEALTHY, START, detail="HTTP 503")
+    assert words.seen("service/a", Member(Health.UNHEALTHY, START, signals={"probe": said})) == (
         "service/a is Unhealthy (HTTP 503)"
     )
     assert words.seen("service/a", Member(Health.HEALTHY, START)) == "service/a is Healthy"
