@@ -6,20 +6,22 @@ import asyncio
 import logging
 import os
 import socket
-import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bus.embedded import EmbeddedServer
 from bus.errors import BusError
-from bus.jetstream import Credentials, JetStreamBus, provision
+from bus.jetstream import JetStreamBus, provision
 from bus.topology import ALERTS
 from reactor import telemetry
 from reactor.clock import Clock
+from reactor.connecting import agree_on_partitions, connected
 from reactor.errors import ReactorError, Retryable
 from reactor.roles.decider import Decider
+from reactor.roles.fleet import Fleet
 from reactor.roles.partition import Desk
 from reactor.roles.publisher import Publisher
 from reactor.roles.supervise import forever
@@ -126,6 +128,7 @@ class App:
         server = await self._listen(rules)
         self._bus = await self._connect(self.settings.bus)
         await provision(self._bus, replicas=self.settings.bus.replicas)
+        await agree_on_partitions(self._bus, self.settings.bus.partitions)
         shared = await self._shared(rules, self._bus)
         if "executor" in self.roles:
             self._executor(shared)
@@ -174,8 +177,7 @@ class App:
             self.server = await self._stack.enter_async_context(EmbeddedServer(settings.store))
             urls = self.server.url
             log.info("embedded nats-server", extra={"url": urls, "store": str(settings.store)})
-        connected = JetStreamBus.connect(urls, name=self.name, credentials=_credentials(settings))
-        return await self._stack.enter_async_context(connected)
+        return await self._stack.enter_async_context(connected(settings, urls, self.name))
 
     def _executor(self, shared: Shared) -> None:
         from reactor.actions.catalog import ActionWorld, carry_out
@@ -219,6 +221,7 @@ class App:
         self._run("alert keeper", router.sweep)
 
     async def _observer(self, shared: Shared) -> None:
+        from reactor.roles.observer import KIND, Observer, Start
         from reactor.sources.addresses import probing_session
         from reactor.sources.catalog import start_all
         from reactor.sources.world import World
@@ -227,9 +230,15 @@ class App:
         world = World(shared.clock, shared.publisher("observer").tell, shared.clusters, shared.prometheus, probing)
         world.scheduler.start()
         self._stack.callback(world.scheduler.shutdown, wait=False)
-        routes = [rule.route for rule in shared.rules.rules if isinstance(rule, TrafficFailover)]
-        for task in start_all(shared.rules.sources, world, routes=routes):
-            self._stack.push_async_callback(_cancelled, task)
+        jobs: dict[str, Start] = {
+            f"source/{source.name}": partial(start_all, [source], world)
+            for source in shared.rules.sources
+            if not isinstance(source, AlertmanagerWebhook)
+        }
+        if routes := [rule.route for rule in shared.rules.rules if isinstance(rule, TrafficFailover)]:
+            jobs["routes"] = partial(start_all, (), world, routes=routes)
+        fleet = Fleet(shared.bus, shared.name, len(jobs), shared.clock, kind=KIND)
+        self._run("observer", Observer(fleet, jobs).run)
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Keep a loop running until the process stops."""
@@ -242,6 +251,8 @@ class App:
                 await self.bus.probe()
             except BusError:
                 self._set_up(up=False)
+                # It may have lost all that it held; then nobody else makes the streams anew.
+                await provision(self.bus, replicas=self.settings.bus.replicas)
                 raise
             self._set_up(up=True)
             await asyncio.sleep(PROBE_SECONDS)
@@ -263,13 +274,3 @@ class App:
 async def _cancelled(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def _credentials(settings: BusSettings) -> Credentials:
-    password = settings.password.get_secret_value() if settings.password else None
-    if settings.password_file is not None:
-        password = settings.password_file.read_text("utf-8").strip()
-    return Credentials(
-        creds_file=settings.credentials, user=settings.user, password=password,
-        tls=ssl.create_default_context(cafile=str(settings.ca_file)) if settings.ca_file else None,
-    )  # fmt: skip

@@ -86,7 +86,7 @@ CHANNELS = {
     ),
     "command": Channel(
         subjects.command, ("KIND",), (Pause, Resume),
-        "What people want. `reactor pause` and `reactor resume` publish here.",
+        "What people want: to pause rules, and to resume them.",
     ),
     "fact": Channel(
         subjects.fact, ("PARTITION", "KIND", "ABOUT"), (Observation, Route, Pause, Resume, Outcome),

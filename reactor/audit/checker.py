@@ -21,6 +21,8 @@ from reactor.audit.history import RouteHistory, Run, Span, Write
 PROMISES = ("lost", "doubled", "early", "needless", "interleaved", "last-one", "converged")
 SEEN_WITHIN = 1.0
 """Seconds within which a recovery is seen and counted everywhere: one that comes later than that may come too late."""
+IN_HANDS = 5.0
+"""Seconds that an action may be in an executor's hands: its own limit is a little less in a chaos run."""
 LOOKED_AT_ONCE = 1.0
 """Seconds after the last good secondary fell in which a decision may still rest on it."""
 
@@ -81,8 +83,9 @@ def _musts(route: RouteHistory, run: Run) -> Iterator[tuple[bool, Span, float]]:
     for away in (True, False):
         spells, window = _spells(route, away=away)
         for spell in spells:
-            due = run.due(spell.begin + window)
-            if due < min(spell.end, run.end) and not _is_deserted(route, Span(spell.begin, due)):
+            # What still calls for its move when looking ends was waited for, whatever the trouble was.
+            due = run.end if spell.end == inf else run.due(spell.begin + window)
+            if due < spell.end and due <= run.end and not _is_deserted(route, Span(spell.begin, due)):
                 yield away, spell, due
 
 
@@ -99,7 +102,7 @@ def _lost(route: RouteHistory, musts: Sequence[tuple[bool, Span, float]]) -> Ite
 
 def _unasked(route: RouteHistory, run: Run) -> Iterator[Breach]:
     """Give the writes that nothing called for: too early, once more, or for what was over before its window."""
-    answered: set[tuple[bool, Span]] = set()
+    answered = {True: -inf, False: -inf}  # per direction, the begin of the newest stretch that has its write
     stood: Mapping[str, int] | None = None
     for write in route.writes:
         if write.weights == stood:
@@ -110,15 +113,30 @@ def _unasked(route: RouteHistory, run: Run) -> Iterator[Breach]:
         spells, window = _spells(route, away=away)
         begun = [spell for spell in spells if spell.begin <= write.at]
         over = [spell for spell in begun if spell.begin + window - run.slack <= write.at]
-        fresh = [spell for spell in over if (away, spell) not in answered]
-        if not over or (not fresh and begun[-1] is not over[-1]):
-            since = f"{write.at - begun[-1].begin:.3f} s of {window:g} s" if begun else "nothing had happened"
-            yield Breach("early", route.name, write.at, f"{'away' if away else 'home'}, {since}")
-        elif not fresh or over[-1] is not fresh[-1]:
-            yield Breach("doubled", route.name, write.at, f"a second move for {over[-1]}")
-        else:
-            answered.add((away, fresh[-1]))
-            yield from _needless(route, run, write, fresh[-1], window)
+        fresh = [spell for spell in over if spell.begin > answered[away]]
+        if not fresh:
+            yield _too_much(route, write, begun, over, window)
+            continue
+        spell = next((one for one in fresh if _explains(one, write, run, window)), fresh[-1])
+        answered[away] = spell.begin
+        yield from _needless(route, run, write, spell, window)
+
+
+def _explains(spell: Span, write: Write, run: Run, window: float) -> bool:
+    """Whether the write may be for this stretch: it goes on; or it is over, and trouble has kept the write waiting."""
+    if spell.end >= write.at - SEEN_WITHIN:
+        return True
+    return spell.end >= spell.begin + window - SEEN_WITHIN and run.troubled(Span(spell.begin, write.at))
+
+
+def _too_much(
+    route: RouteHistory, write: Write, begun: Sequence[Span], over: Sequence[Span], window: float
+) -> Breach:
+    where = "away" if route.away(write) else "home"
+    if over and begun[-1] is over[-1]:
+        return Breach("doubled", route.name, write.at, f"{where} once more, for {over[-1]}")
+    since = f"{write.at - begun[-1].begin:.3f} s of {window:g} s" if begun else "nothing had happened"
+    return Breach("early", route.name, write.at, f"{where}, {since}")
 
 
 def _needless(route: RouteHistory, run: Run, write: Write, spell: Span, window: float) -> Iterator[Breach]:
@@ -132,7 +150,8 @@ def _interleaved(route: RouteHistory, run: Run) -> Iterator[Breach]:
     last: Write | None = None
     for write in route.writes:
         if last is not None:
-            wiped = any(last.at <= wipe <= write.at for wipe in run.wipes)
+            # What was in somebody's hands when the store was wiped may still be written with the old epoch.
+            wiped = any(last.at - IN_HANDS <= wipe <= write.at for wipe in run.wipes)
             if write.generation <= last.generation:
                 what = f"generation {write.generation} after {last.generation}"
                 yield Breach("interleaved", route.name, write.at, what)

@@ -53,7 +53,7 @@ def check(files: tuple[str, ...], output: str) -> None:
     _print(problems, output)
     if output == "text":
         click.echo(_summary(problems, len(names), rules), err=bool(problems))
-    sys.exit(any(problem.severity == "error" for problem in problems))
+    sys.exit(int(any(problem.severity == "error" for problem in problems)))
 
 
 def _print(problems: Sequence[Problem], output: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ import click
 from bus.errors import BusError, Malformed
 from reactor import settings as settings_
 from reactor.clock import Clock
-from reactor.errors import ReactorError, SettingsError
+from reactor.errors import ReactorError
+from reactor.settings import BusSettings
 from rules.group import Group, load, to_python
 from rules.language.targets import matches
 
@@ -36,8 +37,10 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str) -> N
     Exit code: 0, or 3 where the bus cannot be reached.
     """
     try:
-        url = _url(config, bus)
-        groups = asyncio.run(_groups(url))
+        from reactor.connecting import address
+
+        settings = settings_.load(config).bus
+        groups = asyncio.run(_groups(settings, address(settings, bus)))
     except ReactorError as error:
         click.echo(f"reactor: {error}", err=True)
         sys.exit(1)
@@ -52,24 +55,12 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str) -> N
     click.echo(json.dumps(rows, indent=2) if output == "json" else _yaml(rows))
 
 
-def _url(config: Path | None, bus: str | None) -> str | list[str]:
-    loaded = settings_.load(config)
-    if url := bus or loaded.bus.url:
-        return url
-    file = loaded.bus.store / "url"
-    if not file.is_file():
-        raise SettingsError(f"no reactor runs here with an embedded bus ({file} is not there): name one with --bus URL")
-    return file.read_text("utf-8").strip()
-
-
-async def _groups(url: str | list[str]) -> list[Group]:
-    from datetime import timedelta
-
-    from bus.jetstream import JetStreamBus
+async def _groups(settings: BusSettings, url: str | Sequence[str]) -> list[Group]:
     from bus.topology import GROUPS
+    from reactor.connecting import connected
 
     groups = []
-    async with JetStreamBus.connect(url, name="status", patience=timedelta(seconds=3)) as bus:
+    async with connected(settings, url, "status", patience=timedelta(seconds=3)) as bus:
         for entry in await bus.store(GROUPS).entries("*.group.>"):
             try:
                 groups.append(load(entry.value))

@@ -59,7 +59,7 @@ def test(files: tuple[str, ...], output: str) -> None:
         for problem in sorted(set(problems)):
             click.echo(shown(problem), err=True)
         click.echo(f"{len(results) - failed} passed, {failed} failed")
-    sys.exit(bool(failed or errors))
+    sys.exit(int(bool(failed or errors)))
 
 
 def _find(names: Iterable[str], problems: list[Problem]) -> Iterator[str]:

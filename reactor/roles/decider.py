@@ -75,7 +75,7 @@ class Decider:
             async with asyncio.timeout(HAND_OVER):
                 await asyncio.gather(*(self._hand_over(number, task) for number, (task, _, _) in leaving.items()))
         except TimeoutError:
-            log.warning("partitions were not handed over within %g s: whoever takes them over reads again", HAND_OVER)
+            log.warning("partitions were not handed over within %g s: the next owner reads again", HAND_OVER)
 
     async def _hand_over(self, number: int, task: asyncio.Task[None]) -> None:
         try:

@@ -49,23 +49,30 @@ class _Owner:
 class Fleet:
     """This process among its peers."""
 
-    def __init__(self, bus: Bus, name: str, partitions: int, clock: Clock) -> None:
+    def __init__(self, bus: Bus, name: str, shares: int, clock: Clock, *, kind: str = "") -> None:
+        """`shares`: how many things are shared among the members. `kind`: a fleet of its own on the same bus."""
         self._bus = bus
         self._name = name
         self._clock = clock
+        self._kind = kind
         self._store: Store = bus.store(LEASES)
         self._members: dict[str, _Member] = {}
         self._owners: dict[int, _Owner] = {}
-        self._partitions = range(partitions)
+        self._shares = shares
         self._beaten = 0.0
         self._changed = asyncio.Event()
 
     def wanted(self) -> frozenset[int]:
         """The partitions that are ours by rendezvous, while our own heartbeat is fresh; else none."""
-        if self._clock.monotonic() - self._beaten > LEASE:
+        if not self.fresh:
             return frozenset()
-        share = assignment(self.members(), len(self._partitions))
+        share = assignment(self.members(), self._shares)
         return frozenset(partition for partition, member in share.items() if member == self._name)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the others know that we are here."""
+        return self._clock.monotonic() - self._beaten <= LEASE
 
     def members(self) -> list[str]:
         """Who is there, ourselves included."""
@@ -82,7 +89,7 @@ class Fleet:
         owner = self._owners.get(partition)
         if owner is not None and owner.name not in ("", self._name) and owner.name in self.members():
             return False
-        key = subjects.key("owner", str(partition))
+        key = self._key("owner", str(partition))
         try:
             revision = await self._store.put(key, self._name.encode(), revision=owner.revision if owner else 0)
         except Refused:
@@ -105,7 +112,7 @@ class Fleet:
         owner = self._owners.get(partition)
         if owner is None or owner.name != self._name:
             return
-        key = subjects.key("owner", str(partition))
+        key = self._key("owner", str(partition))
         try:
             revision = await self._store.put(key, b"", revision=owner.revision)
         except Refused:
@@ -126,7 +133,7 @@ class Fleet:
     @asynccontextmanager
     async def joined(self) -> AsyncIterator[None]:
         """Be a member for as long as the block runs; leave at its end."""
-        stop_answering = await self._bus.answer(subjects.alive(self._name))
+        stop_answering = await self._bus.answer(subjects.alive(self._kind + self._name))
         await self._beat()
         tasks = [asyncio.create_task(_keep(loop)) for loop in (self._beating, self._watching, self._asking)]
         try:
@@ -137,14 +144,17 @@ class Fleet:
             await asyncio.gather(*tasks, return_exceptions=True)
             await stop_answering()
             try:
-                await self._store.delete(subjects.key("member", self._name), revision=None)
+                await self._store.delete(self._key("member", self._name), revision=None)
             except Unavailable as error:
                 log.warning("could not say that we leave, the others will notice: %s", error)
+
+    def _key(self, what: str, which: str) -> str:
+        return subjects.key(self._kind + what, which)
 
     async def _beat(self) -> None:
         began = self._clock.monotonic()
         value = json.dumps({"name": self._name, "at": self._clock.now().isoformat()}).encode()
-        await self._store.put(subjects.key("member", self._name), value, revision=None)
+        await self._store.put(self._key("member", self._name), value, revision=None)
         self._beaten = began
 
     async def _beating(self) -> None:
@@ -160,6 +170,9 @@ class Fleet:
     def _heard(self, change: Entry | str) -> None:
         key = change if isinstance(change, str) else change.key
         kind, _, rest = key.partition(".")
+        if not kind.startswith(self._kind):
+            return
+        kind = kind.removeprefix(self._kind)
         if kind == "owner" and isinstance(change, Entry):
             self._owners[int(rest)] = _Owner(change.value.decode(), change.revision)
         elif kind == "member" and isinstance(change, Entry):
@@ -171,7 +184,7 @@ class Fleet:
                 if known is not None and not known.gone:
                     return  # a mere heartbeat
         elif kind == "member":
-            for name in [name for name in self._members if subjects.key("member", name) == key]:
+            for name in [name for name in self._members if self._key("member", name) == key]:
                 del self._members[name]
         self._changed.set()
 
@@ -180,7 +193,11 @@ class Fleet:
         while True:
             await asyncio.sleep(LOOK)
             for name, member in list(self._members.items()):
-                if name != self._name and not member.gone and await self._bus.ask(subjects.alive(name), ASK) is False:
+                if (
+                    name != self._name
+                    and not member.gone
+                    and await self._bus.ask(subjects.alive(self._kind + name), ASK) is False
+                ):
                     log.warning("%s is gone: nobody answers for it", name)
                     member.gone = True
                     self._changed.set()
