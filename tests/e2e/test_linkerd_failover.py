@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from reactor.clock import Clock
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import document, failover
 from tests.e2e.service import Service
@@ -87,10 +88,13 @@ async def test_a_reactor_killed_in_the_middle_of_a_window_acts_once_and_not_earl
         gone = shop.endpoints("checkout", ready=0)
         await until_told(lambda: _window_is_open(service), "the window is open, and stored")
         await service.kill()
+        killed = Clock().now()
         assert shop.writes() == []
         await service.start()
         await until(lambda: shop.writes("checkout"), "the action is carried out after the restart")
         await until_told(lambda: _owes_nothing(service), "its outcome is known")
+        (group,) = await service.groups()
+        assert group.members["service/east/shop/checkout"].since < killed, "the window began anew after the restart"
     (write,) = shop.writes()
     print(f"killed in a window of {TOLERATION:g} s: acted after {write.at - gone:.2f} s")
     assert write.at - gone >= TOLERATION
