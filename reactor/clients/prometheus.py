@@ -50,7 +50,7 @@ class Prometheus:
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:
         """Give the series of an instant query, now or at a moment. Raises QueryFailed or QueryRefused."""
         params = {
-            "timeout": f"{self._seconds:g}s",
+            "timeout": f"{self._seconds:g}",
             # One series more than is allowed, so that too many are noticed and a flood is never sent.
             "limit": str(self._max_series + 1),
             # Thanos would otherwise answer with what is left of the data when a store is down.
