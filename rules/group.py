@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
-from bus.messages import Health, Notify, SetWeights
+from bus.messages import Health, Mode, Notify, SetWeights
 
 VERSION = 1
 """Raised when a stored group can no longer be read by an older reactor."""
@@ -55,6 +55,8 @@ class Member:
     """How long the status has been so."""
     settled: bool | None = None
     """The debounced answer: is it taken as healthy? None: not known yet."""
+    unproven: bool = False
+    """It was healthy when it was first heard of: no window has shown yet that it stays so."""
     window: Window | None = None
     signals: Mapping[str, Signal] = field(default_factory=dict)
 
@@ -130,6 +132,8 @@ class Group:
 
     rule: str
     object: str
+    mode: Mode | None = None
+    """The rule's mode when it last decided."""
     members: Mapping[str, Member] = field(default_factory=dict)
     route: RouteState | None = None
     asked: Mapping[str, int] | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import click
 
 from reactor.cli.files import read_all, read_text, shown
 from rules.bench import tester
-from rules.bench.play import Said
+from rules.bench.play import Said, second
 from rules.bench.simulator import line
 from rules.bench.testfile import Expected
 from rules.errors import InvalidFiles, Problem
@@ -95,7 +97,15 @@ def _lines(result: tester.Result) -> Iterator[str]:
         body.pop("id", None)
         yield f"    {_flow(body)}{mark}"
         for reason in said.because:
-            yield f"      {reason}"
+            yield f"      {_MOMENT.sub(_as_second, reason)}"
+
+
+_MOMENT = re.compile(r"\b19[67]\d-\d\d-\d\dT[\d:.]+\+00:00")
+
+
+def _as_second(moment: re.Match[str]) -> str:
+    """A test speaks of seconds from zero, so its reasons do as well."""
+    return f"second {second(datetime.fromisoformat(moment[0])):g}"
 
 
 def _asked(expected: Expected) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from typing import Any
 from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
 from rules.bench.play import Said, at, play
 from rules.bench.simulator import line
-from rules.bench.testfile import Expected, Inventory, RuleTest, Suite
-from rules.bench.testfile import load as load
+from rules.bench.testfile import Expected, Inventory, RuleTest
 from rules.bench.testfile import samples as samples
 from rules.bench.testfile import schema as schema
+from rules.bench.testreader import Suite
+from rules.bench.testreader import load as load
 from rules.language.model import Notification
 
 CLOSE = 1e-6

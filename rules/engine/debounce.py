@@ -112,7 +112,7 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
         return updated(member, window=None)
     if healthy and member.settled is None:
         # It was never taken as bad, so there is nothing that it has to recover from.
-        return replace(member, settled=True, window=None)
+        return replace(member, settled=True, unproven=True, window=None)
     window = member.window
     if window is None or window.healthy is not healthy:
         return replace(member, window=Window(healthy, at))
@@ -127,5 +127,5 @@ def _run_out(member: Member, rule: Rule, at: datetime) -> Member:
     if window is None or window.waiting_since is not None:
         return member
     if at >= window.since + _length(rule, healthy=window.healthy):
-        return replace(member, settled=window.healthy, window=None)
+        return replace(member, settled=window.healthy, unproven=False, window=None)
     return member

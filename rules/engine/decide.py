@@ -50,7 +50,7 @@ def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime)
     before = group
     for fact in in_order(facts, now):
         group = observe(rule, group, fact, now)
-    group = debounce(rule, group, now)
+    group = debounce(rule, _in_mode(rule, group), now)
     if rule.mode is Mode.OFF:
         return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now)))
     wish = desire(rule, group, now)
@@ -82,13 +82,28 @@ def in_order(facts: Sequence[Fact], now: datetime) -> Sequence[Fact]:
     """Give facts that were read together in one order, however they came: by kind, then by when they were seen.
 
     Of one moment the worst comes first: one signal that takes over from another leaves no gap in which all was well.
+    What a signal says twice of one moment counts as it said it last.
     """
+    if len(facts) < 2:
+        return facts
+    last: dict[object, Fact] = {}
+    for number, fact in enumerate(facts):
+        key = (fact.target, fact.signal, fact.observed_at) if isinstance(fact, Observation) else number
+        last[key] = fact
 
     def place(fact: Fact) -> tuple[int, datetime, int]:
         severity = _WORST_FIRST.index(fact.status) if isinstance(fact, Observation) else 0
         return _KINDS.index(type(fact)), min(fact.observed_at, now), severity
 
-    return facts if len(facts) < 2 else sorted(facts, key=place)
+    return sorted(last.values(), key=place)
+
+
+def _in_mode(rule: LoadedRule, group: Group) -> Group:
+    """What was only rehearsed has not happened: a rule that is let off the leash begins from what stands."""
+    if group.mode is rule.mode:
+        return group
+    rehearsed = group.mode is Mode.DRY_RUN
+    return replace(group, mode=rule.mode, asked=None, told=None if rehearsed else group.told)
 
 
 def desire(rule: LoadedRule, group: Group, now: datetime) -> Wish:

@@ -38,8 +38,8 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> 
     at = min(fact.observed_at, now)
     known = group.members.get(fact.target)
     last = known.signals.get(fact.signal) if known else None
-    if last is not None and at < last.observed_at:
-        return group
+    if last is not None and at <= last.observed_at:
+        return group  # older, or the same again: a bus may say everything twice
     stale_at = at + timedelta(seconds=fact.stale_seconds) if fact.stale_seconds is not None else None
     signal = Signal(fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail)
     member = known or Member(Health.UNKNOWN, at)

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, RouteRef
 from rules.group import Group, Member, RouteState
 from rules.kinds.shares import divide
 from rules.kinds.wish import Wish
-from rules.language.model import BackendRule, Distribution, OnAllDown, TrafficFailover
+from rules.language.model import BackendRule, Distribution, OnAllDown, TrafficFailover, UnknownAs
 from rules.language.targets import encode_segment
 from rules.reasons import Because, Held
 
 NOTHING = Wish()
+LONG_AGO, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ def desire(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) ->
     secondaries = [backend for backend in backends if backend is not primary]
     if primary.settled is None:
         return _unsure(primary)
+    if primary.settled and (back_at := _back_at(rule, primary)) > now:
+        return Wish(look_again=back_at if back_at < NEVER else None)
     if primary.settled:
         wish = _primary_serves(rule, group, primary, secondaries, now)
     else:
@@ -140,6 +143,18 @@ def _unsure(primary: Backend) -> Wish:
     if primary.member is not None and primary.member.status is Health.UNKNOWN:
         return Wish(held=(Held.TARGET_UNKNOWN, _detail(primary)))
     return NOTHING
+
+
+def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
+    """Give the moment from which a primary that does not serve may serve again.
+
+    Its window says so already, unless the bus was wiped: then a primary that is healthy for the first time that we know
+    of is taken as healthy at once, and only the weights still tell that it has been bad.
+    """
+    member = primary.member
+    if member is None or primary.weight > 0 or not member.unproven:
+        return LONG_AGO
+    return member.since + timedelta(seconds=rule.recovery_seconds) if member.status is Health.HEALTHY else NEVER
 
 
 def _primary_serves(
@@ -217,7 +232,10 @@ def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Seq
     weights = {primary.service: 0} | {backend.service: shares.get(backend.service, 0) for backend in secondaries}
     moved = primary.weight > 0
     because = Because.PRIMARY_UNHEALTHY if moved else Because.SECONDARIES_CHANGED
-    return Wish(weights, because=because, detail=_detail(primary))
+    # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
+    unknown = primary.member is not None and primary.member.status is Health.UNKNOWN
+    held = (Held.TARGET_UNKNOWN, _detail(primary)) if unknown and rule.treat_unknown_as is UnknownAs.HOLD else None
+    return Wish(weights, because=because, detail=_detail(primary), held=held)
 
 
 def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:

@@ -113,11 +113,15 @@ class RouteSelection(Model):
     """Which route, or with a selector, which routes."""
 
     cluster: ClusterName
+    """A cluster of the settings."""
     kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
+    """Of split.smi-spec.io, or of the Gateway API."""
     namespace: KubeName | None = None
     """Required with a name; with a selector, all namespaces by default."""
     name: KubeName | None = None
+    """Of one route; or `selector` instead."""
     selector: Selector | None = None
+    """Every such route with these labels."""
     rule: (
         Annotated[int, Field(ge=0, le=15)] | Annotated[str, StringConstraints(min_length=1, max_length=253)] | None
     ) = None
@@ -129,6 +133,7 @@ class BackendRule(Model):
     """One backend of a route, and whose health speaks for it."""
 
     service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
+    """The Service's name, as in the route; `namespace/name` where it lives in another namespace."""
     target: TargetName | None = None
     """Default: `service/<the route's cluster>/<its namespace>/<service>`."""
     weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
@@ -167,12 +172,15 @@ class TrafficFailover(Rule):
 
     kind: Literal["TrafficFailover"]
     route: RouteSelection
+    """Whose weights are moved."""
     primary: Annotated[str, StringConstraints(max_length=253)] | None = None
     """Default: the annotation failover.linkerd.io/primary-service, else the first backend."""
     backends: tuple[BackendRule, ...] | None = Field(default=None, min_length=1, max_length=64)
     """Default: read from the route."""
     distribution: Distribution = Distribution.EQUAL
+    """How ready secondaries share: each weight 1, or each its own `weight`."""
     on_all_down: OnAllDown = OnAllDown.HOLD
+    """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit only."""
     steps: tuple[Step, ...] = Field(default=(), max_length=100)
     """Gradual return to the primary; empty: at once."""
 

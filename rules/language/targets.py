@@ -91,8 +91,10 @@ def matches(pattern: str, target: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> re2._Regexp[str]:
-    parts = [_segment(segment) for segment in pattern.split("/")]
-    text = "/".join(parts)
+    segments = pattern.split("/")
+    # `**/**` says no more than `**`.
+    once = [one for one, before in zip(segments, ["", *segments], strict=False) if (one, before) != ("**", "**")]
+    text = "/".join(map(_segment, once))
     # `**` may also be no segment at all, so it takes its own slash with it.
     text = text.replace("/\0", "(?:/[^/]+)*").replace("\0/", "(?:[^/]+/)*").replace("\0", ".+")
     try:

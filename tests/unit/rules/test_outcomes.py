@@ -144,6 +144,27 @@ def test_a_dry_run_says_it_once_although_the_route_never_follows() -> None:
     assert moves(failover(mode="DryRun"), *FAILED, *story, healthy("a", at=205)) == [(0, AWAY), (205, HOME)]
 
 
+def test_a_failover_that_was_only_rehearsed_is_carried_out_once_the_rule_is_enforced() -> None:
+    rehearsed = step(the_rule(mode="DryRun"), None, 0, *FAILED)
+    acting = step(the_rule(), rehearsed.group, 10)
+    assert [(action.mode, getattr(action, "weights", None)) for action in acting.actions] == [("Enforce", AWAY)]
+    assert acting.group.owed
+
+
+def test_an_action_that_nobody_wants_any_more_is_superseded_by_the_next_wish() -> None:
+    """It may still be on its way: without a newer generation it would win over what is wanted now."""
+    asked = step(RULE, None, 0, *FAILED)
+    nowhere_to_go = step(RULE, asked.group, 5, unhealthy("b", at=5))
+    assert nowhere_to_go.actions == ()
+    assert nowhere_to_go.wake_at is None
+    home = step(RULE, nowhere_to_go.group, 20, healthy("a", at=20))
+    assert [(action.id, getattr(action, "weights", None)) for action in home.actions] == [(SECOND, HOME)]
+
+
+def test_a_primary_that_nobody_hears_of_any_more_is_reported_as_what_keeps_the_rule_away() -> None:
+    assert holds(failover(), *FAILED, unknown("a", at=30)) == [(30, "TargetUnknown")]
+
+
 def test_a_rule_that_is_off_does_nothing_and_holds_nothing() -> None:
     assert said(failover(mode="Off"), *FAILED, unhealthy("b", at=5)) == []
 

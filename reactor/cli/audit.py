@@ -1,0 +1,130 @@
+"""`reactor audit verify`: were the promises kept? Judged from the stored decisions and facts, not by the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bus.errors import BusError, Malformed
+from bus.messages import DecisionRecord, Message, Observation
+from reactor import settings as settings_
+from reactor.errors import ReactorError
+from reactor.settings import BusSettings
+from rules.errors import RulesError
+
+if TYPE_CHECKING:
+    from bus.jetstream import JetStreamBus
+    from bus.topology import Stream
+    from reactor.audit.checker import Verdict
+    from reactor.audit.decisions import Window
+    from rules.language.loader import RuleSet
+
+PATIENCE = timedelta(seconds=3)
+END = timedelta(seconds=1)
+"""Nothing more for so long: the stream is read."""
+PROMISES = ("early", "doubled", "interleaved")
+
+
+@click.group()
+def audit() -> None:
+    """Look into the audit."""
+
+
+@audit.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
+)
+@click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
+@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
+    """Check the recorded decisions against the stored facts.
+
+    Facts are kept for a day, decisions for a month: a decision whose facts are gone counts as undecided. The rules are
+    taken as they stand now.
+
+    Exit code: 0; 1 where a promise was broken; 3 where the bus cannot be reached.
+    """
+    try:
+        from reactor.connecting import address
+        from reactor.rulefiles import load_for
+
+        settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
+        loaded = load_for(settings)
+        verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded))
+    except (ReactorError, RulesError) as error:
+        click.echo(f"reactor: {error}", err=True)
+        sys.exit(1)
+    except BusError as error:
+        click.echo(f"reactor: {error}", err=True)
+        sys.exit(3)
+    click.echo(_json(verdict) if output == "json" else _table(verdict))
+    sys.exit(1 if verdict.breaches else 0)
+
+
+async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSet) -> Verdict:
+    from bus.topology import DECISIONS, FACTS
+    from reactor.audit.decisions import hear, judge
+    from reactor.connecting import connected
+
+    async with connected(settings, url, "audit", patience=PATIENCE) as bus:
+        records = [one async for one in _stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]
+        observations = [one async for one in _stored(bus, FACTS) if isinstance(one, Observation)]
+    return judge(records, hear(observations), _windows(rules))
+
+
+async def _stored(bus: JetStreamBus, stream: Stream) -> AsyncIterator[Message]:
+    from bus.envelope import decode
+
+    async with bus.read(stream, stream.subjects[0], after=0) as reading:
+        while not reading.current:
+            for one in await reading.next(END):
+                try:
+                    yield decode(one.body).data
+                except Malformed as error:
+                    click.echo(f"{stream.name} {one.sequence} is left out: {error}", err=True)
+
+
+def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
+    """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
+    from reactor.audit.decisions import Window
+    from rules.engine.routing import named_ref
+    from rules.kinds.traffic import service_target
+    from rules.language.model import TrafficFailover
+
+    windows = {}
+    for rule in rules.rules:
+        ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
+        if ref is None or not isinstance(rule, TrafficFailover) or not rule.backends:
+            continue
+        primary = next((one for one in rule.backends if one.service == rule.primary), None)
+        primary = rule.backends[0] if rule.primary is None else primary
+        if primary is not None:
+            target = primary.target or service_target(ref, primary.service)
+            signals = frozenset(rule.signals) if rule.signals is not None else None
+            windows[rule.name, ref.object] = Window(target, timedelta(seconds=rule.toleration_seconds), signals)
+    return windows
+
+
+def _table(verdict: Verdict) -> str:
+    lines = [f"{'PROMISE':12}  BROKEN  TESTED"]
+    lines += [f"{promise:12}  {verdict.broken(promise):6}  {verdict.tested[promise]:6}" for promise in PROMISES]
+    lines.append(f"{'undecided':12}  {'-':>6}  {verdict.tested['undecided']:6}")
+    for breach in verdict.breaches:
+        at = datetime.fromtimestamp(breach.at, UTC).isoformat(timespec="milliseconds")
+        lines.append(f"{breach.promise}: {breach.route} at {at}: {breach.what}")
+    return "\n".join(lines)
+
+
+def _json(verdict: Verdict) -> str:
+    breaches = [
+        {"promise": one.promise, "group": one.route, "at": one.at, "what": one.what} for one in verdict.breaches
+    ]
+    return json.dumps({"tested": verdict.tested, "breaches": breaches}, indent=2)

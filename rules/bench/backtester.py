@@ -1,0 +1,79 @@
+"""Plays a past through rules as they would have decided, and tells what each of them would have done.
+
+The past comes as a stream and is not kept: how long it is costs time, not memory. A rule in mode DryRun decides as it
+would in Enforce. Actions are Done at once; the time that a real one takes is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+
+from bus.messages import Fact
+from rules.bench.backtest_story import Played
+from rules.bench.backtest_watch import Watch, WatchedBook
+from rules.bench.play import Said, _Player, assumed_routes, at
+from rules.engine.routing import Routing
+from rules.language.loader import LoadedRule
+
+Past = Callable[[], Iterable[tuple[float, Fact]]]
+"""Gives the facts from the beginning, sorted by second, each time that it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A key of the rules and the values that it is given, one after the other."""
+
+    key: str
+    """`tolerationSeconds` or `recoverySeconds`."""
+    values: tuple[float, ...]
+
+    @property
+    def field(self) -> str:
+        """The key as the model calls it."""
+        return SWEEPABLE[self.key]
+
+
+SWEEPABLE: Mapping[str, str] = {"tolerationSeconds": "toleration_seconds", "recoverySeconds": "recovery_seconds"}
+
+
+def backtest(rules: Sequence[LoadedRule], past: Iterable[tuple[float, Fact]], *, first: float, until: float) -> Played:
+    """Play facts, sorted by second and from `first` on, until a second that belongs to the range."""
+    watch = Watch(rules, first, until)
+    heard = 0
+
+    def counted() -> Iterator[tuple[float, Fact]]:
+        nonlocal heard
+        for event in past:
+            heard += 1
+            yield event
+
+    for said in said_of(rules, counted(), first=first, until=until, book=WatchedBook(Routing(rules), watch)):
+        watch.said(said)
+    watch.finish()
+    return Played(first, until, watch.stories, heard)
+
+
+def said_of(
+    rules: Sequence[LoadedRule], past: Iterable[tuple[float, Fact]], *, first: float, until: float, book: WatchedBook
+) -> Iterator[Said]:
+    """Give what comes out of a stream. `play` does the same with a history that it holds in its hands."""
+    player = _Player(book, outcomes=True)
+    routes = [(first, route) for route in assumed_routes(rules, (), first)]
+    for when, facts in groupby(chain(routes, past), key=lambda event: event[0]):
+        if when > until:
+            break
+        yield from player.until(at(when))
+        yield from player.take([fact for _, fact in facts], at(when))
+    yield from player.until(at(until))
+    yield from player.ring(at(until))
+
+
+def sweep(
+    rules: Sequence[LoadedRule], past: Past, wanted: Sweep, *, first: float, until: float
+) -> Iterator[tuple[float, Played]]:
+    """Play the same past once for each value, given to every rule."""
+    for value in wanted.values:
+        changed = [rule.model_copy(update={wanted.field: value}) for rule in rules]
+        yield value, backtest(changed, past(), first=first, until=until)

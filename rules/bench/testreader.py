@@ -1,0 +1,137 @@
+"""Test files in, one suite out, or every mistake of the test file and of the rule files that it names."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from pydantic import ValidationError
+
+from bus.messages import Health, Observation
+from rules.bench.play import at
+from rules.bench.testfile import FILES_MAX, TOP, RuleTest, adapter
+from rules.engine.routing import Routing
+from rules.errors import InvalidFiles, Problem
+from rules.language import findings
+from rules.language.loader import RuleSet
+from rules.language.loader import load as load_rules
+from rules.language.model import API_VERSION
+from rules.language.yaml import Document, Path, read
+
+Read = Callable[[str], str]
+"""Gives the text of a file. May raise OSError or UnicodeDecodeError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One test file with the rules that it is about."""
+
+    file: str
+    rules: RuleSet
+    tests: tuple[RuleTest, ...]
+    lines: tuple[int, ...]
+    """Where each test begins."""
+    warnings: tuple[Problem, ...] = ()
+
+
+def load(text: str, file: str, read_file: Read) -> Suite:
+    """Read a test file, and through `read_file` the rule files beside it.
+
+    Raises InvalidFiles with every mistake of all of them.
+    """
+    document, problems = read(text, file)
+    rules = RuleSet()
+    tests: list[tuple[RuleTest, Path]] = []
+    if isinstance(document.value, dict):
+        problems += _top(document)
+        try:
+            rules = load_rules(_rule_files(document, read_file, problems))
+        except InvalidFiles as error:
+            problems += error.problems
+        tests = list(_tests(document, problems))
+        problems += _names(tests, document)
+        if rules.rules:
+            problems += _strangers(tests, document, rules)
+    elif not problems:
+        problems.append(document.problem((), "a test file is a mapping with apiVersion, ruleFiles and tests"))
+    if any(problem.severity == "error" for problem in problems):
+        raise InvalidFiles(problems)
+    lines = tuple(document.places[path][0] for _, path in tests)
+    return Suite(file, rules, tuple(test for test, _ in tests), lines, tuple(sorted([*problems, *rules.warnings])))
+
+
+def _top(document: Document) -> Iterator[Problem]:
+    if document.value.get("apiVersion") != API_VERSION:
+        yield document.problem(("apiVersion",), f"must be {API_VERSION}")
+    for key in document.value.keys() - set(TOP):
+        line, column = document.keys[key,]
+        yield Problem(document.file, line, column, key, f"unknown key; a test file has {', '.join(TOP)}")
+    if not document.value.get("tests"):
+        yield document.problem(("tests",), "needs at least one test")
+
+
+def _rule_files(document: Document, read_file: Read, problems: list[Problem]) -> list[tuple[str, str]]:
+    names = document.value.get("ruleFiles")
+    if not isinstance(names, list) or not names or len(names) > FILES_MAX:
+        problems.append(document.problem(("ruleFiles",), f"needs a list of 1 to {FILES_MAX} rule files"))
+        return []
+    out: list[tuple[str, str]] = []
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not name:
+            problems.append(document.problem(("ruleFiles", index), "must be a path, relative to this file"))
+            continue
+        path = str(PurePath(document.file).parent / name)
+        try:
+            out.append((path, read_file(path)))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            problems.append(document.problem(("ruleFiles", index), f"{path} cannot be read: {reason}"))
+    return out
+
+
+def _tests(document: Document, problems: list[Problem]) -> Iterator[tuple[RuleTest, Path]]:
+    items = document.value.get("tests") or []
+    if not isinstance(items, list):
+        problems.append(document.problem(("tests",), "must be a list"))
+        return
+    for index, item in enumerate(items):
+        path: Path = ("tests", index)
+        try:
+            test = adapter().validate_json(json.dumps(item), by_name=False)
+        except ValidationError as error:
+            problems += findings.problems(document, path, error.errors(include_url=False), RuleTest)
+            continue
+        for number, expected in enumerate(test.expect):
+            if (expected.action is None) == (expected.held is None):
+                problems.append(document.problem((*path, "expect", number), "needs either action or held"))
+        yield test, path
+
+
+def _names(tests: Sequence[tuple[RuleTest, Path]], document: Document) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for test, path in tests:
+        if test.name in first:
+            message = f"test {test.name!r} stands twice; first in line {first[test.name]}"
+            yield document.problem((*path, "name"), message)
+        first.setdefault(test.name, document.places[path][0])
+
+
+def _strangers(tests: Sequence[tuple[RuleTest, Path]], document: Document, rules: RuleSet) -> Iterator[Problem]:
+    """Names that no rule knows: a test that misspells one would pass for the wrong reason."""
+    routing = Routing(rules.rules)
+    for test, path in tests:
+        for index, expected in enumerate(test.expect):
+            if expected.rule is not None and expected.rule not in routing.rules:
+                near = difflib.get_close_matches(expected.rule, routing.rules, n=1, cutoff=0.6)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                yield document.problem(
+                    (*path, "expect", index, "rule"), f"no rule {expected.rule!r} in ruleFiles{hint}"
+                )
+        for index, given in enumerate(test.inputs):
+            seen = Observation(target=given.target, status=Health.HEALTHY, signal=given.signal, observed_at=at(0))
+            if not routing.addresses(seen):
+                message = f"no rule in ruleFiles looks at {given.target}"
+                yield document.problem((*path, "inputs", index, "target"), message, severity="warning")

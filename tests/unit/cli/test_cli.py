@@ -1,0 +1,360 @@
+"""The command line, as people and pipelines use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+
+from reactor.cli.main import COMMANDS, cli
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data" / "rules"
+HEAVY = ("nats", "kubernetes", "aiohttp", "grpc", "prometheus_api_client", "apscheduler")
+SHOP = """
+apiVersion: reactor/v1
+rules:
+  - name: checkout
+    kind: TrafficFailover
+    mode: Enforce
+    route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
+    backends: [{service: checkout}, {service: checkout-west, target: service/west/shop/checkout}]
+    tolerationSeconds: 10
+"""
+SHOP_TEST = """
+apiVersion: reactor/v1
+ruleFiles: [shop.yaml]
+tests:
+  - name: a dead primary fails over
+    intervalSeconds: 5
+    inputs:
+      - {target: service/east/shop/checkout, values: "Healthy Unhealthy x6"}
+      - {target: service/west/shop/checkout, values: "Healthy x7"}
+    expect:
+      - {at: 15, action: SetWeights, rule: checkout, weights: {checkout: 0, checkout-west: 1}}
+"""
+OUTAGE = "\n".join(
+    json.dumps({"at": at, "observe": {"target": f"service/{where}/shop/checkout", "status": status}})
+    for at, where, status in (
+        (0, "east", "Healthy"),
+        (0, "west", "Healthy"),
+        (5, "east", "Unhealthy"),
+        (20, "west", "Healthy"),
+    )
+)
+
+
+def reactor(*words: str | Path, stdin: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(cli, [str(word) for word in words], input=stdin)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A folder with a rule file, its test, and a history."""
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    (tmp_path / "shop_test.yaml").write_text(SHOP_TEST)
+    (tmp_path / "outage.jsonl").write_text(OUTAGE)
+    return tmp_path
+
+
+def in_a_process(code: str, *words: str | Path, seed: str = "0") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+MAIN = "from reactor.cli.main import main; main()"
+
+
+# --- the group ---------------------------------------------------------------------------------------------------
+
+
+def test_help_lists_every_command_and_imports_none() -> None:
+    shown = reactor("--help")
+    assert shown.exit_code == 0
+    assert all(f"\n  {name} " in shown.output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(name: str) -> None:
+    shown = reactor(name, "--help")
+    assert shown.exit_code == 0
+    assert len(shown.output.splitlines()) > 5
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["check", "{shop}/shop.yaml"], ["test", "{shop}"], ["schema"], ["schema", "settings"], ["version"],
+     ["simulate", "--rules", "{shop}/shop.yaml", "--history", "{shop}/outage.jsonl"]],
+    ids=lambda words: " ".join(words[:2]),
+)  # fmt: skip
+def test_what_needs_no_cluster_and_no_bus_imports_none(words: list[str], shop: Path) -> None:
+    code = f"""
+import sys
+from reactor.cli.main import cli
+try:
+    cli(prog_name="reactor")
+except SystemExit as end:
+    assert not end.code, end.code
+print(sorted({{name.partition(".")[0] for name in sys.modules}} & set({HEAVY!r})), file=sys.stderr)
+"""
+    done = in_a_process(code, *(word.format(shop=shop) for word in words))
+    assert done.stderr.splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_misspelled_command_is_a_usage_error_with_a_hint() -> None:
+    shown = reactor("chek")
+    assert shown.exit_code == 2
+    assert "Did you mean check?" in shown.output
+
+
+def test_version_names_the_reactor_python_and_the_server() -> None:
+    shown = json.loads(reactor("version", "-o", "json").output)
+    assert {"reactor", "python", "nats-server"} <= shown.keys()
+    assert "reactor " in reactor("version").output
+
+
+# --- check -------------------------------------------------------------------------------------------------------
+
+
+def test_check_is_quiet_about_a_good_file() -> None:
+    shown = reactor("check", DATA / "full.good.yaml")
+    assert shown.exit_code == 0
+    assert shown.output == "1 file, 4 rules: no problems\n"
+
+
+def test_check_prints_every_finding_with_its_place() -> None:
+    shown = reactor("check", DATA / "five_mistakes.bad.yaml")
+    expected = (
+        (DATA / "five_mistakes.bad.txt")
+        .read_text()
+        .replace("five_mistakes.bad.yaml", str(DATA / "five_mistakes.bad.yaml"))
+    )
+    assert shown.exit_code == 1
+    assert shown.stdout == expected
+    assert shown.stderr == "1 file: 5 errors\n"
+
+
+def test_check_says_warnings_and_passes(tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_text("apiVersion: reactor/v1\nrules: [{name: a, kind: Notification, match: servce/**}]")
+    shown = reactor("check", file)
+    assert shown.exit_code == 0
+    assert f"{file}:2:46: warning: rules[0].match: no target starts with 'servce'\n" == shown.stdout
+    assert "1 warning" in shown.stderr
+
+
+def test_check_takes_folders_globs_and_tests(shop: Path) -> None:
+    assert reactor("check", shop).output == "1 file, 1 rule: no problems\n"
+    assert reactor("check", shop / "*.yaml").output == "2 files, 1 rule: no problems\n"
+    assert reactor("check", shop, shop / "shop.yaml").output == "1 file, 1 rule: no problems\n"
+
+
+def test_check_reads_stdin() -> None:
+    assert reactor("check", "-", stdin=SHOP).exit_code == 0
+    shown = reactor("check", "-", stdin="rules: 5")
+    assert shown.exit_code == 1
+    assert shown.stdout.startswith("<stdin>:1:1: apiVersion: must be reactor/v1")
+
+
+def test_check_finds_names_that_stand_in_two_files(shop: Path) -> None:
+    (shop / "copy.yaml").write_text(SHOP)
+    assert "stands twice" in reactor("check", shop).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("gone.yaml", "no such file"), ("empty", "the folder has no rule files"), ("nothing*.yaml", "no such file")],
+)
+def test_a_file_that_is_not_there_is_named(name: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for command in ("check", "simulate"):
+        more = ["--history", "-"] if command == "simulate" else []
+        shown = reactor(command, tmp_path / name, *more, stdin="")
+        assert shown.exit_code == 1
+        assert f"{tmp_path / name}:1:1: {says}" in shown.output
+
+
+def test_a_file_that_is_not_utf_8_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "latin.yaml"
+    file.write_bytes(b"apiVersion: reactor/v1\n# caf\xe9\n")
+    shown = reactor("check", file)
+    assert shown.exit_code == 1
+    assert shown.stdout == f"{file}:2:6: not UTF-8: byte 0xe9; save it as UTF-8\n"
+
+
+def test_check_writes_json_and_annotations_for_machines() -> None:
+    found = json.loads(reactor("check", "-o", "json", DATA / "five_mistakes.bad.yaml").output)
+    assert [(one["line"], one["severity"]) for one in found] == [(line, "error") for line in (5, 7, 9, 10, 11)]
+    assert json.loads(reactor("check", "-o", "json", DATA / "full.good.yaml").output) == []
+    annotated = reactor("check", "-o", "github", DATA / "five_mistakes.bad.yaml").output.splitlines()
+    assert annotated[1].endswith(",line=7,col=22::rules[0].recoverySeconds: must be 0 or more, got -5")
+    assert all(line.startswith("::error file=") for line in annotated)
+
+
+def test_check_without_a_file_is_a_usage_error() -> None:
+    assert reactor("check").exit_code == 2
+    assert reactor("check", "-o", "xml", DATA).exit_code == 2
+
+
+# --- test --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["shop_test.yaml", "shop.yaml", ""])
+def test_test_finds_the_tests_of_a_file_a_rule_file_and_a_folder(what: str, shop: Path) -> None:
+    shown = reactor("test", shop / what)
+    assert shown.exit_code == 0
+    assert shown.output == f"PASS {shop}/shop_test.yaml: a dead primary fails over\n1 passed, 0 failed\n"
+
+
+def test_a_failing_test_prints_expected_actual_and_why(shop: Path) -> None:
+    (shop / "shop_test.yaml").write_text(SHOP_TEST.replace("at: 15", "at: 20"))
+    shown = reactor("test", shop)
+    assert shown.exit_code == 1
+    for part in (
+        f"FAIL {shop}/shop_test.yaml:5: a dead primary fails over",
+        "- {at: 20, action: SetWeights, rule: checkout, weights: {checkout: 0, checkout-west: 1}}   <- did not happen",
+        "- {at: 15, rule: checkout, action: SetWeights,", "because: PrimaryUnhealthy}   <- not expected",
+        "service/east/shop/checkout is Unhealthy since second 5", "0 passed, 1 failed",
+    ):  # fmt: skip
+        assert part in shown.output
+
+
+def test_results_can_be_read_by_machines(shop: Path) -> None:
+    report = json.loads(reactor("test", "-o", "json", shop).output)
+    [result] = report["results"]
+    assert result["passed"] is True
+    assert result["actual"][0]["because"] == "PrimaryUnhealthy"
+    assert any("Unhealthy" in why for why in result["actual"][0]["why"])
+
+
+def test_a_test_file_that_is_wrong_fails_and_the_others_still_run(shop: Path) -> None:
+    (shop / "wrong_test.yaml").write_text("apiVersion: reactor/v1\nruleFiles: [gone.yaml]\n")
+    shown = reactor("test", shop)
+    assert shown.exit_code == 1
+    assert "1 passed, 0 failed" in shown.stdout
+    assert f"{shop / 'gone.yaml'} cannot be read: No such file or directory" in shown.stderr
+
+
+def test_nothing_to_test_is_an_error(shop: Path) -> None:
+    (shop / "shop_test.yaml").unlink()
+    assert "no shop_test.yaml beside it" in reactor("test", shop / "shop.yaml").output
+    assert "no rule tests" in reactor("test", shop).output
+    assert reactor("test", shop).exit_code == 1
+    assert reactor("test", shop / "gone_test.yaml").exit_code == 1
+    assert reactor("test").exit_code == 2
+
+
+# --- simulate ----------------------------------------------------------------------------------------------------
+
+
+def simulated(shop: Path, *words: str, **more: Any) -> list[dict[str, Any]]:
+    shown = reactor("simulate", "--rules", shop / "shop.yaml", "--history", shop / "outage.jsonl", *words, **more)
+    assert shown.exit_code == 0, shown.output
+    return [json.loads(line) for line in shown.stdout.splitlines()]
+
+
+def test_simulate_prints_a_line_for_what_comes_out(shop: Path) -> None:
+    assert [(line["at"], line["weights"]) for line in simulated(shop)] == [(15, {"checkout": 0, "checkout-west": 1})]
+
+
+def test_simulate_ends_with_the_last_event_or_where_it_is_told(shop: Path) -> None:
+    assert simulated(shop, "--until", "14") == []
+    (shop / "outage.jsonl").write_text("\n".join(OUTAGE.splitlines()[:3]))
+    assert simulated(shop) == []
+    assert len(simulated(shop, "--until", "100")) == 1
+
+
+def test_rule_files_may_be_given_either_way_and_the_history_by_stdin(shop: Path) -> None:
+    (shop / "more.yaml").write_text(
+        "apiVersion: reactor/v1\nrules: [{name: t, kind: Notification, match: 'service/**'}]"
+    )
+    words = ("simulate", "--rules", shop / "shop.yaml", shop / "more.yaml", "--history", "-")
+    assert len(reactor(*words, stdin=OUTAGE).stdout.splitlines()) == 2
+    again = ("simulate", "--rules", shop / "shop.yaml", "--rules", shop / "more.yaml", "--history", "-")
+    assert len(reactor(*again, stdin=OUTAGE).stdout.splitlines()) == 2
+
+
+def test_simulate_needs_rules_and_a_history(shop: Path) -> None:
+    assert reactor("simulate", "--history", shop / "outage.jsonl").exit_code == 2
+    assert reactor("simulate", "--rules", shop / "shop.yaml").exit_code == 2
+    assert reactor("simulate", "--rules", "-", "--history", "-", stdin="").exit_code == 2
+    assert reactor("simulate", "--rules", shop, "--history", "-", "--until", "-5", stdin="").exit_code == 2
+
+
+def test_a_history_that_is_wrong_is_told_on_stderr_with_its_line(shop: Path) -> None:
+    (shop / "outage.jsonl").write_text(OUTAGE + "\n{\n")
+    shown = reactor("simulate", "--rules", shop / "shop.yaml", "--history", shop / "outage.jsonl")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert f"{shop / 'outage.jsonl'}:5: not JSON" in shown.stderr
+
+
+def test_rules_that_are_wrong_are_told_on_stderr(shop: Path) -> None:
+    shown = reactor("simulate", "--rules", DATA / "five_mistakes.bad.yaml", "--history", shop / "outage.jsonl")
+    assert (shown.exit_code, shown.stdout) == (1, "")
+    assert len(shown.stderr.splitlines()) == 5
+
+
+def test_the_same_input_gives_the_same_bytes_in_any_process(shop: Path) -> None:
+    many = SHOP + "".join(
+        f"  - {{name: n{n}, kind: Notification, match: 'service/**', mode: Enforce, notify: [a]}}\n" for n in range(9)
+    )
+    (shop / "shop.yaml").write_text(many)
+    words = ("simulate", "--rules", shop / "shop.yaml", "--history", shop / "outage.jsonl")
+    outputs = {in_a_process(MAIN, *words, seed=seed).stdout for seed in ("1", "2", "77")}
+    assert len(outputs) == 1
+    assert len(outputs.pop().splitlines()) == 10
+
+
+def test_ten_thousand_events_take_seconds(shop: Path) -> None:
+    events = (
+        {"at": n * 2.5, "observe": {"target": f"service/{('east', 'west')[n % 2]}/shop/checkout", "status": status}}
+        for n, status in enumerate(("Healthy", "Healthy", "Healthy", "Unhealthy", "Unknown") * 2000)
+    )
+    (shop / "outage.jsonl").write_text("\n".join(map(json.dumps, events)))
+    started = time.perf_counter()
+    simulated(shop)
+    assert time.perf_counter() - started < 5
+
+
+def test_a_reader_that_has_seen_enough_ends_the_command_without_a_trace(shop: Path) -> None:
+    flaps = [
+        {"at": n * 20, "observe": {"target": "service/east/shop/checkout", "status": ("Healthy", "Unhealthy")[n % 2]}}
+        for n in range(4000)
+    ]
+    west = {"at": 0, "observe": {"target": "service/west/shop/checkout", "status": "Healthy"}}
+    (shop / "outage.jsonl").write_text("\n".join(map(json.dumps, [west, *flaps])))
+    words = [sys.executable, "-c", MAIN, "simulate", "--rules", str(shop / "shop.yaml"), "--history"]
+    with subprocess.Popen(
+        [*words, str(shop / "outage.jsonl")], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b'{"at": ')
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) in (0, 1)
+
+
+# --- schema ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["rules", "test", "settings"])
+def test_schemas_are_schemas(what: str) -> None:
+    printed = json.loads(reactor("schema", what).output)
+    jsonschema.Draft202012Validator.check_schema(printed)
+    assert printed["properties"]
+
+
+def test_the_rules_are_the_default_schema() -> None:
+    assert reactor("schema").output == reactor("schema", "rules").output
+    assert reactor("schema", "everything").exit_code == 2
