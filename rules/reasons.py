@@ -15,7 +15,6 @@ class Because(StrEnum):
     ALL_DOWN = "AllDown"
     DRIFT = "Drift"
     TARGET_CHANGED = "TargetChanged"
-    ACTED = "Acted"
 
 
 class Held(StrEnum):
@@ -24,7 +23,6 @@ class Held(StrEnum):
     NO_HEALTHY_SECONDARY = "NoHealthySecondary"
     UNKNOWN_PRIMARY = "UnknownPrimary"
     TARGET_UNKNOWN = "TargetUnknown"
-    NOT_HEARD_OF = "NotHeardOf"
     ROUTE_NOT_FOUND = "RouteNotFound"
     ROUTE_UNUSABLE = "RouteUnusable"
     CATCHING_UP = "CatchingUp"
@@ -41,11 +39,9 @@ SENTENCES: dict[Because | Held, str] = {
     Because.ALL_DOWN: "no backend is ready, and onAllDown says what to write",
     Because.DRIFT: "the weights stand otherwise than last asked: somebody else has written them",
     Because.TARGET_CHANGED: "the target's health has changed, and has stayed so for its window",
-    Because.ACTED: "the rule has asked for an action, or holds one back",
     Held.NO_HEALTHY_SECONDARY: "the primary is bad and no secondary is ready: traffic stays where it is",
     Held.UNKNOWN_PRIMARY: "the primary is none of the route's backends",
     Held.TARGET_UNKNOWN: "a target's health is Unknown: its window waits",
-    Held.NOT_HEARD_OF: "a backend that serves has not been heard of yet",
     Held.ROUTE_NOT_FOUND: "the route does not exist in its cluster, or has not been seen there yet",
     Held.ROUTE_UNUSABLE: "the route exists and cannot be used as it stands",
     Held.CATCHING_UP: "a window is over, but older facts are still unread",

@@ -65,7 +65,7 @@ def cli() -> None:
     reactor simulate --rules rules/shop.yaml --history outage.jsonl
     reactor run rules/                          carry them out
 
-    Exit codes: 0 all is well, 1 something was found or failed, 2 the command line is wrong.
+    Exit codes: 0 all is well, 1 something was found or failed, 2 the command line is wrong, 3 the bus is out of reach.
     """
 
 
