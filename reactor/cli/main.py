@@ -9,6 +9,9 @@ from importlib import import_module
 
 import click
 
+from reactor import house
+from reactor.errors import SettingsError
+
 COMMANDS = {
     "check": "Find every mistake in rule files.",
     "test": "Run rule tests.",
@@ -71,6 +74,10 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. A closed pipe (`reactor simulate … | head`) ends it without a trace."""
+    try:
+        house.check()
+    except SettingsError as error:
+        raise SystemExit(f"reactor: {error}") from error
     cli(prog_name="reactor")
 
 

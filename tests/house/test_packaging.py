@@ -96,3 +96,17 @@ def test_the_installed_command_runs_outside_of_the_source_tree(wheel: Path, tmp_
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index", "--no-deps")
     run(*pip, "--target", site, wheel, cwd=tmp_path)
     assert PROJECT["version"] in run(site / "bin/reactor", "version", cwd=tmp_path, pythonpath=str(site))
+
+
+def test_a_module_of_another_project_is_noticed_before_it_confuses(tmp_path: Path) -> None:
+    stranger = tmp_path / "rules"
+    stranger.mkdir()
+    (stranger / "__init__.py").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "reactor.cli.main", "version"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "rules comes from" in done.stderr
+    assert "environment of its own" in done.stderr
