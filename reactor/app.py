@@ -24,7 +24,7 @@ from reactor.roles.decider import Decider
 from reactor.roles.fleet import Fleet
 from reactor.roles.partition import Desk
 from reactor.roles.publisher import Publisher
-from reactor.roles.supervise import forever
+from reactor.roles.supervise import ended, forever
 from reactor.rulefiles import load_for
 from reactor.settings import BusSettings, Settings
 from rules.engine.routing import Routing
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 ROLES = ("observer", "receiver", "router", "decider", "executor")
 ALL_ROLES = frozenset(ROLES)
 PROBE_SECONDS = 2.0
+STOP_SECONDS = 10.0
+"""A loop that has not ended by then is told once more: twice what a decider takes to hand its partitions over."""
 
 
 class Died(ReactorError):
@@ -272,5 +274,4 @@ class App:
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await ended(task, patience=STOP_SECONDS)

@@ -22,7 +22,8 @@ from bus.jetstream.connection import Connection
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
 ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round reaches the socket in one piece
 PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now"
-ELSEWHERE = (10071, 10164)  # JetStream: wrong last sequence
+ELSEWHERE = 10071  # JetStream: wrong last sequence
+IN_PROCESS = (10158, 10164)  # a cluster: the same id, or another message under the same expectation, is being stored
 NOT_NOW = (408, 429, 500, 503)  # JetStream: no leader, no space, too much at once, the same id is being stored
 
 
@@ -137,9 +138,9 @@ def _verdict(answer: Msg) -> int | Refused | str:
     error = ack.get("error")
     if error is None:
         return int(ack["seq"])
-    if error.get("err_code") in ELSEWHERE:
+    if error.get("err_code") == ELSEWHERE:
         return Refused(error["description"])
-    if error.get("code") in NOT_NOW:
+    if error.get("code") in NOT_NOW or error.get("err_code") in IN_PROCESS:
         return str(error["description"])
     raise Malformed(f"the server does not take this message: {error['description']}")
 

@@ -129,9 +129,7 @@ def _explains(spell: Span, write: Write, run: Run, window: float) -> bool:
     return spell.end >= spell.begin + window - SEEN_WITHIN and run.troubled(Span(spell.begin, write.at))
 
 
-def _too_much(
-    route: RouteHistory, write: Write, begun: Sequence[Span], over: Sequence[Span], window: float
-) -> Breach:
+def _too_much(route: RouteHistory, write: Write, begun: Sequence[Span], over: Sequence[Span], window: float) -> Breach:
     where = "away" if route.away(write) else "home"
     if over and begun[-1] is over[-1]:
         return Breach("doubled", route.name, write.at, f"{where} once more, for {over[-1]}")

@@ -56,7 +56,7 @@ class RouteHistory:
     def recoveries(self) -> tuple[Span, ...]:
         """When the primary was good again, one stretch after each outage that ended."""
         begins = [outage.begin for outage in self.outages[1:]] + [inf]
-        pairs = zip(self.outages, begins, strict=True)
+        pairs = zip(self.outages, begins, strict=False)  # none where there was no outage
         return tuple(Span(outage.end, begin) for outage, begin in pairs if outage.end < inf)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 TRY_BYTES = 1 << 20
 """How much is gathered before it is tried whether a series is complete. Doubled for a series that is larger."""
-HEAD_CHARACTERS_MAX = 1 << 20
+HEAD_CHARACTERS_MAX = 1 << 16
+"""How far into the answer the series must begin."""
 _RESULT = re.compile(r'"result"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
@@ -27,12 +28,9 @@ class Partial(NoAnswer):
 async def series(pieces: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
     """Give each entry of the result. Raises NoAnswer, also after some were given: then none of them counts."""
     text = _Text(pieces)
-    found = None
-    while (found := _RESULT.search(text.buffer)) is None and await text.more():
-        if len(text.buffer) > HEAD_CHARACTERS_MAX:
-            break
-    if found is None:
-        raise NoAnswer(_failure(text.buffer))
+    while (found := _RESULT.search(text.buffer, 0, HEAD_CHARACTERS_MAX)) is None:
+        if len(text.buffer) > HEAD_CHARACTERS_MAX or not await text.more():
+            raise NoAnswer(_failure(text.buffer))
     head, text.buffer = text.buffer[: found.end()], text.buffer[found.end() :]
     at = 0
     while True:

@@ -62,7 +62,9 @@ class Grid:
         width = CHUNK_POINTS * self.step_ms
         count = self.to_ms // width - self.from_ms // width + 1
         if count > CHUNKS_MAX:
-            raise TooLong(f"{count:,} chunks of {CHUNK_POINTS:,} steps: ask for a shorter range, or for a longer --step")
+            raise TooLong(
+                f"{count:,} chunks of {CHUNK_POINTS:,} steps: ask for a shorter range, or for a longer --step"
+            )
         for number in range(self.from_ms // width, self.to_ms // width + 1):
             first = number * width
             points = min(CHUNK_POINTS, (self.now_ms - first) // self.step_ms + 1)

@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import groupby
-from operator import itemgetter
+from itertools import groupby, islice, repeat
+from operator import ne
 from typing import Any
 
 from reactor.backtest.grid import Chunk
 
 _MAGIC = b"reactor-backtest-1\n"
 _DIGEST_BYTES = 32
-_VALUE = itemgetter(1)
 
 
 class Corrupt(ValueError):
@@ -35,22 +35,30 @@ class Series:
     lengths: array[int]
     values: array[float]
 
-    def runs(self) -> Iterator[tuple[int, int, float]]:
-        """Give each run: its first point, the one after its last, and the value. Between runs there was no series."""
-        for start, length, value in zip(self.starts, self.lengths, self.values, strict=True):
-            yield start, start + length, value
-
     def spans(self) -> Iterator[tuple[int, int]]:
         """Give the points at which the series was there: from, and up to without."""
-        begin = end = -1
-        for start, stop, _ in self.runs():
-            if start != end:
-                if end > begin:
-                    yield begin, end
-                begin = start
-            end = stop
-        if end > begin:
+        for begin, end in self.pieces(0, len(self.starts)):
+            yield self.starts[begin], self.stop(end - 1)
+
+    def pieces(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Cut these runs, given by their numbers, into pieces without a gap."""
+        for run in range(begin + 1, end):
+            if self.starts[run] != self.stop(run - 1):
+                yield begin, run
+                begin = run
+        if begin < end:
             yield begin, end
+
+    def stop(self, run: int) -> int:
+        """The point after the last one of a run."""
+        return self.starts[run] + self.lengths[run]
+
+    def within(self, part: range) -> tuple[int, int]:
+        """The numbers of the runs that touch these points: from, and up to without."""
+        begin = bisect_right(self.starts, part.start)
+        if begin and self.stop(begin - 1) > part.start:
+            begin -= 1
+        return begin, bisect_left(self.starts, part.stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +75,34 @@ def series_of(labels: Mapping[str, str], pairs: Sequence[Any], chunk: Chunk) -> 
 
     Raises ValueError, TypeError or IndexError where they are none of this chunk.
     """
-    series = Series(dict(labels), array("L"), array("L"), array("d"))
+    series = Series(dict(labels), array("I"), array("I"), array("d"))
     for part in _without_gaps(pairs, chunk):
         index = _index(part[0], chunk)
         if not 0 <= index <= chunk.points - len(part):
             raise ValueError(f"a sample of {part[0][0]} s is none that was asked for")
-        for text, equal in groupby(part, key=_VALUE):
-            length = len(list(equal))
-            series.starts.append(index)
-            series.lengths.append(length)
-            series.values.append(float(text))
-            index += length
+        _fold(series, index, [pair[1] for pair in part])
     return series
 
 
+def _fold(series: Series, index: int, texts: list[str]) -> None:
+    """Add values without a gap. Texts are compared, not numbers: it is faster, and NaN equals itself."""
+    if 2 * sum(map(ne, texts, islice(texts, 1, None))) > len(texts):
+        # Most differ from the one before: folding would cost more than it saves.
+        series.starts.extend(range(index, index + len(texts)))
+        series.lengths.extend(repeat(1, len(texts)))
+        series.values.extend(map(float, texts))
+        return
+    for text, equal in groupby(texts):
+        length = len(list(equal))
+        series.starts.append(index)
+        series.lengths.append(length)
+        series.values.append(float(text))
+        index += length
+
+
 def _index(pair: Any, chunk: Chunk) -> int:
-    return round((pair[0] * 1000 - chunk.first_ms) / chunk.step_ms)
+    moment: float = pair[0]
+    return round((moment * 1000 - chunk.first_ms) / chunk.step_ms)
 
 
 def _without_gaps(pairs: Sequence[Any], chunk: Chunk) -> Iterator[Sequence[Any]]:
@@ -104,7 +124,7 @@ def dump(answer: Answer) -> bytes:
     """Give the answer as bytes, with a digest so that `load` notices when they have changed."""
     head = {
         "samples": answer.samples,
-        "itemsize": array("L").itemsize,
+        "itemsize": array("I").itemsize,
         "series": [[dict(sorted(one.labels.items())), len(one.starts)] for one in answer.series],
     }
     parts: Iterable[bytes] = (
@@ -123,11 +143,11 @@ def load(raw: bytes) -> Answer:
     text = zlib.decompress(body)
     at = 8 + int.from_bytes(text[:8], "big")
     head = json.loads(text[8:at])
-    if head["itemsize"] != array("L").itemsize:
+    if head["itemsize"] != array("I").itemsize:
         raise Corrupt("written on another kind of machine")
     out = []
     for labels, count in head["series"]:
-        columns = (array("L"), array("L"), array("d"))
+        columns = (array("I"), array("I"), array("d"))
         for column in columns:
             column.frombytes(text[at : at + count * column.itemsize])
             at += count * column.itemsize

@@ -20,6 +20,8 @@ COMMANDS = {
     "demo": "Watch a failover on this machine.",
     "run": "Carry rules out until stopped.",
     "status": "Show rules and what they stand at.",
+    "fleet": "Show who is there, and who decides for what.",
+    "audit": "Check what was done against what was promised.",
     "version": "Print versions.",
 }
 """Each is a function of this name in a file of this name. The help stands here, so that listing imports none."""

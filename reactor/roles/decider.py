@@ -85,7 +85,7 @@ class Decider:
             log.warning("partition %d was not handed over cleanly: %s", number, error)
 
     async def _disown(self, numbers: frozenset[int]) -> None:
-        """Release what failed, or could not be handed over, and is not ours any more: our word would keep others out."""
+        """Release what failed or was not handed over, and is not ours any more: our word would keep others out."""
         for number in sorted(numbers):
             await self.fleet.release(number)
 

@@ -22,6 +22,7 @@ from bus.errors import NotFound, Refused, Unavailable
 from bus.port import Bus, Entry, Store
 from bus.topology import LEASES
 from reactor.clock import Clock
+from reactor.roles.supervise import ended
 
 log = logging.getLogger(__name__)
 
@@ -95,17 +96,28 @@ class Fleet:
         except Refused:
             await self._look_again(partition, key)
             return False
-        self._owners[partition] = _Owner(self._name, revision)
-        return True
+        self._learn(partition, owner, _Owner(self._name, revision))
+        return partition in self.owned()
 
     async def _look_again(self, partition: int, key: str) -> None:
         """Somebody was faster; or the store was wiped, and no watch tells of a key that was never written again."""
+        before = self._owners.get(partition)
         try:
             entry = await self._store.get(key)
         except NotFound:
+            self._learn(partition, before, None)
+        else:
+            self._learn(partition, before, _Owner(entry.value.decode(), entry.revision))
+
+    def _learn(self, partition: int, before: _Owner | None, answer: _Owner | None) -> None:
+        """Take an answer, unless the watch spoke while it was on its way: the watch comes to the newest in the end,
+        and an older answer on top of that would stand for ever."""
+        if self._owners.get(partition) != before:
+            return
+        if answer is None:
             self._owners.pop(partition, None)
         else:
-            self._owners[partition] = _Owner(entry.value.decode(), entry.revision)
+            self._owners[partition] = answer
 
     async def release(self, partition: int) -> None:
         """Give a partition away, so that the next owner need not wait."""
@@ -118,7 +130,7 @@ class Fleet:
         except Refused:
             await self._look_again(partition, key)
             return
-        self._owners[partition] = _Owner("", revision)
+        self._learn(partition, owner, _Owner("", revision))
 
     async def changed(self, timeout: float) -> None:
         """Wait until somebody came, went, claimed or released, or until the timeout in seconds."""
@@ -139,9 +151,7 @@ class Fleet:
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await ended(*tasks)
             await stop_answering()
             try:
                 await self._store.delete(self._key("member", self._name), revision=None)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from reactor.roles.fleet import LOOK, Fleet
+from reactor.roles.supervise import ended
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +44,6 @@ class Observer:
     async def _take(self, wanted: set[str]) -> None:
         for name in sorted(self._running.keys() - wanted):
             log.info("a source is left to another process", extra={"source": name})
-            tasks = self._running.pop(name)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await ended(*self._running.pop(name))
         for name in sorted(wanted - self._running.keys()):
             self._running[name] = self._jobs[name]()

@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bus import subjects
 from bus.envelope import decode, encode
@@ -31,6 +31,8 @@ from rules.reasons import Held
 
 log = logging.getLogger(__name__)
 
+CATCH_UP = timedelta(milliseconds=50)
+"""How often it is asked whether all is read while a window waits for that; a fact that comes is taken at once."""
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
 LAP = timedelta(seconds=5)
@@ -68,6 +70,8 @@ class Partition:
         self.book = Book(desk.routing)
         self._fence = Fence("", 0)
         self._catching_up = False
+        self._now = datetime.min.replace(tzinfo=UTC)
+        """The moment up to which was decided."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Decide until told to stop, or until the partition is somebody else's. Raises Lost, Unavailable."""
@@ -140,7 +144,8 @@ class Partition:
         alarm = self.book.next_alarm()
         if alarm is None:
             return CHECKPOINT
-        return min(max(alarm - self._desk.clock.now(), timedelta(milliseconds=1)), CHECKPOINT)
+        soonest = CATCH_UP if self._catching_up else timedelta(milliseconds=1)
+        return min(max(alarm - self._desk.clock.now(), soonest), CHECKPOINT)
 
     async def _still_ours(self) -> None:
         """After a pause: the fence says whether anybody took over. Raises Lost."""
@@ -164,14 +169,21 @@ class Partition:
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
         last = deliveries[-1]
-        now = self._desk.clock.now()
-        if last.pending:
-            # Older facts are still unread: it is only as late as the newest that was read, so no window runs out early.
-            now = min(now, last.stored_at)
+        now = self._as_late_as(facts)
         self._position = last.sequence
         with telemetry.decide_seconds.time():
             decisions = self.book.take(facts, now, positions)
         await self._carry(decisions, facts, now, last.traceparent)
+
+    def _as_late_as(self, facts: Sequence[Fact]) -> datetime:
+        """How late it is for facts that were read: as late as the newest of them, and never earlier than before.
+
+        They may have been long on their way, and what ends a window may come right behind them: only `_ring`, which
+        asks for that, lets windows run out up to the present.
+        """
+        newest = max((fact.observed_at for fact in facts), default=self._now)
+        self._now = max(self._now, min(newest, self._desk.clock.now()))
+        return self._now
 
     async def _ring(self, reading: Reading) -> None:
         now = self._desk.clock.now()
@@ -186,7 +198,8 @@ class Partition:
                 log.info("partition %d: windows wait until older facts are read", self._number)
             return
         self._catching_up = False
-        await self._carry(self.book.ring(now), (), now, None)
+        self._now = max(self._now, now)
+        await self._carry(self.book.ring(self._now), (), self._now, None)
 
     async def _carry(
         self, decisions: Sequence[Decision], facts: Sequence[Fact], now: datetime, trace: str | None
@@ -232,7 +245,7 @@ class Partition:
             actions=tuple(_as_said(action) for action in decision.actions),
             held=f"{held.reason}: {held.detail}" if held else None,
         )  # fmt: skip
-        id_ = f"{self._number}/{self._fence.epoch}/{group.rule}/{group.object}/{now.isoformat()}"
+        id_ = f"{self._number}/{self._fence.epoch}/{group.rule}/{group.object}/{now.isoformat()}/{self._position}"
         body = encode(record, id=id_, source="/reactor/decider", time=now)
         return Outgoing(subjects.decision(self._number, group.rule), body, id_, None, trace)
 

@@ -16,6 +16,19 @@ PAUSE_MAX = 10.0
 """Seconds between two starts of a loop that keeps failing."""
 
 
+async def ended(*tasks: asyncio.Task[None], patience: float = 1.0) -> None:
+    """Cancel these and wait until they have ended; again after `patience` seconds, if they have not.
+
+    Once is not enough: `asyncio.wait_for` of Python 3.11, which nats-py asks with, loses a cancellation that comes in
+    the same instant as its answer, and the loop goes on as if nothing had been. Found by a rolling restart.
+    """
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=patience)
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def forever(name: str, loop: Callable[[], Awaitable[None]]) -> None:
     """Run the loop until cancelled; start it again when it ends or fails.
 

@@ -30,7 +30,15 @@ class Fault:
 
 def catalog() -> dict[str, Fault]:
     """Every fault there is, by its name."""
-    from tests.chaos import faults_bus, faults_kube, faults_noise, faults_process
+    from tests.chaos import (
+        faults_bus,
+        faults_clock,
+        faults_disk,
+        faults_kube,
+        faults_links,
+        faults_noise,
+        faults_process,
+    )
 
-    modules = (faults_process, faults_bus, faults_kube, faults_noise)
+    modules = (faults_process, faults_bus, faults_disk, faults_links, faults_clock, faults_kube, faults_noise)
     return {fault.name: fault for module in modules for fault in module.FAULTS}

@@ -10,6 +10,7 @@ from random import Random
 
 from tests.chaos.faults import Fault
 from tests.chaos.faults_process import TAKEN_OVER
+from tests.chaos.member import ROUTES_AGAIN
 from tests.chaos.world import World
 
 BACK = 4.0
@@ -38,7 +39,7 @@ async def freeze(world: World, random: Random) -> None:
 async def wipe(world: World, random: Random) -> None:
     """The whole store is gone, and the server comes back empty."""
     await asyncio.sleep(random.uniform(5, 9))
-    async with world.trouble(recovery=BACK + TAKEN_OVER):
+    async with world.trouble(recovery=BACK + TAKEN_OVER + ROUTES_AGAIN):
         await world.server.kill()
         shutil.rmtree(world.server.folder / "store")
         world.wipes.append(asyncio.get_running_loop().time())

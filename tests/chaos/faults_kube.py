@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import partial
 from random import Random
 
-from reactor.demo.kube import Fault as Mishap
 from reactor.demo.kube import (
     Answer,
     CutWatch,
@@ -21,12 +20,14 @@ from reactor.demo.kube import (
     Stale,
     TruncateWatch,
 )
+from reactor.demo.kube import Fault as Mishap
+from reactor.demo.kube.faults import WatchEffect
 from tests.chaos.faults import Fault
 from tests.chaos.world import World
 
 SPLITS = "trafficsplits"
 BACK = 6.0
-"""Seconds after which a failed action has been tried again: the first retry waits one second, the next two, then four."""
+"""Seconds after which a failed action has been tried again: the first retry waits one second, the next ones longer."""
 
 
 async def befall(mishaps: Sequence[Mishap], world: World, random: Random) -> None:
@@ -57,7 +58,10 @@ async def watches(world: World, random: Random) -> None:
         async with world.trouble(recovery=BACK):
             if random.random() < 0.3:
                 world.cluster.compact()
-            world.cluster.cut_watches(random.choice([CutWatch(), EndWatch(), FailWatch(410), TruncateWatch()]))
+            world.cluster.cut_watches(random.choice(_ENDS))
+
+
+_ENDS: list[WatchEffect] = [CutWatch(), EndWatch(), FailWatch(410), TruncateWatch()]
 
 
 def _writes(*effects: object) -> list[Mishap]:

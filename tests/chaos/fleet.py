@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from reactor.failpoints import ENVIRONMENT
@@ -33,7 +33,7 @@ class Member:
         self.starts = 0
         self.wanted = True
         """Whether it is started again when it ends."""
-        self._environment = dict(environment or {})
+        self.environment = dict(environment or {})
         self._process: Process | None = None
         self._log = config.with_suffix(".log")
         self._read_from = 0
@@ -52,7 +52,7 @@ class Member:
 
     async def launch(self, failpoint: str = "") -> None:
         """Start it and do not wait."""
-        environment = {**os.environ, **self._environment, "PYTHONUNBUFFERED": "1"}
+        environment = {**os.environ, **self.environment, "PYTHONUNBUFFERED": "1"}
         environment.pop(ENVIRONMENT, None)
         if failpoint:
             environment[ENVIRONMENT] = failpoint
@@ -66,9 +66,16 @@ class Member:
             )  # fmt: skip
 
     async def until_up(self) -> None:
-        """Wait until it says that it runs. Raises NotUp."""
+        """Wait until it says that it runs; one that finds no bus ends, and is started again. Raises NotUp."""
         said = f"reactor {self.name}:".encode()
-        await self._until(lambda: said in self._log.read_bytes()[self._read_from :], START_SECONDS, "did not start")
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while said not in self._log.read_bytes()[self._read_from :]:
+                    if self.process.returncode is not None:
+                        await self.launch()
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError as error:
+            raise NotUp(f"{self.name} did not start within {START_SECONDS:g} s:\n{self.tail()}") from error
 
     async def until_dead(self, within: float) -> bool:
         """Wait until it has ended; False where it has not."""
@@ -106,19 +113,9 @@ class Member:
             await asyncio.sleep(RESTART_SECONDS)
             if self.wanted and self.process.returncode is not None:
                 await self.launch()
-            while not self.wanted:  # noqa: ASYNC110 - rare, and a test
+            while not self.wanted:
                 await asyncio.sleep(LOOK_SECONDS)
 
     def tail(self) -> str:
         """The last of what it said."""
         return self._log.read_bytes()[-TAIL_BYTES:].decode(errors="replace")
-
-    async def _until(self, holds: Callable[[], bool], within: float, else_: str) -> None:
-        try:
-            async with asyncio.timeout(within):
-                while not holds():
-                    if self.process.returncode is not None:
-                        raise NotUp(f"{self.name} ended with {self.process.returncode}:\n{self.tail()}")
-                    await asyncio.sleep(LOOK_SECONDS)
-        except TimeoutError as error:
-            raise NotUp(f"{self.name} {else_} within {within:g} s:\n{self.tail()}") from error

@@ -13,12 +13,15 @@ from bus import topology
 from reactor.actions import settle
 from reactor.cli.run import run
 from reactor.roles import executor, fleet, partition, supervise
+from reactor.sources import routes
 from rules.engine import observe, owe
 
 PR_SET_PDEATHSIG = 1
 SCALE = 0.2
 LEASE = fleet.LEASE * SCALE
 """Seconds without a sign of life after which a member counts as gone."""
+ROUTES_AGAIN = routes.REFRESH_SECONDS * SCALE
+"""Seconds within which every route is told again."""
 ACK_WAIT = topology.EXECUTORS.ack_wait * SCALE
 """How long the work of an executor that died waits for another."""
 _SPANS = {
@@ -29,6 +32,7 @@ _SPANS = {
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),
     observe: ("RETRY_FIRST", "RETRY_MAX"),
+    routes: ("REFRESH_SECONDS",),
 }
 
 

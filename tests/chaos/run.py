@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -69,8 +71,14 @@ def _converged(run: Run) -> bool:
     return not check(run).broken("converged")
 
 
+def _write_down(run: Run, folder: Path) -> None:
+    """Keep the truth beside the reactors' logs."""
+    (folder / "history.json").write_text(json.dumps(dataclasses.asdict(run), indent=1, default=dict), "utf-8")
+
+
 def _result(fault: Fault, seed: int, scene: World) -> Result:
     run = scene.run()
+    _write_down(run, scene.folder)
     verdict: Verdict = check(run)
     return Result(
         fault.name, seed,

@@ -1,4 +1,4 @@
-"""What a run needs on the Kubernetes side and on disk: services, splits, a rule for each, and the reactors' settings."""
+"""What a run needs on the Kubernetes side and on disk: services, splits with a rule each, and the settings."""
 
 from __future__ import annotations
 

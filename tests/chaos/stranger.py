@@ -44,9 +44,7 @@ class Stranger:
         """Give the message that tells of a target; `ago` seconds in the past, as it is or as it is said to be."""
         status = Health.HEALTHY if (self._healthy[target] if healthy is None else healthy) else Health.UNHEALTHY
         at: datetime = self._clock.now() - timedelta(seconds=ago)
-        said = Observation(
-            target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS
-        )
+        said = Observation(target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS)
         id_ = f"{target}/{at.isoformat()}/{status}"
         return Outgoing(subjects.observation(NAME, target), encode(said, id=id_, source="/stranger", time=at), id_)
 

@@ -11,11 +11,10 @@ from tests.chaos.run import Result
 def table(results: Sequence[Result]) -> str:
     """Give the table, and below it every breach, every note and every run without a verdict."""
     head = ["fault", "seeds", "writes", *PROMISES]
-    rows = [_row(name, [one for one in results if one.fault == name]) for name in dict.fromkeys(r.fault for r in results)]
-    widths = [max(len(line[column]) for line in [head, *rows]) for column in range(len(head))]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in [head, *rows]
-    ]
+    names = dict.fromkeys(result.fault for result in results)
+    rows = [head, *(_row(name, [one for one in results if one.fault == name]) for name in names)]
+    widths = [max(len(line[column]) for line in rows) for column in range(len(head))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in rows]
     return "\n".join([*lines, *_below(results)])
 
 

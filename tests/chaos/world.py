@@ -46,6 +46,8 @@ class World:
     notes: list[str] = field(default_factory=list)
     """What the fault wants to be known, such as a failpoint that was never reached."""
     start: float = 0.0
+    cleanup: AsyncExitStack = field(default_factory=AsyncExitStack)
+    """What a fault has to take down after the servers have ended."""
     _supervisors: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
@@ -130,6 +132,7 @@ class World:
 async def world(folder: Path, script: list[Plan], *, seconds: float, nodes: int) -> AsyncIterator[World]:
     """Build it without reactors, and take it down again."""
     async with AsyncExitStack() as stack:
+        cleanup = await stack.enter_async_context(AsyncExitStack())
         emulator = await stack.enter_async_context(Emulator(clock=Clock().now))
         cluster = scene.furnish(emulator, script)
         servers: list[EmbeddedServer]
@@ -143,7 +146,7 @@ async def world(folder: Path, script: list[Plan], *, seconds: float, nodes: int)
         bus = await stack.enter_async_context(JetStreamBus.connect(urls, name="observer"))
         targets = [scene.target(plan, name) for plan in script if plan.told_by_bus for name in (plan.name, plan.second)]
         stranger = Stranger(bus, Clock(), targets)
-        built = World(folder, script, seconds, emulator, cluster, servers, bus, stranger)
+        built = World(folder, script, seconds, emulator, cluster, servers, bus, stranger, cleanup=cleanup)
         try:
             yield built
         finally:

@@ -43,7 +43,7 @@ SOURCE = """
     prometheus: main
     query: errors
     everySeconds: 30
-    target: service/east/shop/{service}
+    target: service/east/shop/SERVICE
 """
 
 RULE = """
@@ -56,7 +56,7 @@ RULE = """
 """
 
 
-def rules(*, source: str = "", rule: str = "", more: str = "") -> RuleSet:
+def rules(*, source: str = "", rule: str = "", more: str = "", service: str = "{service}") -> RuleSet:
     """One source and one rule, with these keys besides; `more`: further rules."""
-    parts = ["apiVersion: reactor/v1\nsources:", SOURCE, source, "rules:", RULE, rule, more]
+    parts = ["apiVersion: reactor/v1\nsources:", SOURCE.replace("SERVICE", service), source, "rules:", RULE, rule, more]
     return loader.load([("shop.yaml", "".join(parts))])

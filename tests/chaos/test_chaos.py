@@ -1,0 +1,25 @@
+"""Every promise holds under every fault: real processes, a real nats-server, judged from outside."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.chaos.conftest import Runs
+from tests.chaos.faults import catalog
+
+SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "1")) + 1)
+FAULTS = [name for name, fault in catalog().items() if fault.in_ci or "CHAOS_SEEDS" in os.environ]
+
+
+@pytest.mark.timeout(1800)  # the first test waits for a place in the queue of all runs
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_action_is_lost_doubled_or_early(runs: Runs, fault: str, seed: int) -> None:
+    result = runs[fault, seed].result()
+    if result.skipped:
+        pytest.skip(result.skipped)
+    assert not result.failed, result.failed
+    assert result.breaches == []
+    assert result.writes, "nothing was written: nothing was tested"

@@ -1,0 +1,64 @@
+"""What `reactor audit verify` can prove from a stored audit, and what it leaves open."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from bus.messages import DecisionRecord, Health, Observation
+from reactor.audit.decisions import Window, hear, judge
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TARGET = "service/east/shop/web"
+WINDOWS = {("web", "east/shop/TrafficSplit/web"): Window(TARGET, timedelta(seconds=10))}
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def said(seconds: float, status: Health, signal: str = "probe") -> Observation:
+    return Observation(target=TARGET, status=status, signal=signal, observed_at=at(seconds))
+
+
+def decided(seconds: float, generation: int, *, weight: int = 0, because: str = "PrimaryUnhealthy") -> DecisionRecord:
+    action = {
+        "action": "SetWeights", "id": f"web/{generation}", "generation": generation, "because": because,
+        "weights": {"web": weight},
+    }  # fmt: skip
+    return DecisionRecord(rule="web", object="east/shop/TrafficSplit/web", decided_at=at(seconds), actions=(action,))
+
+
+GOOD = [said(0, Health.HEALTHY), said(20, Health.UNHEALTHY), said(25, Health.UNHEALTHY)]
+
+
+def promises(records: list[DecisionRecord], observations: list[Observation]) -> list[str]:
+    return [breach.promise for breach in judge(records, hear(observations), WINDOWS).breaches]
+
+
+def test_a_good_audit_passes() -> None:
+    assert promises([decided(30, 1), decided(45, 2, weight=1, because="PrimaryHealthy")], GOOD) == []
+
+
+def test_a_decision_before_its_window_is_over_is_early() -> None:
+    assert promises([decided(29, 1)], GOOD) == ["early"]
+    assert promises([decided(30, 1)], [*GOOD, said(27, Health.HEALTHY), said(28, Health.UNHEALTHY)]) == ["early"]
+    assert promises([decided(30, 1)], [*GOOD, said(27, Health.HEALTHY)]) == ["early"]
+
+
+def test_unknown_and_a_second_opinion_end_no_window() -> None:
+    assert promises([decided(30, 1)], [*GOOD, said(27, Health.UNKNOWN), said(28, Health.UNHEALTHY)]) == []
+    other = [said(22, Health.UNHEALTHY, "alert"), said(26, Health.HEALTHY)]
+    assert promises([decided(30, 1)], [*GOOD, *other]) == []
+
+
+def test_without_the_facts_nothing_is_claimed() -> None:
+    verdict = judge([decided(30, 1)], hear(GOOD[2:]), WINDOWS)
+    assert verdict.breaches == []
+    assert verdict.tested["undecided"] == 1
+
+
+def test_an_id_that_means_two_things_and_a_generation_that_goes_back_are_caught() -> None:
+    assert promises([decided(30, 1), decided(45, 1)], GOOD) == []  # asked for once more: the same thing
+    assert promises([decided(30, 1), decided(45, 1, weight=1)], GOOD) == ["doubled"]
+    again = [decided(30, 2), decided(45, 1, weight=1, because="PrimaryHealthy")]
+    assert promises(again, GOOD) == ["interleaved"]

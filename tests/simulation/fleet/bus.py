@@ -1,0 +1,95 @@
+"""A `bus.port.Bus` as one process has it: the shared server behind the process's own link."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from bus.errors import Unavailable
+from bus.port import Fence, Outgoing
+from bus.topology import Bucket, Queue, Stream
+from tests.simulation.fleet.link import Link
+from tests.simulation.fleet.readers import SimReading, SimWork
+from tests.simulation.fleet.server import Listener, Server
+from tests.simulation.fleet.store import SimStore
+
+
+class SimBus:
+    """One process's connection."""
+
+    def __init__(self, server: Server, link: Link, listener: Listener) -> None:
+        self._server, self._link, self._listener = server, link, listener
+
+    async def publish(self, message: Outgoing) -> int:
+        """Raises Refused, Unavailable."""
+        return await self._link.call(f"publish {message.subject} {message.id}", lambda: self._server.publish(message))
+
+    async def publish_all(self, messages: Sequence[Outgoing]) -> None:
+        """Pipelined: a trouble on the way may let the first ones through and the rest not."""
+        what = f"publish {' '.join(message.id for message in messages)}"
+        stored = self._link.some(len(messages))
+
+        async def publish() -> None:
+            await self._server.publish_all(messages[:stored])
+            if stored < len(messages):
+                raise Unavailable("the connection broke in the middle")
+
+        await self._link.call(what, publish)
+
+    @asynccontextmanager
+    async def read(self, stream: Stream, subject: str, *, after: int) -> AsyncIterator[SimReading]:
+        """Raises Unavailable where the server cannot be reached now."""
+        await self._link.call(f"read {subject} after {after}", self._server.probe)
+        async with self._server.read(stream, subject, after=after) as reading:
+            yield SimReading(reading, self._link)
+
+    @asynccontextmanager
+    async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[SimWork]:
+        """Raises Unavailable where the server cannot be reached now."""
+        await self._link.call(f"work {queue.name}", self._server.probe)
+        async with self._server.work(queue, batch=batch) as work:
+            yield SimWork(work, self._server, self._link)
+
+    def store(self, bucket: Bucket) -> SimStore:
+        """A key-value bucket."""
+        return SimStore(self._server.store(bucket), self._link)
+
+    async def take_epoch(self, subject: str, owner: str) -> Fence:
+        """Raises Unavailable, also where the epoch has moved and the answer was lost."""
+        return await self._link.call(f"epoch {subject}", lambda: self._server.take_epoch(subject, owner))
+
+    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+        """Answer until told to stop; a process that is killed answers no more."""
+        listeners = self._server.listeners.setdefault(subject, [])
+
+        async def start() -> None:
+            listeners.append(self._listener)
+
+        async def stop() -> None:
+            if self._listener in listeners:
+                listeners.remove(self._listener)
+
+        await self._link.call(f"answer {subject}", start)
+        return stop
+
+    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
+        """None where there is no answer in time, for whatever reason."""
+
+        async def ask() -> bool | None:
+            return None if self._server.down else self._server.listening(subject)
+
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(timeout.total_seconds()):
+                answer = await self._link.call(f"ask {subject}", ask)
+        except (TimeoutError, Unavailable):
+            return None
+        if answer is None:
+            await asyncio.sleep(max(began + timeout.total_seconds() - asyncio.get_running_loop().time(), 0))
+        return answer
+
+    async def probe(self) -> None:
+        """Raises Unavailable."""
+        await self._link.call("probe", self._server.probe)

@@ -1,0 +1,123 @@
+"""The cluster whose routes are moved: objects with resource versions, and a log of every effective write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from bus.errors import Unavailable
+from bus.messages import SetWeights
+from reactor.audit.history import Write
+from reactor.clients.port import ApiUnavailable, Conflict, JsonObject, NotFound
+from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.patch import json_patch
+from tests.simulation.fleet.link import Link
+from tests.simulation.fleet.loop import VirtualLoop
+
+CLUSTER, NAMESPACE = "east", "shop"
+BASE = "/apis/split.smi-spec.io/v1alpha2"
+DECISION, EPOCH = "reactor/decision", "reactor/epoch"
+
+
+def path_of(name: str) -> str:
+    """Where a route stands."""
+    return f"{BASE}/namespaces/{NAMESPACE}/trafficsplits/{name}"
+
+
+class Cluster:
+    """The API server's side. `wrote` is called after every effective write."""
+
+    def __init__(self, loop: VirtualLoop, names: Sequence[str], wrote: Callable[[str, Write], None]) -> None:
+        self._loop, self._wrote = loop, wrote
+        self._version = 100
+        self.objects = {path_of(name): _split(name) for name in names}
+
+    async def get(self, path: str) -> JsonObject:
+        """Raises NotFound."""
+        if path == BASE:
+            return {"resources": [{"name": "trafficsplits"}]}
+        if path not in self.objects:
+            raise NotFound(path)
+        return self.objects[path]
+
+    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
+        """Raises NotFound, Conflict."""
+        before = await self.get(path)
+        try:
+            after = json_patch(before, list(operations))
+        except ApiError as error:
+            raise Conflict(str(error)) from error
+        if after == before:
+            return before
+        self._version += 1
+        metadata = {**after["metadata"], "resourceVersion": str(self._version)}
+        self.objects[path] = after = {**after, "metadata": metadata}
+        self._wrote(metadata["name"], self._seen(after))
+        return after
+
+    async def set_weights(self, action: SetWeights) -> None:
+        """What a target can do that knows nothing of decisions: take whatever comes. The note is for the observer."""
+        if self._seen(self.objects[path_of(action.route.name)]).weights == action.weights:
+            return
+        note = {DECISION: action.id, EPOCH: str(action.epoch)}
+        operations: list[JsonObject] = [{"op": "add", "path": "/metadata/annotations", "value": note}]
+        operations += [
+            {"op": "replace", "path": f"/spec/backends/{place}/weight", "value": weight}
+            for place, weight in enumerate(action.weights.values())
+        ]
+        await self.json_patch(path_of(action.route.name), operations)
+
+    def _seen(self, obj: JsonObject) -> Write:
+        notes = obj["metadata"].get("annotations") or {}
+        weights = {backend["service"]: backend["weight"] for backend in obj["spec"]["backends"]}
+        generation = int(notes.get(DECISION, "/0").rpartition("/")[2])
+        return Write(self._loop.time(), weights, generation, int(notes.get(EPOCH, "0")))
+
+
+def _split(name: str) -> JsonObject:
+    backends = [{"service": name, "weight": 1}, {"service": f"{name}-second", "weight": 0}]
+    metadata = {"name": name, "namespace": NAMESPACE, "resourceVersion": "1", "uid": name}
+    return {
+        "apiVersion": "split.smi-spec.io/v1alpha2", "kind": "TrafficSplit", "metadata": metadata,
+        "spec": {"service": name, "backends": backends},
+    }  # fmt: skip
+
+
+class Api:
+    """One process's client: a `reactor.clients.port.KubeApi` behind a link."""
+
+    cluster = CLUSTER
+
+    def __init__(self, cluster: Cluster, link: Link, random: Random) -> None:
+        self._cluster, self._link, self._random = cluster, link, random
+
+    async def get(self, path: str) -> JsonObject:
+        """Raises NotFound, ApiUnavailable."""
+        return await self._link.call(f"GET {path}", lambda: self._cluster.get(path))
+
+    async def list(self, path: str, *, label_selector: str | None = None) -> Sequence[JsonObject]:
+        """Not asked for by any action."""
+        raise NotImplementedError
+
+    async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
+        """Raises NotFound, Conflict, ApiUnavailable."""
+        return await self._link.call(f"PATCH {path}", lambda: self._cluster.json_patch(path, operations))
+
+    async def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
+        """Events: taken, and forgotten."""
+
+        async def take() -> JsonObject:
+            return dict(body)
+
+        return await self._link.call(f"POST {path}", take)
+
+
+def unavailable(why: str) -> Exception:
+    """What a client of the API hears when there is no answer."""
+    return ApiUnavailable(why)
+
+
+def bus_unavailable(why: str) -> Exception:
+    """What a client of the bus hears when there is no answer."""
+    return Unavailable(why)

@@ -1,0 +1,100 @@
+"""The processes of one run: what each of them runs, and who is started after whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+
+from bus.messages import Action, Outcome, SetWeights
+from reactor.actions import routes
+from reactor.roles.decider import Decider
+from reactor.roles.executor import Executor
+from reactor.roles.partition import Desk
+from reactor.roles.publisher import Publisher
+from reactor.roles.supervise import forever
+from rules.engine.routing import Routing
+from tests.simulation.fleet.bus import SimBus
+from tests.simulation.fleet.clock import SimClock
+from tests.simulation.fleet.cluster import Api, Cluster
+from tests.simulation.fleet.loop import VirtualLoop
+from tests.simulation.fleet.process import Process
+from tests.simulation.fleet.scenario import Roles, Scenario
+from tests.simulation.fleet.server import Server
+from tests.simulation.fleet.source import Source
+
+PARTITIONS = 4
+SOURCE = "source"
+BEGINNINGS = 1.5
+"""Seconds over which the fleet is started."""
+PATIENCE = 50
+"""Turns of the loop in which a killed process's cleanup must have come to its end."""
+
+
+class Fleet:
+    """All processes, and the servers that they talk to."""
+
+    def __init__(
+        self, scenario: Scenario, loop: VirtualLoop, cluster: Cluster, traced: Callable[[str, str], None],
+        routing: Routing, healthy: Callable[[], Mapping[str, bool]],
+    ) -> None:  # fmt: skip
+        self._scenario, self._loop, self._cluster, self._traced = scenario, loop, cluster, traced
+        self._routing, self._healthy = routing, healthy
+        self.clock = SimClock(loop)
+        self.server = Server(self.clock.now)
+        self.roles: dict[str, Roles | None] = {SOURCE: None, **dict(scenario.reactors)}
+        self.running: dict[str, Process] = {}
+        self._starts: dict[str, int] = {}
+        self._all: list[Process] = []
+
+    def start_all(self) -> None:
+        """Start everybody, one after the other."""
+        random = Random(f"beginnings {self._scenario.seed}")
+        for who in self.roles:
+            self._loop.later(random.uniform(0, BEGINNINGS), self.start, who)
+
+    def start(self, who: str, name: str | None = None) -> Process:
+        """Start a process in this place."""
+        number = self._starts[who] = self._starts.get(who, 0) + 1
+        seed = f"{self._scenario.seed}/{who}/{number}"
+        process = Process(self._loop, name or who, seed, skew=self._scenario.skew, tell=self._traced)
+        self.running[who] = process
+        self._all.append(process)
+        bus = SimBus(self.server, process.bus, process)
+        publisher = Publisher(bus, self._routing, PARTITIONS, process.clock, source=f"/{process.name}")
+        roles = self.roles[who]
+        if roles is None:
+            source = Source(publisher, process.clock, self._cluster, self._healthy, Random(f"{seed} look"))
+            process.start(lambda: forever("source", source.run))
+        if roles in ("all", "decider"):
+            decider = Decider(Desk(bus, process.clock, self._routing, PARTITIONS, process.name))
+            process.start(lambda: forever("decider", decider.run))
+        if roles in ("all", "executor"):
+            executor = Executor(bus, process.clock, publisher, self._carrier(process, seed))
+            process.start(lambda: forever("executor", executor.run))
+        return process
+
+    def _carrier(self, process: Process, seed: str) -> Callable[[Action], Awaitable[Outcome]]:
+        api = Api(self._cluster, process.api, Random(f"{seed} api"))
+
+        async def carry_out(action: Action) -> Outcome:
+            assert isinstance(action, SetWeights)
+            if not self._scenario.stamped:
+                await self._cluster.set_weights(action)
+                return Outcome(action=action.id, status="Done", observed_at=process.clock.now())
+            return await routes.carry_out(api, action, process.clock, instance=process.name)
+
+        return carry_out
+
+    async def end(self) -> None:
+        """Kill everybody, and wait until nothing is left."""
+        for process in self._all:
+            process.kill()
+        for _ in range(PATIENCE):
+            await asyncio.sleep(0)
+            left = [task for process in self._all for task in process.leftovers()]
+            if not left:
+                return
+            for task in left:
+                task.cancel()
+        raise AssertionError(f"killed, and still there: {left[:3]}")

@@ -1,0 +1,92 @@
+"""Which promises a run broke: by the script and the log of writes, and by what an observer beside the bus saw.
+
+Beyond what `reactor.audit.checker` judges of every run:
+
+blind        a write for a stretch of bad (or good) health that, by what was stored on the bus when its window was over,
+             had already ended: somebody acted without having read all that there was
+stale-owner  an action was taken by the bus although its partition had a newer owner
+unowed       an action was published before the state that owes it was stored
+mistake      the fleet itself logged an error, or came to a standstill
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+from reactor.audit.checker import Breach, check
+from reactor.audit.history import RouteHistory, Run
+from tests.simulation.fleet.loop import START
+from tests.simulation.fleet.server import Heard, Notes
+from tests.simulation.fleet.source import target
+from tests.simulation.fleet.world import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """One stretch of the same health, as it was told."""
+
+    bad: bool
+    begin: float
+    end: float = inf
+    told: float = inf
+    """When its end was stored on the bus."""
+
+
+def judge(seen: Seen) -> list[Breach]:
+    """Give every breach, in the order of time."""
+    found = list(check(seen.run).breaches)
+    for route in seen.run.routes:
+        found += _blind(route, seen.run, spells(route, seen.notes))
+    found += _asked(seen.notes)
+    found += [Breach("mistake", "", seen.run.end, error) for error in seen.mistakes]
+    return sorted(found, key=lambda breach: breach.at)
+
+
+def spells(route: RouteHistory, notes: Notes) -> list[Spell]:
+    """Give the stretches of the primary's health, by the moments at which it was observed."""
+    told = sorted((heard for heard in notes.heard if heard.target == target(route.primary)), key=lambda one: one.seen)
+    out: list[Spell] = []
+    for heard in told:
+        bad = heard.status == "Unhealthy"
+        if not out or out[-1].bad is not bad:
+            out = [*out[:-1], *(_ended(spell, heard) for spell in out[-1:]), Spell(bad, heard.seen)]
+    return out
+
+
+def _ended(spell: Spell, heard: Heard) -> Spell:
+    return Spell(spell.bad, spell.begin, heard.seen, heard.at)
+
+
+def _blind(route: RouteHistory, run: Run, told: list[Spell]) -> Iterator[Breach]:
+    answered = 0.0
+    for write in route.writes:
+        away = route.away(write)
+        window = route.toleration if away else route.recovery
+        reasons = [
+            spell
+            for spell in told
+            if spell.bad is away
+            and answered < spell.begin <= write.at - window + run.slack
+            and max(spell.end, spell.told) > spell.begin + window - run.slack
+        ]
+        if reasons:
+            answered = reasons[-1].begin
+        else:
+            where = "away" if away else "home"
+            yield Breach("blind", route.name, write.at, f"{where}: nothing that was told asks for it")
+
+
+def _asked(notes: Notes) -> Iterator[Breach]:
+    for asked in notes.asked:
+        if asked.epoch != asked.stands:
+            what = f"{asked.id} was published with epoch {asked.epoch} while {asked.stands} stood"
+            yield Breach("stale-owner", "", asked.at, what)
+        if not asked.owed:
+            yield Breach("unowed", "", asked.at, f"{asked.id} was published and nothing stored owes it")
+
+
+def sentence(breach: Breach) -> str:
+    """Give it as people read it, in seconds from the start."""
+    return f"{breach.promise}: {breach.route} at {breach.at - START:.3f}: {breach.what}".replace(":  at", ": at")

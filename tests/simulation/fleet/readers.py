@@ -1,0 +1,86 @@
+"""A stream's reader and a queue's worker as one process has them: what the server gives is a while on its way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from bus.errors import Unavailable
+from bus.memory_parts import MemoryReading, MemoryWork
+from bus.port import Delivery
+from tests.simulation.fleet.link import Link
+from tests.simulation.fleet.server import Server
+
+
+class SimReading:
+    """A `bus.port.Reading` behind a link. What was on its way when the link was cut comes when it is whole again."""
+
+    def __init__(self, reading: MemoryReading, link: Link) -> None:
+        self._reading, self._link = reading, link
+        self._flying: Sequence[Delivery] = ()
+        self._due = 0.0
+
+    async def next(self, timeout: timedelta) -> Sequence[Delivery]:
+        """Empty after `timeout`; being cancelled loses nothing."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout.total_seconds()
+        if not self._flying:
+            self._flying = await self._reading.next(timeout)
+            self._due = loop.time() + self._link.latency()
+        if not self._flying or not await self._link.until(self._due, until):
+            return ()
+        given, self._flying = self._flying, ()
+        return given
+
+    @property
+    def current(self) -> bool:
+        """As far as we heard: what is on its way does not count yet."""
+        return self._link.up
+
+    async def caught_up(self) -> bool:
+        """False when in doubt."""
+
+        async def ask() -> bool:
+            return self._reading.current
+
+        try:
+            return await self._link.call("caught up?", ask) and not self._flying
+        except Unavailable:
+            return False
+
+
+class SimWork:
+    """A `bus.port.Work` behind a link. Whatever is said about a delivery may be lost, and nobody hears of that."""
+
+    def __init__(self, work: MemoryWork, server: Server, link: Link) -> None:
+        self._work, self._server, self._link = work, server, link
+
+    async def next(self, timeout: timedelta) -> Sequence[Delivery]:
+        """Empty after `timeout`. What a cut link swallows comes again after ack_wait."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout.total_seconds()
+        while True:
+            if self._link.up and not self._server.down:
+                try:
+                    given = await self._work.next(timedelta(seconds=max(until - loop.time(), 0)))
+                except Unavailable:
+                    given = ()
+                if given and await self._link.until(loop.time() + self._link.latency(), until + 1):
+                    self._link.trace(f"given {' '.join(one.subject for one in given)}")
+                    return given
+            if loop.time() >= until:
+                return ()
+            await asyncio.sleep(min(0.2, max(until - loop.time(), 0)))
+
+    async def done(self, deliveries: Sequence[Delivery]) -> None:
+        """One way."""
+        self._link.say(f"done {len(deliveries)}", lambda: self._work.done(deliveries))
+
+    async def later(self, delivery: Delivery, delay: timedelta) -> None:
+        """One way."""
+        self._link.say(f"later {delivery.sequence}", lambda: self._work.later(delivery, delay))
+
+    async def extend(self, delivery: Delivery) -> None:
+        """One way."""
+        self._link.say(f"extend {delivery.sequence}", lambda: self._work.extend(delivery))

@@ -1,0 +1,47 @@
+"""What people read when a promise was broken: the seed, the shortest history that is found, and how to see it again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from reactor.audit.checker import Breach
+from tests.simulation.fleet.judge import judge, sentence
+from tests.simulation.fleet.scenario import Scenario, dump
+from tests.simulation.fleet.shrink import shrink
+from tests.simulation.fleet.world import Seen, World
+
+REGRESSIONS = Path(__file__).resolve().parents[1] / "regressions"
+
+
+def unbroken(scenario: Scenario) -> None:
+    """Play it. Fails with the shortest history where a promise is broken; SIM_KEEP=1 keeps that as a regression."""
+    breaches = judge(World(scenario).play())
+    if not breaches:
+        return
+    promise = breaches[0].promise
+    shortest = shrink(scenario, lambda one: any(breach.promise == promise for breach in judge(World(one).play())))
+    seen = World(shortest).play()
+    if os.environ.get("SIM_KEEP"):
+        keep(shortest, promise, what="")
+    pytest.fail(report(shortest, seen, judge(seen)), pytrace=False)
+
+
+def report(scenario: Scenario, seen: Seen, breaches: Sequence[Breach]) -> str:
+    """Give all that is needed to understand and to repeat it."""
+    lines = [f"seed {scenario.seed}:", *(f"  {sentence(breach)}" for breach in breaches), "what happened:"]
+    lines += [f"  {line}" for line in seen.story]
+    lines += ["this scenario, for tests/simulation/regressions:", json.dumps(dump(scenario))]
+    lines += [f"again: SIM_SEED={scenario.seed} python -m pytest tests/simulation/fleet -k one_seed -s"]
+    return "\n".join(lines)
+
+
+def keep(scenario: Scenario, promise: str, *, what: str) -> Path:
+    """Write a regression. `what`: what was wrong, in a sentence; it may be added later."""
+    path = REGRESSIONS / f"{promise}_{scenario.seed}.json"
+    path.write_text(json.dumps({"what": what, "scenario": dump(scenario)}, indent=1) + "\n", "utf-8")
+    return path

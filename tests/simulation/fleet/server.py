@@ -1,0 +1,106 @@
+"""The one bus of a simulated fleet, and what an observer at its side writes down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from bus import subjects
+from bus.memory import MemoryBus
+from bus.port import Outgoing
+from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS
+from rules.group import load
+from tests.simulation.fleet.clock import seconds
+
+
+class Listener(Protocol):
+    """A process that answers requests, as far as its server can tell."""
+
+    def listens(self) -> bool | None:
+        """True: it answers. None: it does not answer now. False: its connection is gone."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """An observation that the bus has taken."""
+
+    at: float
+    """When it was stored."""
+    seen: float
+    """When it was observed, by its source's clock."""
+    target: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An action that the bus has taken."""
+
+    at: float
+    id: str
+    epoch: int
+    stands: int
+    """The epoch of the partition's owner at this moment."""
+    owed: bool
+    """Whether a stored group had decided it by then."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What the observer wrote down."""
+
+    heard: list[Heard] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+
+
+class Server(MemoryBus):
+    """The bus in memory, with an observer."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__(now)
+        self.notes = Notes()
+        self.listeners: dict[str, list[Listener]] = {}
+
+    async def publish(self, message: Outgoing) -> int:
+        """Store one message, and write down what it says if it is new."""
+        before = self._logs[FACTS.name].sequence, self._logs[ACTIONS.name].sequence
+        sequence = await super().publish(message)
+        if before != (self._logs[FACTS.name].sequence, self._logs[ACTIONS.name].sequence):
+            self._note(message)
+        return sequence
+
+    def set_down(self, *, down: bool) -> None:
+        """Go away, or come back and tell everybody who waits."""
+        self.down = down
+        for log in self._logs.values():
+            log.wake()
+
+    def has_work(self) -> bool:
+        """Whether any action waits, or is in somebody's hands."""
+        return bool(self._logs[ACTIONS.name].under(EXECUTORS.filter))
+
+    def listening(self, subject: str) -> bool | None:
+        """What a request to this subject would come to."""
+        answers = [listener.listens() for listener in self.listeners.get(subject, ())]
+        return True if True in answers else None if None in answers else False
+
+    def _note(self, message: Outgoing) -> None:
+        event = json.loads(message.body)
+        data, now = event["data"], seconds(self._now())
+        if ".observation." in message.subject:
+            seen = seconds(datetime.fromisoformat(data["observedAt"]))
+            self.notes.heard.append(Heard(now, seen, data["target"], data["status"]))
+        elif ".actions." in message.subject:
+            partition = int(message.subject.split(".")[2])
+            stands = self._logs[ACTIONS.name].newest.get(subjects.own(partition), 0)
+            owed = self._generation(partition, data) >= data["generation"]
+            self.notes.asked.append(Asked(now, data["id"], data["epoch"], stands, owed))
+
+    def _generation(self, partition: int, data: dict[str, Any]) -> int:
+        key = subjects.key(str(partition), "group", f"{data['rule']}/{data['object']}")
+        entry = self._stores[GROUPS.name]._standing.get(key)
+        return load(entry.value).generation if entry is not None else 0

@@ -1,0 +1,60 @@
+"""Mistakes that would break a promise are put into the fleet, and the simulation sees each within some seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.simulation.fleet.draw import crashing, draw, unacknowledged
+from tests.simulation.fleet.judge import judge
+from tests.simulation.fleet.mutants import MUTANTS
+from tests.simulation.fleet.scenario import Scenario
+from tests.simulation.fleet.world import World
+
+# Who is killed leaves tasks behind that never began.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """Where a mutant is looked for."""
+
+    mutant: str
+    promises: frozenset[str]
+    """Any of them must be seen to be broken."""
+    draw: Callable[[int], Scenario] = draw
+    seeds: int = 60
+
+
+HUNTS = (
+    Hunt("saved_after_publish", frozenset({"unowed"})),
+    Hunt("no_fence", frozenset({"stale-owner", "interleaved"})),
+    Hunt("from_receipt", frozenset({"blind", "lost", "early"})),
+    Hunt("no_catching_up", frozenset({"blind", "needless", "doubled"})),
+    Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 150),
+    Hunt("no_intent_check", frozenset({"blind", "doubled", "early"}), unacknowledged),
+    Hunt("owed_forgotten", frozenset({"lost"}), crashing, 150),
+)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("hunt", HUNTS, ids=lambda hunt: hunt.mutant)
+def test_the_simulation_sees(hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> None:
+    MUTANTS[hunt.mutant](monkeypatch)
+    for seed in range(hunt.seeds):
+        broken = {breach.promise for breach in judge(World(hunt.draw(seed)).play())}
+        if broken & hunt.promises:
+            return
+    pytest.fail(f"{hunt.seeds} seeds, and nobody noticed {hunt.mutant}")
+
+
+@pytest.mark.parametrize("harsher", [crashing, unacknowledged], ids=lambda draw: draw.__name__)
+def test_without_a_mistake_the_same_scenarios_break_nothing(harsher: Callable[[int], Scenario]) -> None:
+    for seed in range(20):
+        assert judge(World(harsher(seed)).play()) == []
+
+
+def test_every_mutant_is_hunted() -> None:
+    assert {hunt.mutant for hunt in HUNTS} == set(MUTANTS)

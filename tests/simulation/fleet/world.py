@@ -1,0 +1,166 @@
+"""Lets a scenario happen, and gives what was seen of it from outside."""
+
+from __future__ import annotations
+
+import hashlib
+import random as everybodys
+from dataclasses import dataclass, field
+from math import inf
+from random import Random
+
+from reactor.audit.history import RouteHistory, Run, Span, Write
+from rules.engine.routing import Routing
+from rules.language.loader import load
+from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
+from tests.simulation.fleet.draw import CALM
+from tests.simulation.fleet.faults import Faults
+from tests.simulation.fleet.fleet import Fleet
+from tests.simulation.fleet.listening import Mistakes, listening
+from tests.simulation.fleet.loop import START, Stuck, VirtualLoop
+from tests.simulation.fleet.scenario import Scenario
+from tests.simulation.fleet.server import Heard, Notes
+from tests.simulation.fleet.source import target
+
+GRACE = 5.0
+LINGER = 3.0
+TRACE_MAX = 400
+
+
+@dataclass(slots=True)
+class Seen:
+    """What an observer saw of one run."""
+
+    run: Run
+    notes: Notes
+    mistakes: list[str]
+    """Errors that the fleet itself logged, or that ended the run."""
+    hash: str
+    """Of every call that anybody made, and when."""
+    story: list[str] = field(default_factory=list)
+    """What happened, for people."""
+    calls: int = 0
+
+
+class World:
+    """One run."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        shuffle = Random(f"shuffle {scenario.seed}") if scenario.shuffled else None
+        self.loop = VirtualLoop(shuffle)
+        self.story: list[tuple[float, str]] = []
+        self._digest = hashlib.blake2b(digest_size=8)
+        self._calls = 0
+        self._writes: dict[str, list[Write]] = {plan.name: [] for plan in scenario.plans}
+        self.cluster = Cluster(self.loop, list(self._writes), self._wrote)
+        self.fleet = Fleet(scenario, self.loop, self.cluster, self.traced, rules(scenario), self.healthy)
+        self.faults = Faults(scenario, self.loop, self.fleet, self.tell)
+
+    def play(self) -> Seen:
+        """Let it happen, to its end."""
+        state = everybodys.getstate()
+        everybodys.seed(self.scenario.seed)  # the retries of actions draw their jitter there
+        mistakes = Mistakes()
+        try:
+            with listening(mistakes):
+                self.loop.run_until_complete(self._main())
+        except Stuck as stuck:
+            mistakes.errors.append(str(stuck))
+        finally:
+            self.loop.close()
+            everybodys.setstate(state)
+        return self._seen([*mistakes.errors, *self.loop.errors])
+
+    async def _main(self) -> None:
+        self.fleet.start_all()
+        self.faults.arm()
+        for plan in self.scenario.plans:
+            for outage in plan.outages:
+                self._turn(outage.begin, plan.name, "goes bad")
+                if outage.end < inf:
+                    self._turn(outage.end, plan.name, "is good again")
+        while (left := self._end() - self.loop.time()) > 0:
+            await self.fleet.clock.sleep(left)
+        await self.fleet.end()
+
+    def _turn(self, at: float, name: str, what: str) -> None:
+        self.loop.later(at, self.tell, f"{name} {what}")
+
+    def _end(self) -> float:
+        """All that must happen has had its time: the faults are over, and so is the last window."""
+        spells = [
+            moment + max(plan.toleration, plan.recovery)
+            for plan in self.scenario.plans
+            for outage in plan.outages
+            for moment in (outage.begin, outage.end)
+            if moment < inf
+        ]
+        run = Run((), 0.0, tuple(self.faults.troubles), grace=GRACE)
+        return run.due(max([START + moment for moment in (*spells, CALM)])) + LINGER
+
+    def healthy(self) -> dict[str, bool]:
+        """Tell the truth about every service at this moment."""
+        now = self.loop.time() - START
+        out = {}
+        for plan in self.scenario.plans:
+            out[plan.name] = not any(outage.begin <= now < outage.end for outage in plan.outages)
+            out[plan.second] = True
+        return out
+
+    def traced(self, who: str, what: str) -> None:
+        """Hear of a call."""
+        self._calls += 1
+        self._digest.update(f"{self.loop.time():.6f} {who} {what}\n".encode())
+
+    def tell(self, what: str) -> None:
+        """Write down what people want to read."""
+        self.story.append((self.loop.time(), what))
+
+    def _wrote(self, name: str, write: Write) -> None:
+        self._writes[name].append(write)
+        self.traced(name, f"{write}")
+        self.tell(f"{name} WRITTEN {dict(write.weights)} by generation {write.generation} of epoch {write.epoch}")
+
+    def _seen(self, errors: list[str]) -> Seen:
+        routes = tuple(
+            RouteHistory(
+                plan.name, plan.name, plan.toleration, plan.recovery,
+                tuple(Span(START + span.begin, START + span.end) for span in plan.outages),
+                tuple(self._writes[plan.name]),
+            )
+            for plan in self.scenario.plans
+        )  # fmt: skip
+        slack = 0.01 + 2 * self.scenario.skew
+        run = Run(routes, self.loop.time(), tuple(self.faults.troubles), grace=GRACE, slack=slack)
+        notes = self.fleet.server.notes
+        asked = [(one.at, f"action {one.id} is published with epoch {one.epoch}") for one in notes.asked]
+        heard = [
+            (one.at, f"{one.target} is told as {one.status}, seen {one.seen - START:.3f}") for one in changes(notes)
+        ]
+        story = [f"{at - START:8.3f}  {what}" for at, what in sorted([*self.story, *asked, *heard])]
+        return Seen(run, notes, errors, self._digest.hexdigest(), story[:TRACE_MAX], self._calls)
+
+
+def changes(notes: Notes) -> list[Heard]:
+    """Leave out what only says again what was said before."""
+    last: dict[str, str] = {}
+    out = []
+    for heard in notes.heard:
+        if last.get(heard.target) != heard.status:
+            out.append(heard)
+        last[heard.target] = heard.status
+    return out
+
+
+def rules(scenario: Scenario) -> Routing:
+    """One rule for each route, as a person would write it."""
+    lines = ["apiVersion: reactor/v1", "rules:"]
+    for plan in scenario.plans:
+        lines += [
+            f"- name: {plan.name}", "  kind: TrafficFailover", "  mode: Enforce",
+            f"  route: {{cluster: {CLUSTER}, kind: TrafficSplit, namespace: {NAMESPACE}, name: {plan.name}}}",
+            "  backends:", f"  - {{service: {plan.name}, target: {target(plan.name)}}}",
+            f"  - {{service: {plan.second}, target: {target(plan.second)}}}",
+            f"  tolerationSeconds: {plan.toleration}", f"  recoverySeconds: {plan.recovery}",
+        ]  # fmt: skip
+    return Routing(load([("fleet.yaml", "\n".join(lines))]).rules)
