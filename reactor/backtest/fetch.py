@@ -65,5 +65,6 @@ async def fetch(asks: Iterable[Ask], servers: Mapping[str, Ranges], store: Store
             for ask, chunk in work:
                 group.create_task(one(ask, chunk))
     except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
+        first = failures.exceptions[0]
+        raise first from first.__cause__
     return Answers(store, {name: server.url for name, server in servers.items()})

@@ -57,7 +57,9 @@ class Ranges:
 
     async def fetch(self, promql: str, chunk: Chunk) -> Answer:
         """Give the series of one chunk; what may pass is tried again. Raises QueryFailed or QueryRefused."""
-        async for attempt in stamina.retry_context(on=QueryFailed, attempts=TRIES, wait_initial=0.2, wait_max=2.0):
+        async for attempt in stamina.retry_context(
+            on=QueryFailed, attempts=TRIES, wait_initial=0.2, wait_max=2.0, wait_jitter=0.1
+        ):
             with attempt:
                 return await self._fetch(promql, chunk)
         raise AssertionError("stamina ends with an answer or an error")

@@ -6,19 +6,16 @@ import asyncio
 import json
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
 
-from reactor import settings as settings_
-from reactor.backtest import page, text
+from reactor.backtest import asked, page, text
 from reactor.backtest.fetch import Progress
 from reactor.backtest.grid import TooLong
-from reactor.backtest.history import Plan, Playable, Span
-from reactor.backtest.moments import BadMoment, moment
+from reactor.backtest.history import Plan, Playable
 from reactor.backtest.outages import NEWEST_SCRAPE
 from reactor.backtest.run import Backtested, Request, run
 from reactor.backtest.store import default_folder
@@ -26,18 +23,10 @@ from reactor.cli.files import fail, find_rules, read_all
 from reactor.clients.promql import QueryFailed
 from reactor.clock import Clock
 from reactor.errors import ReactorError, SettingsError
-from reactor.settings import Endpoint
-from rules.bench.backtester import SWEEPABLE, Sweep
+from rules.bench.backtester import SWEEPABLE
 from rules.bench.report import as_json
 from rules.errors import InvalidFiles, Problem
 from rules.language import loader
-from rules.language.model import YEAR
-from rules.language.sources import AlertmanagerWebhook, PrometheusQuery
-
-ONLY = "default"
-"""What a Prometheus that stands for all is called in messages."""
-SWEEP_MAX = 50
-"""Values of one sweep: each is a play of its own."""
 
 
 @click.command()
@@ -86,15 +75,15 @@ def backtest(
     Exit code: 0, 1 where a file or a query cannot be used, 2 where the command line is wrong, 3 where Prometheus
     cannot be reached.
     """
-    span = _span(from_, to, step)
-    swept = _sweep(sweep) if sweep is not None else None
     if cache is not None and no_cache:
         raise click.UsageError("--cache and --no-cache contradict each other")
     versions = [_loaded((*rules, *files)), *([_loaded((compare,))] if compare is not None else [])]
     try:
-        endpoints = _endpoints(url, config, versions)
+        span = asked.span(from_, to, step, Clock().now())
+        swept = asked.sweep(sweep) if sweep is not None else None
+        endpoints = asked.endpoints(url, config, versions)
         plans = [
-            Plan(version, span, tuple(endpoints), ONLY if url else None, scrapes, assume_healthy)
+            Plan(version, span, tuple(endpoints), asked.ONLY if url else None, scrapes, assume_healthy)
             for version in versions
         ]
         kept = None if no_cache else cache or default_folder()
@@ -103,40 +92,11 @@ def backtest(
         with _progress() as progress:
             done = asyncio.run(run(request, progress))
         _write(done, html, output)
-    except TooLong as error:
+    except (TooLong, asked.BadAsk) as error:
         raise click.UsageError(str(error)) from error
     except ReactorError as error:
         click.echo(f"reactor: {error}", err=True)
         sys.exit(3 if isinstance(error, QueryFailed) else 1)
-
-
-def _span(from_: str, to: str, step: float | None) -> Span:
-    now = Clock().now()
-    try:
-        first, until = moment(from_, now), moment(to, now)
-    except BadMoment as error:
-        raise click.UsageError(str(error)) from error
-    if until > now:
-        raise click.UsageError(f"--to {to} lies in the future")
-    if first >= until:
-        raise click.UsageError(f"--from {from_} is not before --to {to}")
-    from_ms, to_ms, now_ms = (round(one.timestamp() * 1000) for one in (first, until, now))
-    if from_ms < 0:
-        raise click.UsageError(f"--from {from_} lies before 1970")
-    return Span(from_ms, to_ms, now_ms, None if step is None else round(step * 1000))
-
-
-def _sweep(text_: str) -> Sweep:
-    key, _, values = text_.partition("=")
-    if key not in SWEEPABLE:
-        raise click.UsageError(f"--sweep {text_}: write {' or '.join(SWEEPABLE)}, =, and values with commas")
-    try:
-        numbers = tuple(dict.fromkeys(float(value) for value in values.split(",")))
-    except ValueError as error:
-        raise click.UsageError(f"--sweep {text_}: {error}") from error
-    if not all(0 <= number <= YEAR for number in numbers) or len(numbers) > SWEEP_MAX:
-        raise click.UsageError(f"--sweep {text_}: at most {SWEEP_MAX} values, each from 0 to {YEAR} seconds")
-    return Sweep(key, numbers)
 
 
 def _loaded(patterns: tuple[str, ...]) -> loader.RuleSet:
@@ -153,35 +113,6 @@ def _loaded(patterns: tuple[str, ...]) -> loader.RuleSet:
     if problems:
         fail(problems)
     return found
-
-
-def _endpoints(url: str | None, config: Path | None, versions: Sequence[loader.RuleSet]) -> dict[str, Endpoint]:
-    """Give the endpoints by name. Raises SettingsError."""
-    if url is not None:
-        return {ONLY: _endpoint(url)}
-    if config is None:
-        raise click.UsageError("say where Prometheus is: --prometheus URL, or --config FILE with a prometheus section")
-    endpoints = settings_.load(config).prometheus
-    if not endpoints:
-        raise SettingsError(f"{config}: the settings have no prometheus section")
-    for source in (source for version in versions for source in version.sources):
-        confirm = source.confirm if isinstance(source, AlertmanagerWebhook) else None
-        named = source.prometheus if isinstance(source, PrometheusQuery) else confirm.prometheus if confirm else None
-        if named is not None and named not in endpoints:
-            raise SettingsError(
-                f"source {source.name}: {named!r} is not in the settings; there are {', '.join(endpoints)}"
-            )
-    return dict(endpoints)
-
-
-def _endpoint(url: str) -> Endpoint:
-    try:
-        endpoint = Endpoint.model_validate({"url": url})
-    except ValidationError as error:
-        raise click.UsageError(f"--prometheus {url}: {error.errors()[0]['msg']}") from error
-    if endpoint.url.username or endpoint.url.password:
-        raise click.UsageError("--prometheus: a password on a command line is seen by others: use --config")
-    return endpoint
 
 
 @contextmanager

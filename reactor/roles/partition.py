@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 
 CATCH_UP = timedelta(milliseconds=50)
 """How often it is asked whether all is read while a window waits for that; a fact that comes is taken at once."""
+FRESH = timedelta(milliseconds=250)
+"""Facts of this age are worth no question whether there are newer ones: they are on time."""
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
 LAP = timedelta(seconds=5)
@@ -135,7 +137,7 @@ class Partition:
         if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
             await self._still_ours()
         if deliveries:
-            await self._take(deliveries)
+            await self._take(deliveries, reading)
         await self._ring(reading)
         if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
             await self._checkpoint()
@@ -153,7 +155,7 @@ class Partition:
         if entry is not None and entry.revision != self._revisions[self._position_key]:
             raise Lost(f"partition {self._number} was taken over while this process was stopped")
 
-    async def _take(self, deliveries: Sequence[Delivery]) -> None:
+    async def _take(self, deliveries: Sequence[Delivery], reading: Reading) -> None:
         facts: list[Fact] = []
         positions: list[int] = []
         for delivery in deliveries:
@@ -169,20 +171,23 @@ class Partition:
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
         last = deliveries[-1]
-        now = self._as_late_as(facts)
+        now = await self._as_late_as(facts, reading, pending=last.pending > 0)
         self._position = last.sequence
         with telemetry.decide_seconds.time():
             decisions = self.book.take(facts, now, positions)
         await self._carry(decisions, facts, now, last.traceparent)
 
-    def _as_late_as(self, facts: Sequence[Fact]) -> datetime:
-        """How late it is for facts that were read: as late as the newest of them, and never earlier than before.
+    async def _as_late_as(self, facts: Sequence[Fact], reading: Reading, *, pending: bool) -> datetime:
+        """How late it is for facts that were read: as late as the newest of them, or now where all is known to be read.
 
-        They may have been long on their way, and what ends a window may come right behind them: only `_ring`, which
-        asks for that, lets windows run out up to the present.
+        They may have been long on their way, and what ends a window may come right behind them: so no window runs out
+        by facts alone that is over only now. Never earlier than before.
         """
-        newest = max((fact.observed_at for fact in facts), default=self._now)
-        self._now = max(self._now, min(newest, self._desk.clock.now()))
+        now = self._desk.clock.now()
+        newest = min(max((fact.observed_at for fact in facts), default=self._now), now)
+        if now - newest > FRESH and not pending and await reading.caught_up():
+            newest = now
+        self._now = max(self._now, newest)
         return self._now
 
     async def _ring(self, reading: Reading) -> None:

@@ -51,7 +51,7 @@ async def prometheus() -> AsyncIterator[Recorded]:
         server.says = {
             "up_ratio": [
                 ({"service": "checkout"}, lambda second: 1.0 if bad(second) is None else 0.0),
-                ({"service": "fallback"}, lambda second: 1.0),
+                ({"service": "fallback"}, lambda _: 1.0),
             ],
             NEWEST_SCRAPE: [({}, lambda second: second - 5)],
             'ALERTS{alertstate="firing"}': [
@@ -134,7 +134,7 @@ async def test_without_a_cache_nothing_stays(prometheus: Recorded, tmp_path: Pat
 
 async def test_while_prometheus_was_away_its_silence_is_no_recovery(prometheus: Recorded) -> None:
     bad = within((START + 1800, START + 2700), there=0.0)
-    prometheus.says["up_ratio"] = [({"service": "checkout"}, bad), ({"service": "fallback"}, lambda second: 1.0)]
+    prometheus.says["up_ratio"] = [({"service": "checkout"}, bad), ({"service": "fallback"}, lambda _: 1.0)]
     # Scrapes end at half past; what stands in the answers after that is only looked back at.
     prometheus.says[NEWEST_SCRAPE] = [({}, lambda second: min(second, START + 1830))]
     checkout = report(await done(request(prometheus)))["rules"][0]
@@ -181,26 +181,34 @@ async def test_the_page_needs_nothing_from_elsewhere_and_escapes_what_it_shows(p
     assert "<svg" in html
 
 
-ERRORS: list[tuple[web.Response | Any, type[Exception], str]] = [
-    (lambda: web.json_response({"status": "error", "error": "1:3: parse error"}, status=400), QueryRefused, "parse error"),
-    (lambda: web.json_response({"status": "error", "error": "too many samples"}, status=422), QueryRefused, "too many"),
-    (lambda: web.Response(status=401, text="who are you"), QueryRefused, "401"),
-    (lambda: web.Response(status=302, headers={"Location": "/login"}), QueryRefused, "302"),
-    (lambda: web.Response(status=503, text="starting"), QueryFailed, "starting"),
-    (lambda: web.Response(text="<html>login</html>"), QueryFailed, "no answer of Prometheus"),
-    (lambda: web.Response(text='{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"val'),
-     QueryFailed, "breaks off"),
-    (lambda: web.Response(text='{"status":"success","data":{"resultType":"matrix","result":['), QueryFailed, "breaks off"),
-    (lambda: web.json_response({"status": "success", "data": {"resultType": "vector", "result": []}}), QueryFailed, "no an"),
-    (lambda: web.json_response({"status": "success", "isPartial": True, "data": {"resultType": "matrix", "result": []}}),
-     QueryFailed, "partial"),
-    (lambda: web.json_response({"status": "success", "data": {"resultType": "matrix", "result": [
-        {"metric": {}, "values": [["x", "1"]]}]}}), QueryFailed, "not Prometheus's JSON"),
-    (lambda: web.json_response({"status": "success", "data": {"resultType": "matrix", "result": [
-        {"metric": {}, "values": [[1, "1"]]}]}}), QueryFailed, "none that was asked for"),
-    (lambda: web.json_response({"status": "success", "data": {"resultType": "matrix", "result": [
-        {"metric": {}, "histograms": []}]}}), QueryRefused, "histograms"),
-]  # fmt: skip
+def said(body: object, status: int = 200) -> Any:
+    return lambda: web.json_response(body, status=status)
+
+
+def plain(text: str, status: int = 200, **headers: str) -> Any:
+    return lambda: web.Response(text=text, status=status, headers=headers)
+
+
+def matrix(*series: object, kind: str = "matrix", **more: object) -> Any:
+    return said({"status": "success", **more, "data": {"resultType": kind, "result": series}})
+
+
+HEAD = '{"status":"success","data":{"resultType":"matrix","result":['
+ERRORS: list[tuple[Any, type[Exception], str]] = [
+    (said({"status": "error", "error": "1:3: parse error"}, 400), QueryRefused, "parse error"),
+    (said({"status": "error", "error": "too many samples"}, 422), QueryRefused, "too many"),
+    (plain("who are you", 401), QueryRefused, "401"),
+    (plain("", 302, Location="/login"), QueryRefused, "302"),
+    (plain("starting", 503), QueryFailed, "starting"),
+    (plain("<html>login</html>"), QueryFailed, "no answer of Prometheus"),
+    (plain(HEAD + '{"metric":{},"val'), QueryFailed, "breaks off"),
+    (plain(HEAD), QueryFailed, "breaks off"),
+    (matrix(kind="vector"), QueryFailed, "no answer of Prometheus"),
+    (matrix(isPartial=True), QueryFailed, "partial"),
+    (matrix({"metric": {}, "values": [["x", "1"]]}), QueryFailed, "not Prometheus's JSON"),
+    (matrix({"metric": {}, "values": [[1, "1"]]}), QueryFailed, "none that was asked for"),
+    (matrix({"metric": {}, "histograms": []}), QueryRefused, "histograms"),
+]
 
 
 @pytest.mark.parametrize(("answer", "error", "words"), ERRORS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ class Recorded:
     def __init__(self, past: Past, away: frozenset[int], clock: Standing) -> None:
         self._past, self._away, self._clock = past, away, clock
 
-    async def query(self, promql: str, *, at: datetime | None = None) -> Sequence[Sample]:
+    async def query(self, promql: str, *, at: datetime | None = None) -> Sequence[Sample]:  # noqa: ARG002 - the port's
         index = int(self._clock.second) // STEP
         if index in self._away:
             raise QueryFailed("connection refused")
@@ -92,7 +93,7 @@ def rehearsed(
     assert isinstance(source, PrometheusQuery)
     borders = [0, *sorted({cut for cut in cuts if 0 < cut < points}), points]
     parts = []
-    for begin, end in zip(borders, borders[1:], strict=False):
+    for begin, end in pairwise(borders):
         part = chunk(end - begin, first=begin)
         parts.append((part, range(part.points), answer({n: v[begin:end] for n, v in past.items()}, part)))
     spans = [(float(index * STEP), float((index + 1) * STEP)) for index in sorted(away)]

@@ -1,0 +1,143 @@
+"""What a backtest tells: reactions, flaps, false failovers, holds, and the difference between two versions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bus.messages import Health, Mode, Notify, Observation
+from rules.bench.backtest_compare import MOVED_SECONDS_MAX, compare
+from rules.bench.backtest_story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, Story
+from rules.bench.backtester import Sweep, backtest, sweep
+from rules.bench.play import at
+from rules.bench.report import as_json, false_within, numbers
+from rules.language.loader import RuleSet
+from tests.unit.backtest.builders import rules
+
+H, U, X = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
+Event = tuple[float, Observation]
+
+
+def seen(second: float, service: str, status: Health) -> Event:
+    target = f"service/east/shop/{service}"
+    return second, Observation(target=target, status=status, observed_at=at(second))
+
+
+def checkout(*, toleration: float = 10, recovery: float = 20, mode: str = "Enforce") -> RuleSet:
+    of = rules(rule=f"    tolerationSeconds: {toleration}\n    recoverySeconds: {recovery}\n")
+    return RuleSet(tuple(rule.model_copy(update={"mode": Mode(mode)}) for rule in of.rules))
+
+
+def played(of: RuleSet, *events: Event, until: float = 1000) -> Played:
+    start = [seen(0, "checkout", H), seen(0, "fallback", H)]
+    return backtest(of.rules, sorted([*start, *events], key=lambda event: event[0]), first=0, until=until)
+
+
+def story(of: Played) -> Story:
+    (one,) = of.stories.values()
+    return one
+
+
+@pytest.mark.parametrize("mode", ["Enforce", "DryRun"])
+def test_a_failover_is_told_with_its_reaction_and_its_length(mode: str) -> None:
+    of = story(played(checkout(mode=mode), seen(100, "checkout", U), seen(200, "checkout", H)))
+    away, home = of.acts
+    assert (away.at, away.move, away.reaction_seconds, away.recovered_at) == (110, Move.AWAY, 10, 200)
+    assert (home.at, home.move, home.reaction_seconds) == (220, Move.HOME, None)
+    assert of.away == [("east/shop/TrafficSplit/checkout", 110, 220)]
+    assert of.flaps == []
+
+
+def test_a_bad_time_shorter_than_the_toleration_is_a_flap_avoided() -> None:
+    of = story(played(checkout(), seen(100, "checkout", U), seen(104, "checkout", H)))
+    assert of.acts == []
+    assert [(flap.at, flap.seconds) for flap in of.flaps] == [(100, 4)]
+
+
+def test_a_window_that_waits_is_still_open() -> None:
+    of = story(played(checkout(), seen(100, "checkout", U), seen(105, "checkout", X), seen(300, "checkout", U)))
+    assert [(act.at, act.reaction_seconds) for act in of.acts] == [(305, 205)]
+
+
+def test_a_failover_is_false_when_its_target_was_soon_good_again() -> None:
+    soon = story(played(checkout(), seen(100, "checkout", U), seen(140, "checkout", H)))
+    late = story(played(checkout(), seen(100, "checkout", U), seen(141, "checkout", H)))
+    within = false_within([soon.rule])
+    assert within == {"checkout": 30}
+    assert [act.false(30) for act in (soon.acts[0], late.acts[0])] == [True, False]
+    assert numbers([soon], within).false_failovers == 1
+
+
+def test_what_is_open_at_the_end_is_counted_until_the_end() -> None:
+    of = story(played(checkout(), seen(900, "checkout", U), seen(950, "fallback", U)))
+    assert of.away_seconds == 90
+    assert [(wait.reason, wait.at, wait.until) for wait in of.waits] == [("NoHealthySecondary", 960, 1000)]
+
+
+def test_a_hold_ends_when_its_reason_does() -> None:
+    of = story(played(checkout(), seen(0, "fallback", U), seen(100, "checkout", U), seen(200, "fallback", H)))
+    assert [(wait.reason, wait.at, wait.until) for wait in of.waits] == [("NoHealthySecondary", 110, 200)]
+    assert of.acts[0].at == 200
+
+
+def test_a_lane_keeps_the_worst_of_each_part() -> None:
+    of = story(played(checkout(), seen(500, "checkout", U), seen(500.2, "checkout", H)))
+    lane = of.lanes["east/shop/TrafficSplit/checkout", "service/east/shop/checkout"]
+    assert lane.columns.count(UNHEALTHY) == 1
+    assert lane.columns.count(HEALTHY) == COLUMNS - 1
+    assert lane.columns[500] == UNHEALTHY
+    assert lane.bad_seconds == pytest.approx(0.2)
+    assert UNHEARD not in lane.columns
+
+
+def test_a_sweep_plays_the_same_past_with_each_value() -> None:
+    events = [seen(0, "checkout", H), seen(0, "fallback", H), seen(100, "checkout", U), seen(120, "checkout", H)]
+    rows = list(sweep(checkout().rules, lambda: events, Sweep("tolerationSeconds", (0, 20, 40)), first=0, until=500))
+    assert [(value, len(story(one).acts), len(story(one).flaps)) for value, one in rows] == [
+        (0, 2, 0),
+        (20, 0, 1),
+        (40, 0, 1),
+    ]
+
+
+def test_the_report_can_be_written_and_is_the_same_twice() -> None:
+    def report() -> str:
+        of = played(checkout(), seen(100, "checkout", U), seen(200, "checkout", H))
+        return json.dumps(as_json(of, {"checkout": 30}, pairs=compare(of, of), swept=("tolerationSeconds", [(0, of)])))
+
+    assert report() == report()
+    assert json.loads(report())["compare"] == {"same": 2, "onlyA": [], "onlyB": [], "moved": []}
+
+
+def acts(*seconds: float) -> Played:
+    of = rules()
+    made = [
+        Act(second, Notify(id="i", rule="checkout", object="o", generation=1, mode=Mode.ENFORCE, because="B",
+                           decided_at=at(second), message="m"), (), Move.AWAY)
+        for second in seconds
+    ]  # fmt: skip
+    return Played(0, 10**6, {"checkout": Story(of.rules[0], acts=made)}, 0)
+
+
+def test_two_actions_far_apart_are_two() -> None:
+    pairs = compare(acts(100, 9000), acts(130, 9000 + 2 * MOVED_SECONDS_MAX))
+    assert [pair.moved_seconds for pair in pairs] == [30, None, None]
+
+
+def test_the_nearest_belong_together() -> None:
+    pairs = compare(acts(0, 600), acts(610))
+    assert [(pair.a and pair.a.at, pair.b and pair.b.at) for pair in pairs] == [(0, None), (600, 610)]
+
+
+SECONDS = st.lists(st.integers(0, 20_000), unique=True, max_size=12).map(sorted)
+
+
+@given(SECONDS, SECONDS)
+def test_no_action_is_lost_in_a_comparison(a: list[int], b: list[int]) -> None:
+    pairs = compare(acts(*a), acts(*b))
+    assert [pair.a.at for pair in pairs if pair.a] == a or sorted(p.a.at for p in pairs if p.a) == a
+    assert sorted(pair.b.at for pair in pairs if pair.b) == b
+    assert all(pair.same for pair in compare(acts(*a), acts(*a)))
