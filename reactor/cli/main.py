@@ -16,6 +16,7 @@ COMMANDS = {
     "check": "Find every mistake in rule files.",
     "test": "Run rule tests.",
     "simulate": "Play a history through rules.",
+    "backtest": "Play the past of a Prometheus through rules.",
     "schema": "Print the JSON Schema of a file, for editors.",
     "demo": "Watch a failover on this machine.",
     "run": "Carry rules out until stopped.",

@@ -34,7 +34,9 @@ log = logging.getLogger(__name__)
 CATCH_UP = timedelta(milliseconds=50)
 """How often it is asked whether all is read while a window waits for that; a fact that comes is taken at once."""
 FRESH = timedelta(milliseconds=250)
-"""Facts of this age are worth no question whether there are newer ones: they are on time."""
+"""Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
+TOGETHER = 20_000
+"""How many facts that are late are decided on at once at most."""
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
 LAP = timedelta(seconds=5)
@@ -137,7 +139,7 @@ class Partition:
         if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
             await self._still_ours()
         if deliveries:
-            await self._take(deliveries, reading)
+            await self._take(*await self._with_what_follows(deliveries, reading))
         await self._ring(reading)
         if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
             await self._checkpoint()
@@ -155,7 +157,21 @@ class Partition:
         if entry is not None and entry.revision != self._revisions[self._position_key]:
             raise Lost(f"partition {self._number} was taken over while this process was stopped")
 
-    async def _take(self, deliveries: Sequence[Delivery], reading: Reading) -> None:
+    async def _with_what_follows(
+        self, deliveries: Sequence[Delivery], reading: Reading
+    ) -> tuple[Sequence[Delivery], bool]:
+        """Facts that were long on their way are decided on together with what came behind them, or else half a story
+        moves traffic. Gives also whether that is known to be all."""
+        taken, until = list(deliveries), self._desk.clock.monotonic() + CHECKPOINT.total_seconds()
+        while self._desk.clock.now() - taken[-1].stored_at > FRESH:
+            if not taken[-1].pending and await reading.caught_up():
+                return taken, True
+            if len(taken) >= TOGETHER or self._desk.clock.monotonic() > until:
+                break
+            taken += await reading.next(CATCH_UP)
+        return taken, False
+
+    async def _take(self, deliveries: Sequence[Delivery], all_read: bool) -> None:
         facts: list[Fact] = []
         positions: list[int] = []
         for delivery in deliveries:
@@ -171,23 +187,21 @@ class Partition:
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
         last = deliveries[-1]
-        now = await self._as_late_as(facts, reading, pending=last.pending > 0)
+        now = self._as_late_as(facts, all_read=all_read)
         self._position = last.sequence
         with telemetry.decide_seconds.time():
             decisions = self.book.take(facts, now, positions)
         await self._carry(decisions, facts, now, last.traceparent)
 
-    async def _as_late_as(self, facts: Sequence[Fact], reading: Reading, *, pending: bool) -> datetime:
-        """How late it is for facts that were read: as late as the newest of them, or now where all is known to be read.
+    def _as_late_as(self, facts: Sequence[Fact], *, all_read: bool) -> datetime:
+        """How late it is for facts that were read: as late as the newest of them, or now where that is all there is.
 
-        They may have been long on their way, and what ends a window may come right behind them: so no window runs out
-        by facts alone that is over only now. Never earlier than before.
+        What ends a window may come right behind them: only `_ring`, which asks for that, lets windows run out that are
+        over only now. Never earlier than before.
         """
         now = self._desk.clock.now()
-        newest = min(max((fact.observed_at for fact in facts), default=self._now), now)
-        if now - newest > FRESH and not pending and await reading.caught_up():
-            newest = now
-        self._now = max(self._now, newest)
+        newest = now if all_read else max((fact.observed_at for fact in facts), default=self._now)
+        self._now = max(self._now, min(newest, now))
         return self._now
 
     async def _ring(self, reading: Reading) -> None:

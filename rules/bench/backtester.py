@@ -13,7 +13,7 @@ from itertools import chain, groupby
 from bus.messages import Fact
 from rules.bench.backtest_story import Played
 from rules.bench.backtest_watch import Watch, WatchedBook
-from rules.bench.play import Said, _Player, assumed_routes, at
+from rules.bench.play import Player, Said, assumed_routes, at
 from rules.engine.routing import Routing
 from rules.language.loader import LoadedRule
 
@@ -59,7 +59,7 @@ def said_of(
     rules: Sequence[LoadedRule], past: Iterable[tuple[float, Fact]], *, first: float, until: float, book: WatchedBook
 ) -> Iterator[Said]:
     """Give what comes out of a stream. `play` does the same with a history that it holds in its hands."""
-    player = _Player(book, outcomes=True)
+    player = Player(book, outcomes=True)
     routes = [(first, route) for route in assumed_routes(rules, (), first)]
     for when, facts in groupby(chain(routes, past), key=lambda event: event[0]):
         if when > until:

@@ -51,7 +51,7 @@ def play(
     """
     history = list(history)
     book = Book(Routing(rules))
-    player = _Player(book, outcomes=outcomes)
+    player = Player(book, outcomes=outcomes)
     first = min((when for when, _ in history), default=0.0)
     assumed = [(first, route) for route in assumed_routes(rules, (fact for _, fact in history), first)]
     for when, facts in groupby([*assumed, *history], key=lambda event: event[0]):
@@ -63,7 +63,7 @@ def play(
     yield from player.ring(at(until))
 
 
-class _Player:
+class Player:
     """A book on virtual time, with the outcomes of its actions."""
 
     def __init__(self, book: Book, *, outcomes: bool) -> None:
