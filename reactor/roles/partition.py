@@ -74,6 +74,8 @@ class Partition:
         self.book = Book(desk.routing)
         self._fence = Fence("", 0)
         self._catching_up = False
+        self._inherited = True
+        """Whether what the owner before us owed is still to be published."""
         self._now = datetime.min.replace(tzinfo=UTC)
         """The moment up to which was decided."""
 
@@ -84,7 +86,6 @@ class Partition:
             reach("decider.epoch-taken")
             await self._load()
             reach("decider.loaded")
-            await self._publish_owed()
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 stopped = asyncio.create_task(stop.wait())
                 try:
@@ -112,7 +113,10 @@ class Partition:
         self.book = Book(self._desk.routing, groups, mine=self._mine)
 
     async def _publish_owed(self) -> None:
-        """The owner before us may have stored what it owes and not published it; what it did is not taken twice."""
+        """The owner before us may have stored what it owes and not published it; what it did is not taken twice.
+
+        Only after all facts were read: what was right for it may be the wrong thing to do by now.
+        """
         owed = [
             self._outgoing(group, owed.action, None)
             for group in self.book.groups.values()
@@ -141,6 +145,9 @@ class Partition:
         if deliveries:
             await self._take(*await self._with_what_follows(deliveries, reading))
         await self._ring(reading)
+        if self._inherited and await reading.caught_up():
+            await self._publish_owed()
+            self._inherited = False
         if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
             await self._checkpoint()
 

@@ -72,7 +72,7 @@ def _blind(route: RouteHistory, run: Run, told: list[Spell]) -> Iterator[Breach]
             and max(spell.end, spell.told) > spell.begin + window - run.slack
         ]
         if reasons:
-            answered = reasons[-1].begin
+            answered = reasons[0].begin  # a write that was long on its way is for what was told first
         else:
             where = "away" if away else "home"
             yield Breach("blind", route.name, write.at, f"{where}: nothing that was told asks for it")
