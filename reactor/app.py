@@ -133,7 +133,7 @@ class App:
         await agree_on_partitions(self._bus, self.settings.bus.partitions)
         shared = await self._shared(rules, self._bus)
         if "executor" in self.roles:
-            self._executor(shared)
+            await self._executor(shared)
         if "decider" in self.roles:
             self._decider(shared)
         if "router" in self.roles:
@@ -181,13 +181,16 @@ class App:
             log.info("embedded nats-server", extra={"url": urls, "store": str(settings.store)})
         return await self._stack.enter_async_context(connected(settings, urls, self.name))
 
-    def _executor(self, shared: Shared) -> None:
+    async def _executor(self, shared: Shared) -> None:
+        from reactor.actions.aside import Aside
         from reactor.actions.catalog import ActionWorld, carry_out
         from reactor.roles.executor import Executor
 
+        aside = await self._stack.enter_async_context(Aside())
         world = ActionWorld(
-            shared.clock, shared.clusters.get, shared.settings.notifiers, shared.http, instance=shared.name
-        )
+            shared.clock, shared.clusters.get, shared.settings.notifiers, shared.http, instance=shared.name,
+            aside=aside,
+        )  # fmt: skip
         executor = Executor(
             shared.bus, shared.clock, shared.publisher("executor"), lambda action: carry_out(action, world),
             concurrency=shared.settings.concurrency,

@@ -9,6 +9,7 @@ import aiohttp
 
 from bus.messages import Action, Notify, Outcome, SetWeights
 from reactor.actions import notify, routes
+from reactor.actions.aside import Aside
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Unfit, failed
 from reactor.clients.port import KubeApi
@@ -29,6 +30,8 @@ class ActionWorld:
     instance: str = CONTROLLER
     """This process's name, as Kubernetes Events show it."""
     told: notify.Told = field(default_factory=notify.Told)
+    aside: Aside | None = None
+    """Does what nobody has to wait for; None: it is waited for."""
 
 
 async def carry_out(action: Action, world: ActionWorld) -> Outcome:
@@ -52,4 +55,4 @@ async def _set_weights(action: SetWeights, world: ActionWorld) -> Outcome:
         return failed(action.id, world.clock, Unfit("UnknownCluster", str(error)))
     except ReactorError as error:
         return failed(action.id, world.clock, error)
-    return await routes.carry_out(api, action, world.clock, instance=world.instance)
+    return await routes.carry_out(api, action, world.clock, instance=world.instance, aside=world.aside)

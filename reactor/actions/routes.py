@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bus.messages import Mode, Outcome, RouteRef, SetWeights
 from reactor.actions import gateway_route, traffic_split
 from reactor.actions.annotations import stamp_of, stamp_on
+from reactor.actions.aside import Aside
 from reactor.actions.events import CONTROLLER, REASONS, News, tell
 from reactor.actions.outcomes import Unfit, done, failed
 from reactor.actions.patches import Entry
@@ -38,13 +39,15 @@ CARRIERS: Mapping[str, Carrier] = {
 }
 
 
-async def carry_out(api: KubeApi, action: SetWeights, clock: Clock, *, instance: str = CONTROLLER) -> Outcome:
+async def carry_out(
+    api: KubeApi, action: SetWeights, clock: Clock, *, instance: str = CONTROLLER, aside: Aside | None = None
+) -> Outcome:
     """Make the route's weights as asked, at most one effective write for one decision however often it is called.
 
     Never raises for what the world does, the outcome says it. Done: the weights stand. Refused: Stale (a newer decision
     of the same group stands on the object), AlreadyDone (this very decision does, and the weights were changed
     since), AllZero, DryRun. Failed: RouteNotFound, RuleMissing, BackendMissing, Forbidden, Invalid, Conflict,
-    NotAsAsked or ApiUnavailable; nothing is known to be written.
+    NotAsAsked or ApiUnavailable; nothing is known to be written. With `aside`, the Event follows on its own.
     """
     about = {"rule": action.rule, "object": action.object, "action": action.id}
     difference = CARRIERS[action.route.kind].difference
@@ -68,7 +71,11 @@ async def carry_out(api: KubeApi, action: SetWeights, clock: Clock, *, instance:
     _log.info("weights set: %s", moved, extra={**about, "reason": action.because})
     reason = REASONS.get(action.because, action.because)
     note = f"{moved}: {action.because}{f': {action.detail}' if action.detail else ''} (decision {action.id})"
-    await tell(api, written.after, News(action.id, reason, note, clock.now(), instance))
+    news = tell(api, written.after, News(action.id, reason, note, clock.now(), instance))
+    if aside is None:
+        await news
+    else:
+        aside(news)  # in a mass failure, the next route's traffic is more urgent than this one's event
     return done(action.id, clock, wrote=True, detail=moved)
 
 
