@@ -104,7 +104,8 @@ class Executor:
         outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
         self._report(action, outcome)
         # The delivery's own number: a second try of the same action has an outcome of its own.
-        await self._publisher.publish(outcome, f"{action.id}/{outcome.status}/{delivery.sequence}")
+        id_ = f"{action.id}/{outcome.status}/{delivery.sequence}"
+        await self._publisher.publish(outcome, id_, delivery.traceparent)
         reach("executor.outcome-published")
 
     async def _fenced(self, action: Action) -> Outcome:

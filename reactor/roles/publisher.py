@@ -25,10 +25,10 @@ class Publisher:
         self._clock = clock
         self._source = source
 
-    def messages(self, fact: Fact, id_: str | None = None) -> Sequence[Outgoing]:
+    def messages(self, fact: Fact, id_: str | None = None, trace: str | None = None) -> Sequence[Outgoing]:
         """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
 
-        `id_`: what makes this fact the same when it is published again.
+        `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with.
         """
         if isinstance(fact, Pause | Resume):
             partitions = set(range(self._partitions))
@@ -42,13 +42,13 @@ class Publisher:
         body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
         about = subjects.token(fact.about)
         return [
-            Outgoing(subjects.fact(partition, kind, about), body, f"{partition}/{id_}")
+            Outgoing(subjects.fact(partition, kind, about), body, f"{partition}/{id_}", traceparent=trace)
             for partition in sorted(partitions)
         ]
 
-    async def publish(self, fact: Fact, id_: str | None = None) -> None:
+    async def publish(self, fact: Fact, id_: str | None = None, trace: str | None = None) -> None:
         """Publish; return once every partition has stored it. Raises Unavailable."""
-        await self._bus.publish_all(self.messages(fact, id_))
+        await self._bus.publish_all(self.messages(fact, id_, trace))
 
     async def tell(self, fact: Fact) -> None:
         """Publish what a source has seen. Raises Retryable: the source owes it, and says it again."""

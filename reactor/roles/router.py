@@ -91,7 +91,7 @@ class Router:
             case WebhookPost() as post:
                 await self._alerts.take_post(post)
             case Observation() | Route() | Pause() | Resume() as fact:
-                await self._publisher.publish(fact, f"{event.source}/{event.id}")
+                await self._publisher.publish(fact, f"{event.source}/{event.id}", delivery.traceparent)
             case other:
                 raise Malformed(f"{type(other).__name__} is nothing that may come in from outside")
 

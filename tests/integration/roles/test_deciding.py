@@ -9,10 +9,10 @@ from datetime import timedelta
 
 from bus.envelope import decode, encode
 from bus.errors import Refused
-from bus.messages import Action, Health, Outcome, Pause, Resume, SetWeights
+from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, SetWeights
 from bus.port import Outgoing
 from bus.subjects import ROOT, own
-from bus.topology import DECISIONS
+from bus.topology import DECISIONS, FACTS
 from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -180,3 +180,16 @@ async def test_an_action_already_done_is_not_done_again(make_world: Make) -> Non
         await world.see(EAST, Health.HEALTHY)
         assert weights(await world.next_write()) == HOME
     assert [weights(action) for action in world.written] == [AWAY, HOME]
+
+
+async def test_a_trace_that_comes_in_is_carried_to_the_action_and_its_outcome(make_world: Make) -> None:
+    """Whoever traces a probe finds what became of it: the header goes along on every hop."""
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    async with make_world() as world, world.decider("one"), world.executor():
+        await healthy(world)
+        failure = Observation(target=EAST, status=Health.UNHEALTHY, observed_at=world.clock.now())
+        await world.publisher.publish(failure, "traced", trace)
+        await world.next_write()
+        async with world.bus.read(FACTS, f"{ROOT}.facts.*.outcome.>", after=0) as outcomes:
+            [outcome] = await outcomes.next(timedelta(seconds=5))
+    assert outcome.traceparent == trace
