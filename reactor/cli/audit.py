@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bus.errors import BusError, Malformed
+from bus.errors import Malformed
 from bus.messages import DecisionRecord, Message, Observation
 from reactor import settings as settings_
-from reactor.errors import ReactorError
+from reactor.cli.outcome import told
 from reactor.settings import BusSettings
-from rules.errors import RulesError
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -52,19 +51,13 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
 
     Exit code: 0; 1 where a promise was broken; 3 where the bus cannot be reached.
     """
-    try:
+    with told():
         from reactor.connecting import address
         from reactor.rulefiles import load_for
 
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         loaded = load_for(settings)
         verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded))
-    except (ReactorError, RulesError) as error:
-        click.echo(f"reactor: {error}", err=True)
-        sys.exit(1)
-    except BusError as error:
-        click.echo(f"reactor: {error}", err=True)
-        sys.exit(3)
     click.echo(_json(verdict) if output == "json" else _table(verdict))
     sys.exit(1 if verdict.breaches else 0)
 

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bus.errors import BusError
 from reactor import settings as settings_
+from reactor.cli.outcome import told
 from reactor.clock import Clock
-from reactor.errors import ReactorError
 from reactor.settings import BusSettings
 
 if TYPE_CHECKING:
@@ -44,17 +43,11 @@ def fleet(config: Path | None, bus: str | None, output: str) -> None:
 
     Exit code: 0; 1 where a partition has no living owner; 3 where the bus cannot be reached.
     """
-    try:
+    with told():
         from reactor.connecting import address
 
         settings = settings_.load(config).bus
         seen = asyncio.run(_look(settings, address(settings, bus)))
-    except ReactorError as error:
-        click.echo(f"reactor: {error}", err=True)
-        sys.exit(1)
-    except BusError as error:
-        click.echo(f"reactor: {error}", err=True)
-        sys.exit(3)
     click.echo(json.dumps(seen, indent=2) if output == "json" else _tables(seen))
     if any(not partition["alive"] for partition in seen["partitions"]):
         sys.exit(1)

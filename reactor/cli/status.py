@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,10 +14,10 @@ from typing import Any
 
 import click
 
-from bus.errors import BusError, Malformed
+from bus.errors import Malformed
 from reactor import settings as settings_
+from reactor.cli.outcome import told
 from reactor.clock import Clock
-from reactor.errors import ReactorError
 from reactor.settings import BusSettings
 from rules.group import Group, load, to_python
 from rules.language.targets import matches
@@ -36,17 +35,11 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str) -> N
 
     Exit code: 0, or 3 where the bus cannot be reached.
     """
-    try:
+    with told():
         from reactor.connecting import address
 
         settings = settings_.load(config).bus
         groups = asyncio.run(_groups(settings, address(settings, bus)))
-    except ReactorError as error:
-        click.echo(f"reactor: {error}", err=True)
-        sys.exit(1)
-    except BusError as error:
-        click.echo(f"reactor: {error}", err=True)
-        sys.exit(3)
     chosen = [group for group in groups if matches(pattern, group.rule)]
     if output == "table":
         _table(chosen, Clock().now())
