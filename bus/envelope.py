@@ -11,22 +11,42 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from bus.errors import Malformed
 from bus.messages import (
+    Approve,
+    CancelEviction,
+    Claim,
+    Cluster,
+    ClusterTaints,
     DecisionRecord,
+    Evict,
+    FailbackZone,
     Hold,
+    IsolateZone,
     Message,
     Notify,
     Observation,
     Outcome,
     Pause,
+    Place,
+    Purge,
     Resume,
+    RetryZone,
     Route,
+    SetTaints,
     SetWeights,
+    Verdict,
     WebhookPost,
+    Workload,
+    WorkloadCopy,
+    Zones,
+    ZoneStep,
     iso,
 )
 
 MESSAGES: tuple[type[Message], ...] = (
-    Observation, Route, Pause, Resume, Outcome, SetWeights, Notify, Hold, DecisionRecord, WebhookPost,
+    Observation, Route, Cluster, ClusterTaints, Workload, WorkloadCopy, Zones,
+    Pause, Resume, Approve, IsolateZone, FailbackZone, RetryZone, Claim, Verdict, Outcome,
+    SetWeights, Place, Evict, Purge, CancelEviction, SetTaints, ZoneStep, Notify,
+    Hold, DecisionRecord, WebhookPost,
 )  # fmt: skip
 """Every message there is: the documents of the bus are checked against this list."""
 

@@ -13,7 +13,10 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
-from bus.messages import Health, Mode, Notify, SetWeights
+from bus.messages import Action, Health, Mode
+from rules.states.budget import BudgetState, Claimed, LeaveState, QuorumState
+from rules.states.workload import WorkloadState
+from rules.states.zone import ZoneState
 
 VERSION = 1
 """Raised when a stored group can no longer be read by an older reactor."""
@@ -98,7 +101,7 @@ class RouteState:
 class Owed:
     """An action whose outcome is not known."""
 
-    action: SetWeights | Notify
+    action: Action
     retry_at: datetime
     """When it is published again, with the same id."""
     tries: int = 1
@@ -115,6 +118,8 @@ class Holding:
     reason: str
     detail: str
     since: datetime
+    about: str | None = None
+    """What it is about; None: what the group is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +149,14 @@ class Group:
     """The step of a gradual return that is asked for."""
     step_at: datetime | None = None
     """When that step was carried out."""
+    workload: WorkloadState | None = None
+    zone: ZoneState | None = None
+    budget: BudgetState | None = None
+    quorum: QuorumState | None = None
+    leave: LeaveState | None = None
+    """What it has asked its guards and people for."""
+    acted_at: datetime | None = None
+    """When something was last carried out."""
     generation: int = 0
     owed: tuple[Owed, ...] = ()
     held: Holding | None = None
@@ -157,7 +170,9 @@ class Group:
     version: int = VERSION
 
 
-Value = TypeVar("Value", Signal, Window, Member, RouteState, Owed, Group)
+Value = TypeVar(
+    "Value", Signal, Window, Member, RouteState, Owed, Group, WorkloadState, ZoneState, BudgetState, Claimed, LeaveState
+)
 
 
 def updated(value: Value, **changes: Any) -> Value:

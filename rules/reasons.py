@@ -15,6 +15,19 @@ class Because(StrEnum):
     ALL_DOWN = "AllDown"
     DRIFT = "Drift"
     TARGET_CHANGED = "TargetChanged"
+    ZONE_UNHEALTHY = "ZoneUnhealthy"
+    ZONE_RECOVERED = "ZoneRecovered"
+    COMMANDED = "Commanded"
+    PRACTICE = "Practice"
+    ABORTED = "Aborted"
+    NODES_JOINED = "NodesJoined"
+    CLUSTER_UNHEALTHY = "ClusterUnhealthy"
+    CLUSTER_TAINTED = "ClusterTainted"
+    WORKLOAD_UNHEALTHY = "WorkloadUnhealthy"
+    TOLERATION_ELAPSED = "TolerationElapsed"
+    REPLACEMENT_HEALTHY = "ReplacementHealthy"
+    GRACE_ELAPSED = "GraceElapsed"
+    RECOVERED = "Recovered"
 
 
 class Held(StrEnum):
@@ -29,6 +42,40 @@ class Held(StrEnum):
     PAUSED = "Paused"
     ACTION_FAILED = "ActionFailed"
     ALL_ZERO = "AllZero"
+    CONTROL_PLANE_UNREACHABLE = "ControlPlaneUnreachable"
+    ZONES_UNKNOWN = "ZonesUnknown"
+    ZONE_NOT_FOUND = "ZoneNotFound"
+    SINGLE_ZONE = "SingleZone"
+    MAX_ISOLATED_ZONES = "MaxIsolatedZones"
+    ANOTHER_IN_PROGRESS = "AnotherInProgress"
+    COOLDOWN = "Cooldown"
+    WIDESPREAD_FAILURE = "WidespreadFailure"
+    TOLERATION_NOT_ELAPSED = "TolerationNotElapsed"
+    ONE_SOURCE_ONLY = "OneSourceOnly"
+    SINGLE_ZONE_SERVICES = "SingleZoneServices"
+    QUORUM_AT_RISK = "QuorumAtRisk"
+    REMAINING_ZONES_UNHEALTHY = "RemainingZonesUnhealthy"
+    INSUFFICIENT_CAPACITY = "InsufficientCapacity"
+    CHANGE_REFUSED = "ChangeRefused"
+    START_EXPIRED = "StartExpired"
+    STEP_FAILED = "StepFailed"
+    ISOLATION_EXPIRED = "IsolationExpired"
+    ZONE_NOT_RECOVERED = "ZoneNotRecovered"
+    IN_BLOCKED_WINDOW = "InBlockedWindow"
+    ISOLATION_STANDS = "IsolationStands"
+    PRACTICE_BLOCKED = "PracticeBlocked"
+    NO_LANDING_PLACE = "NoLandingPlace"
+    GRACE_EXPIRED = "GraceExpired"
+    LAST_HEALTHY_COPY = "LastHealthyCopy"
+    PRECONDITIONS_NOT_MET = "PreconditionsNotMet"
+    WORKLOAD_NOT_FOUND = "WorkloadNotFound"
+    POLICY_UNUSABLE = "PolicyUnusable"
+    MAX_CONCURRENT = "MaxConcurrent"
+    RATE_LIMITED = "RateLimited"
+    DISRUPTED = "Disrupted"
+    AWAITING_GUARD = "AwaitingGuard"
+    AWAITING_APPROVAL = "AwaitingApproval"
+    APPROVAL_EXPIRED = "ApprovalExpired"
 
 
 SENTENCES: dict[Because | Held, str] = {
@@ -39,6 +86,19 @@ SENTENCES: dict[Because | Held, str] = {
     Because.ALL_DOWN: "no backend is ready, and onAllDown says what to write",
     Because.DRIFT: "the weights stand otherwise than last asked: somebody else has written them",
     Because.TARGET_CHANGED: "the target's health has changed, and has stayed so for its window",
+    Because.ZONE_UNHEALTHY: "one zone alone has been bad for tolerationSeconds, and two signals say so",
+    Because.ZONE_RECOVERED: "the zone has been healthy for recoverySeconds, and two signals say so",
+    Because.COMMANDED: "somebody has asked for it",
+    Because.PRACTICE: "the rule's practice schedule asks for it",
+    Because.ABORTED: "the isolation is no longer wanted: what was begun is undone, last first",
+    Because.NODES_JOINED: "nodes have joined the isolated zone",
+    Because.CLUSTER_UNHEALTHY: "the cluster has been Unhealthy, or Unknown, for as long as the policy tolerates it",
+    Because.CLUSTER_TAINTED: "the cluster has a NoExecute taint, for longer than the policy tolerates it",
+    Because.WORKLOAD_UNHEALTHY: "the workload's copy in this cluster has been bad for tolerationSeconds",
+    Because.TOLERATION_ELAPSED: "what the policy tolerates is over, and a landing place is there",
+    Because.REPLACEMENT_HEALTHY: "all copies that stay are Healthy, seen since they were placed",
+    Because.GRACE_ELAPSED: "the grace period is over: not all new copies are Healthy, and the old one is not the last",
+    Because.RECOVERED: "what it was left for is good again, and has been for recoverySeconds",
     Held.NO_HEALTHY_SECONDARY: "the primary is bad and no secondary is ready: traffic stays where it is",
     Held.UNKNOWN_PRIMARY: "the primary is none of the route's backends",
     Held.TARGET_UNKNOWN: "a target's health is Unknown: its window waits",
@@ -48,4 +108,38 @@ SENTENCES: dict[Because | Held, str] = {
     Held.PAUSED: "somebody has paused the rule",
     Held.ACTION_FAILED: "the action could not be carried out, and is tried again",
     Held.ALL_ZERO: "the route would be left with all weights zero",
+    Held.CONTROL_PLANE_UNREACHABLE: "the cluster's API server cannot be asked, so nothing is known of it",
+    Held.ZONES_UNKNOWN: "no inventory of the cluster's zones was heard: what the others can carry is not known",
+    Held.ZONE_NOT_FOUND: "no node carries this zone, or the rule does not name it",
+    Held.SINGLE_ZONE: "the cluster has no other zone with nodes",
+    Held.MAX_ISOLATED_ZONES: "another zone is isolated already",
+    Held.ANOTHER_IN_PROGRESS: "an operation on another zone is in progress",
+    Held.COOLDOWN: "the last action is too recent",
+    Held.WIDESPREAD_FAILURE: "too much else is bad too: rather the view is wrong, or there is nowhere to go",
+    Held.TOLERATION_NOT_ELAPSED: "it has not been bad for tolerationSeconds yet",
+    Held.ONE_SOURCE_ONLY: "only one signal says so, and two are needed",
+    Held.SINGLE_ZONE_SERVICES: "services have all their copies in this zone",
+    Held.QUORUM_AT_RISK: "no majority of the members would be left",
+    Held.REMAINING_ZONES_UNHEALTHY: "too few of the remaining nodes are healthy",
+    Held.INSUFFICIENT_CAPACITY: "the remaining nodes could not carry what is needed",
+    Held.CHANGE_REFUSED: "the isolation that stands is another one: remove it first",
+    Held.START_EXPIRED: "the guards did not let the isolation start in time, and nothing was touched",
+    Held.STEP_FAILED: "a step of the isolation was not done in time; what is done stays done",
+    Held.ISOLATION_EXPIRED: "the isolation stands for longer than expirySeconds: somebody should look",
+    Held.ZONE_NOT_RECOVERED: "the zone is not proven healthy by two signals for recoverySeconds: it stays closed",
+    Held.IN_BLOCKED_WINDOW: "nothing starts by itself in this window",
+    Held.ISOLATION_STANDS: "an isolation stands that the rule's mode neither goes on with nor undoes",
+    Held.PRACTICE_BLOCKED: "a practice run was due and something forbids it: it is passed over",
+    Held.NO_LANDING_PLACE: "no cluster could take the workload, so it is not evicted",
+    Held.GRACE_EXPIRED: "the grace period is over and no new copy is Healthy: the old one stays",
+    Held.LAST_HEALTHY_COPY: "the old copy is the last Healthy one: it stays",
+    Held.PRECONDITIONS_NOT_MET: "the copy is bad for long enough, but the policy's preConditions do not hold yet",
+    Held.WORKLOAD_NOT_FOUND: "the workload is gone, or no cluster has a copy of it, while it was leaving one",
+    Held.POLICY_UNUSABLE: "the policy that governs the workload cannot be carried out as it stands",
+    Held.MAX_CONCURRENT: "as many actions as maxConcurrent allows are in flight: it waits for its turn",
+    Held.RATE_LIMITED: "actions begin no faster than ratePerSecond: it waits for its turn",
+    Held.DISRUPTED: "many peers are bad: actions slow down, and stop where all are",
+    Held.AWAITING_GUARD: "a guard that is shared has not answered yet, and is asked again",
+    Held.AWAITING_APPROVAL: "a person has to approve it",
+    Held.APPROVAL_EXPIRED: "nobody approved it in time: pause and resume the rule to be asked again",
 }

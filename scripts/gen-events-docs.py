@@ -146,7 +146,7 @@ def asyncapi() -> str:
         "operations": {_operation_name(name, channel): _operation(name, channel) for name, channel in CHANNELS.items()},
         "components": {"messages": _messages(), "schemas": _schemas()},
     }  # fmt: skip
-    head = "# Written by scripts/gen-events-docs.py from the models in bus/messages.py: change those.\n"
+    head = "# Written by scripts/gen-events-docs.py from the models in bus/messages/: change those.\n"
     return head + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 

@@ -14,7 +14,7 @@ from reactor.actions.settle import Change, settle
 from reactor.clients.port import JsonObject, KubeApi
 from reactor.clock import Clock
 from reactor.errors import ReactorError
-from rules.engine.observe import DECISION_ANNOTATION, HEALTHY_ANNOTATION
+from rules.kinds.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 
 _ACTION_MAX = 253  # bus.messages.Name
 

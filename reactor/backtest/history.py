@@ -18,7 +18,7 @@ from reactor.backtest.targets import Targets
 from rules.bench.play import at
 from rules.engine.routing import explicit_targets, named_ref
 from rules.language.loader import LoadedRule, RuleSet
-from rules.language.model import Notification
+from rules.language.model import Notification, TrafficFailover
 from rules.language.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.language.targets import matches
 
@@ -170,7 +170,7 @@ def fits(template: str, target: str) -> bool:
 
 
 def _targets(rule: LoadedRule) -> Iterable[str]:
-    if isinstance(rule, Notification):
+    if not isinstance(rule, TrafficFailover):
         return ()
     ref = named_ref(rule)
     return sorted(explicit_targets(rule, ref) or ()) if ref is not None else ()
@@ -183,7 +183,9 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
             yield f"rule {rule.name}: mode Off, so nothing happens"
         if isinstance(rule, Notification):
             continue
-        if named_ref(rule) is None:
+        if not isinstance(rule, TrafficFailover):
+            yield f"rule {rule.name}: Prometheus keeps no inventory of what a {rule.kind} acts on: holds and guards only"
+        elif named_ref(rule) is None:
             yield f"rule {rule.name}: selects its routes by label, and Prometheus knows no routes: not played"
         elif rule.backends is None:
             yield f"rule {rule.name}: reads its backends from the route, and Prometheus knows none: write backends"

@@ -9,6 +9,7 @@ from reactor.backtest.run import Backtested
 from rules.bench.backtest_compare import Pair
 from rules.bench.backtest_story import Act, Flap, Move, Played, Story, Wait
 from rules.bench.report import Mark, Numbers, moment, numbers, timeline
+from rules.engine.news import in_words
 
 LINES_MAX = 100
 """Of one rule's timeline; JSON has all of it."""
@@ -88,7 +89,7 @@ def does(act: Act) -> str:
     if isinstance(act.action, SetWeights):
         weights = " ".join(f"{service}={weight}" for service, weight in act.action.weights.items())
         return f"{_ARROWS[act.move]} {weights}"
-    return f"{_ARROWS[act.move]} {act.action.message}"
+    return f"{_ARROWS[act.move]} {in_words(act.action)}"
 
 
 _ARROWS = {Move.AWAY: "→", Move.HOME: "←", Move.BETWEEN: "·"}

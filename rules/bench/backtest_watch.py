@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bus.messages import Action, Fact, Health, Hold, SetWeights
+from bus.messages import Action, Fact, Health, Hold, Notify, SetWeights
 from rules.bench.backtest_story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, UNKNOWN, Act, Flap, Lane, Move, Story, Wait
 from rules.bench.play import Said, second
-from rules.engine.book import Book, Key
+from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing, named_ref
+from rules.engine.watching import Key
 from rules.group import Group, Member
 from rules.kinds.traffic import service_target
 from rules.language.loader import LoadedRule
-from rules.language.model import Notification
+from rules.language.model import Notification, TrafficFailover
 
 _COLUMN = {Health.HEALTHY: HEALTHY, Health.UNKNOWN: UNKNOWN, Health.UNHEALTHY: UNHEALTHY}
 
@@ -68,7 +69,7 @@ class Watch:
             self._waiting[what.rule, what.object] = wait
             if story.room():
                 story.waits.append(wait)
-        elif isinstance(what, SetWeights) == (not isinstance(story.rule, Notification)):
+        elif isinstance(what, Notify) == isinstance(story.rule, Notification):
             # Else it is a rule's word to people about its own doing, which stands here already.
             self._act(story, what, said)
 
@@ -147,7 +148,7 @@ class Watch:
 
 def primary_target(rule: LoadedRule) -> str | None:
     """Whose health decides whether a rule acts; None: it reads that from its route."""
-    if isinstance(rule, Notification) or (ref := named_ref(rule)) is None or not rule.backends:
+    if not isinstance(rule, TrafficFailover) or (ref := named_ref(rule)) is None or not rule.backends:
         return None
     first = next((one for one in rule.backends if one.service == rule.primary), rule.backends[0])
     return first.target or service_target(ref, first.service)
@@ -155,7 +156,7 @@ def primary_target(rule: LoadedRule) -> str | None:
 
 def _home(rule: LoadedRule, action: Action, seen: _Seen | None) -> bool:
     """Whether the action leads to the healthy state: only the primary has weight, or the news is good."""
-    if not isinstance(action, SetWeights) or isinstance(rule, Notification):
+    if not isinstance(action, SetWeights) or not isinstance(rule, TrafficFailover):
         return seen is None or not seen.settled_bad
     primary = rule.primary or next(iter(action.weights), None)
     return all((weight > 0) == (service == primary) for service, weight in action.weights.items())

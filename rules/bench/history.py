@@ -8,7 +8,24 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bus.messages import Fact, Observation, Outcome, Pause, Resume, Route
+from bus.messages import (
+    AnyCommand,
+    Approve,
+    Cluster,
+    Fact,
+    FailbackZone,
+    Inventory,
+    IsolateZone,
+    Observation,
+    Outcome,
+    Pause,
+    Resume,
+    RetryZone,
+    Route,
+    Workload,
+    WorkloadCopy,
+    Zones,
+)
 from rules.bench.play import at
 from rules.errors import InvalidHistory
 from rules.language.targets import BadTarget, check_target
@@ -16,7 +33,13 @@ from rules.language.targets import BadTarget, check_target
 LINES_MAX = 5_000_000
 SECONDS_MAX = 10 * 366 * 86_400
 _KINDS = ("observe", "inventory", "command", "outcome")
-_COMMANDS: dict[str, type[Pause] | type[Resume]] = {"pause": Pause, "resume": Resume}
+_COMMANDS: dict[str, type[AnyCommand]] = {
+    "pause": Pause, "resume": Resume, "approve": Approve, "isolateZone": IsolateZone, "failbackZone": FailbackZone,
+    "retryZone": RetryZone,
+}  # fmt: skip
+_INVENTORY: dict[str, type[Inventory]] = {
+    "route": Route, "zones": Zones, "cluster": Cluster, "workload": Workload, "workloadCopy": WorkloadCopy,
+}  # fmt: skip
 
 
 def read(lines: Iterable[str], file: str) -> list[tuple[float, Fact]]:
@@ -92,16 +115,15 @@ def _observation(body: dict[str, Any], second: float) -> Observation:
     return Observation.model_validate({**body, "observedAt": at(float(seen))})
 
 
-def _inventory(body: dict[str, Any], second: float) -> Route:
-    if list(body) != ["route"]:
-        raise _BadLine(f"inventory: this version reads route, not {', '.join(body) or 'nothing'}")
-    route = body["route"]
-    if not isinstance(route, dict):
-        raise _BadLine("inventory.route must be an object")
-    return Route.model_validate({**route, "observedAt": at(second)})
+def _inventory(body: dict[str, Any], second: float) -> Inventory:
+    if len(body) != 1 or (name := next(iter(body))) not in _INVENTORY:
+        raise _BadLine(f"inventory: this version reads {', '.join(_INVENTORY)}, not {', '.join(body) or 'nothing'}")
+    if not isinstance(body[name], dict):
+        raise _BadLine(f"inventory.{name} must be an object")
+    return _INVENTORY[name].model_validate({**body[name], "observedAt": at(second)})
 
 
-def _command(body: dict[str, Any], second: float) -> Pause | Resume:
+def _command(body: dict[str, Any], second: float) -> AnyCommand:
     if len(body) != 1 or (name := next(iter(body))) not in _COMMANDS:
         raise _BadLine(f"command: this version reads {', '.join(_COMMANDS)}, not {', '.join(body) or 'nothing'}")
     if not isinstance(body[name], dict):

@@ -11,8 +11,7 @@ from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing, named_ref
-from rules.language.loader import LoadedRule
-from rules.language.model import TrafficFailover
+from rules.language.model import Rule, TrafficFailover
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """Second 0 of every rehearsal."""
@@ -43,17 +42,17 @@ class Said:
 
 
 def play(
-    rules: Sequence[LoadedRule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
+    routing: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
 ) -> Iterator[Said]:
-    """Play a history, sorted by second, and give what comes out of it.
+    """Play a history, sorted by second, and give what comes out of it. Rules alone have no guards of their files.
 
     Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it.
     """
     history = list(history)
-    book = Book(Routing(rules))
-    player = Player(book, outcomes=outcomes)
+    routing = routing if isinstance(routing, Routing) else Routing(routing)
+    player = Player(Book(routing), outcomes=outcomes)
     first = min((when for when, _ in history), default=0.0)
-    assumed = [(first, route) for route in assumed_routes(rules, (fact for _, fact in history), first)]
+    assumed = [(first, route) for route in assumed_routes(routing.rules.values(), (fact for _, fact in history), first)]
     for when, facts in groupby([*assumed, *history], key=lambda event: event[0]):
         if when > until:
             break
@@ -103,13 +102,15 @@ class Player:
                 if decision.held is not None:
                     group, held = decision.group, decision.held
                     hold = Hold(
-                        rule=group.rule, object=group.object, held=held.reason, detail=held.detail, decided_at=now
-                    )
+                        rule=group.rule, object=held.about or group.object, held=held.reason, detail=held.detail,
+                        decided_at=now,
+                    )  # fmt: skip
                     yield Said(second(now), hold, decision.because)
             done = [self._done(action, now) for action in fresh if action.mode is Mode.ENFORCE and self._outcomes]
-            if not done:
+            said = [fact for decision in decisions for fact in decision.says]
+            if not done and not said:
                 return
-            decisions = self._book.take(done, now)
+            decisions = self._book.take([*done, *said], now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)
 
@@ -117,7 +118,7 @@ class Player:
         return Outcome(action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=now)
 
 
-def assumed_routes(rules: Sequence[LoadedRule], facts: Iterable[Fact], first: float) -> Iterator[Route]:
+def assumed_routes(rules: Iterable[Rule], facts: Iterable[Fact], first: float) -> Iterator[Route]:
     """A route that the history does not list is taken to stand in its healthy state: the primary has everything."""
     listed = {fact.object for fact in facts if isinstance(fact, Route)}
     for rule in rules:

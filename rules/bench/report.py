@@ -12,6 +12,7 @@ from bus.messages import Notify, SetWeights, iso
 from rules.bench.backtest_compare import Pair
 from rules.bench.backtest_story import Act, Flap, Move, Played, Story, Wait
 from rules.bench.play import at
+from rules.engine.news import in_words
 from rules.language.loader import LoadedRule
 
 False_ = Mapping[str, float]
@@ -161,6 +162,8 @@ def _what(act: Act) -> dict[str, Any]:
             return {"action": "SetWeights", "weights": action.weights}
         case Notify() as action:
             return {"action": "Notify", "message": action.message}
+        case action:
+            return {"action": type(action).__name__, "does": in_words(action)}
 
 
 def _compared(pairs: Sequence[Pair]) -> dict[str, Any]:

@@ -6,13 +6,26 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from bus.messages import Fact, Hold, Mode, Notify, SetWeights
+from bus.messages import (
+    CancelEviction,
+    Evict,
+    Fact,
+    Hold,
+    Mode,
+    Notify,
+    Place,
+    Purge,
+    SetTaints,
+    SetWeights,
+    ZoneStep,
+)
 from rules.bench.play import Said, play
-from rules.language.loader import LoadedRule
+from rules.engine.routing import Routing
+from rules.language.model import Rule
 
 
 def simulate(
-    rules: Sequence[LoadedRule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
+    rules: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
 ) -> Iterator[str]:
     """Play a history and give the lines. The same input gives the same lines, byte for byte."""
     for said in play(rules, history, until=until, outcomes=outcomes):
@@ -30,6 +43,22 @@ def line(said: Said) -> dict[str, Any]:
             body["weights"] = what.weights
         case Notify():
             body["message"] = what.message
+        case Place():
+            body["clusters"] = what.clusters
+        case Evict():
+            body |= {"from": what.from_, "purgeMode": what.purge_mode}
+            if what.grace_period_seconds is not None:
+                body["gracePeriodSeconds"] = what.grace_period_seconds
+        case Purge() | CancelEviction():
+            body["from"] = what.from_
+        case SetTaints():
+            body["taints"] = [
+                taint.model_dump(mode="json", include={"key", "value", "effect"}) for taint in what.taints
+            ]
+        case ZoneStep():
+            body |= {"phase": what.phase, "status": what.status, "step": what.step}
+            if what.undo:
+                body["undo"] = True
     body |= {"because": what.because, "id": what.id}
     if what.mode is Mode.DRY_RUN:
         body["mode"] = what.mode.value  # it would act: nothing is written

@@ -15,6 +15,7 @@ from rules.bench.testfile import samples as samples
 from rules.bench.testfile import schema as schema
 from rules.bench.testreader import Suite
 from rules.bench.testreader import load as load
+from rules.engine.routing import Routing
 from rules.language.model import Notification
 
 CLOSE = 1e-6
@@ -45,14 +46,15 @@ class Result:
 def run(suite: Suite) -> Iterator[Result]:
     """Run the tests of a file, each on its own."""
     for test, number in zip(suite.tests, suite.lines, strict=True):
-        said = tuple(play(suite.rules.rules, history(test), until=_until(test)))
+        said = tuple(play(Routing.of(suite.rules), history(test), until=_until(test)))
         missing, unexpected = _compare(suite, test.expect, said)
         yield Result(test.name, suite.file, number, test.expect, said, missing, unexpected)
 
 
 def history(test: RuleTest) -> list[tuple[float, Fact]]:
     """Give the inventory and the inputs as the facts that they stand for, sorted by second."""
-    events: list[tuple[float, Fact]] = [(given.at, _route(given)) for given in test.inventory]
+    events: list[tuple[float, Fact]] = [(given.at, _listed(given)) for given in test.inventory]
+    events += [(command.at, command.fact()) for command in test.commands]
     for given in test.inputs:
         for index, status in enumerate(samples(given.values)):
             if status is not None:
@@ -65,8 +67,14 @@ def history(test: RuleTest) -> list[tuple[float, Fact]]:
     return sorted(events, key=lambda event: event[0])
 
 
-def _route(given: Inventory) -> Route:
+def _listed(given: Inventory) -> Fact:
+    listed = given.zones or given.cluster or given.workload
+    if listed is not None:
+        return listed.fact(given.at)
     route = given.route
+    if route is None:
+        msg = "the reader lets no inventory through that has nothing"
+        raise AssertionError(msg)
     return Route(
         cluster=route.cluster, kind=route.kind, namespace=route.namespace, name=route.name, rule=route.rule,
         annotations=dict(route.annotations), labels=dict(route.labels), exists=route.exists,
@@ -75,7 +83,7 @@ def _route(given: Inventory) -> Route:
 
 
 def _until(test: RuleTest) -> float:
-    moments = [0.0, *(given.at for given in test.inventory)]
+    moments = [0.0, *(given.at for given in test.inventory), *(command.at for command in test.commands)]
     moments += [(len(samples(given.values)) - 1) * test.interval_seconds for given in test.inputs]
     moments += [expected.at for expected in test.expect if expected.at is not None]
     return max(moments)
@@ -110,6 +118,8 @@ def fits(expected: Expected, said: Said) -> bool:
     actual: dict[str, Any] = {"at": said.at} | said.what.model_dump(by_alias=False) | line(said)
     for key in expected.model_fields_set:
         want, have = getattr(expected, key), actual.get(key)
+        if key == "taints" and want is not None:
+            want = [taint.model_dump() for taint in want]
         if key == "at" and want is not None and isinstance(have, (int, float)):
             if abs(want - have) > CLOSE:
                 return False

@@ -13,7 +13,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
 
 from bus.messages import Health, Mode
+from rules.bench.testworkloads import ClusterGiven, WorkloadGiven
+from rules.bench.testzones import Commanded, ZonesGiven
 from rules.language.model import API_VERSION, YEAR, ClusterName, KubeName, Model, TargetName
+from rules.language.workload import NewTaint, PurgeMode
 from rules.reasons import Because, Held
 
 SAMPLES_MAX = 100_000
@@ -84,10 +87,13 @@ class RouteGiven(Model):
 
 
 class Inventory(Model):
-    """What exists, from a second on."""
+    """What exists, from a second on: exactly one of its kinds."""
 
     at: Annotated[float, Field(ge=0, le=YEAR)] = 0
-    route: RouteGiven
+    route: RouteGiven | None = None
+    zones: ZonesGiven | None = None
+    cluster: ClusterGiven | None = None
+    workload: WorkloadGiven | None = None
 
 
 class Expected(Model):
@@ -95,13 +101,27 @@ class Expected(Model):
 
     at: Annotated[float, Field(ge=0, le=YEAR)] | None = None
     """The second in which it happens."""
-    action: Literal["SetWeights", "Notify"] | None = None
+    action: (
+        Literal["SetWeights", "Place", "Evict", "Purge", "CancelEviction", "SetTaints", "ZoneStep", "Notify"] | None
+    ) = None
     held: Held | None = None
     """A hold with this reason. Holds that are not expected are no failure."""
     rule: str | None = None
     object: str | None = None
     weights: Mapping[str, int] | None = None
     """All weights of the action, not some of them."""
+    clusters: Mapping[str, int] | None = None
+    """Where the workload is placed, all of it."""
+    from_: Annotated[str | None, Field(alias="from")] = None
+    """The cluster that is left."""
+    purge_mode: PurgeMode | None = None
+    grace_period_seconds: int | None = None
+    taints: tuple[NewTaint, ...] | None = None
+    """All taints of the action."""
+    phase: Literal["Failover", "Failback"] | None = None
+    status: Literal["Pending", "InProgress", "Aborting", "Done", "Failed"] | None = None
+    step: str | None = None
+    undo: bool | None = None
     because: Because | Held | None = None
     message: str | None = None
     detail: str | None = None
@@ -116,7 +136,10 @@ class RuleTest(Model):
     interval_seconds: Annotated[float, Field(ge=0.001, le=YEAR)] = 60
     """The time between two values."""
     inventory: tuple[Inventory, ...] = Field(default=(), max_length=1000)
-    """Routes that do not stand in their healthy state, or whose rule reads its backends from them."""
+    """Routes that do not stand in their healthy state, or whose rule reads its backends from them; zones; clusters;
+    workloads."""
+    commands: tuple[Commanded, ...] = Field(default=(), max_length=1000)
+    """What people say."""
     inputs: tuple[Input, ...] = Field(default=(), max_length=1000)
     expect: tuple[Expected, ...] = Field(max_length=10_000)
     """All actions, in order. Empty: nothing happens."""

@@ -107,6 +107,15 @@ def _tests(document: Document, problems: list[Problem]) -> Iterator[tuple[RuleTe
         for number, expected in enumerate(test.expect):
             if (expected.action is None) == (expected.held is None):
                 problems.append(document.problem((*path, "expect", number), "needs either action or held"))
+        for number, given in enumerate(test.inventory):
+            kinds = given.model_fields_set - {"at"}
+            if len(kinds) != 1:
+                message = "needs exactly one kind of inventory, such as route or zones"
+                problems.append(document.problem((*path, "inventory", number), message))
+        for number, command in enumerate(test.commands):
+            if len(command.given) != 1:
+                message = "needs exactly one command, such as isolateZone"
+                problems.append(document.problem((*path, "commands", number), message))
         yield test, path
 
 
@@ -121,7 +130,7 @@ def _names(tests: Sequence[tuple[RuleTest, Path]], document: Document) -> Iterat
 
 def _strangers(tests: Sequence[tuple[RuleTest, Path]], document: Document, rules: RuleSet) -> Iterator[Problem]:
     """Names that no rule knows: a test that misspells one would pass for the wrong reason."""
-    routing = Routing(rules.rules)
+    routing = Routing.of(rules)
     for test, path in tests:
         for index, expected in enumerate(test.expect):
             if expected.rule is not None and expected.rule not in routing.rules:

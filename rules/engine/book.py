@@ -11,22 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bus.messages import Fact, Observation, Outcome, Pause, Resume, Route
+from bus.messages import Approve, Fact, Observation, Outcome, Pause, Resume, Route, Verdict
 from rules.engine.decide import Decision, decide
-from rules.engine.observe import PRIMARY_ANNOTATION
-from rules.engine.owe import route_ref
-from rules.engine.routing import Routing, explicit_targets, named_ref, scope_of
+from rules.engine.pauses import PAUSES, Pauses
+from rules.engine.registry import Kind, kind_of
+from rules.engine.routing import Routing, named_ref, scope_of
+from rules.engine.watching import Key, Watching
 from rules.group import Group
-from rules.kinds.traffic import service_target
-from rules.language.loader import LoadedRule
-from rules.language.model import Notification, OnAllDown, TrafficFailover
+from rules.language.model import Rule, TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.language.targets import matches
-
-Key = tuple[str, str]
-"""Rule and object."""
-HEARD_MAX = 100_000
-"""How many targets' last observations are kept for groups that may still appear."""
 
 
 class Book:
@@ -39,26 +33,35 @@ class Book:
         self._routing = routing
         self._mine = mine
         self._groups: dict[Key, Group] = {}
-        self._watching: dict[str, set[Key]] = defaultdict(set)
-        self._targets: dict[Key, frozenset[str]] = {}
-        self._heard: dict[str, dict[str, Observation]] = {}
-        self._paused: dict[str, Pause] = {}
+        self._of_rule: dict[str, set[Key]] = defaultdict(set)
+        self._watching = Watching(routing)
         self._alarms: list[tuple[datetime, Key]] = []
         self.dropped: set[Key] = set()
         """Groups that are no more; whoever stores groups forgets them, and clears this."""
+        groups = list(groups)
+        self._pauses = Pauses(group for group in groups if group.rule == PAUSES)
         for group in groups:
             rule = routing.rules.get(group.rule)
-            if rule is not None and mine(group.rule, scope_of(rule, group.object)) and _belongs(rule, group.object):
+            if group.rule == PAUSES:
+                continue
+            if rule is None or not _covers(rule, group.object):
+                # Nobody decides for it any more; kept, it would owe its last action for ever.
+                self.dropped.add((group.rule, group.object))
+            elif mine(group.rule, scope_of(rule, group.object)):
                 self._keep(group)
         for rule in routing.rules.values():
             ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
             if ref is not None and mine(rule.name, ref.object) and (rule.name, ref.object) not in self._groups:
-                self._keep(Group(rule.name, ref.object))
+                self._open(rule.name, ref.object)
 
     @property
     def groups(self) -> Mapping[Key, Group]:
         """All groups, by rule and object."""
         return self._groups
+
+    def stored(self, key: Key) -> Group:
+        """Give what is to be stored under this key: a group, or a pause."""
+        return self._pauses.group(key[1]) if key[0] == PAUSES else self._groups[key]
 
     def next_alarm(self) -> datetime | None:
         """When `ring` has something to do."""
@@ -77,24 +80,44 @@ class Book:
         """
         touched: dict[Key, list[Fact]] = defaultdict(list)
         placed = list(zip(facts, positions or [0] * len(facts), strict=True))
+        pauses: list[Decision] = []
         # Routes last: a group that opens with its route then finds all that was heard in the same instant.
         for fact, position in sorted(placed, key=lambda one: isinstance(one[0], Route)):
+            if isinstance(fact, Pause | Resume):
+                pauses += [Decision(group) for group in self._pauses.take(fact)]
+                self.dropped |= self._pauses.dropped
             for key in self._concerned(fact):
                 if not position or self._groups[key].position < position:
-                    touched[key] += self._with_earlier(key, fact)
-        last = max(positions, default=0)
-        return [self._decide(key, touched[key], now, last) for key in sorted(touched)]
+                    if isinstance(fact, Route):
+                        touched[key] += self._watching.earlier(key, fact)
+                    touched[key].append(fact)
+        return [*pauses, *self._decide_all(touched, now, max(positions, default=0))]
 
     def ring(self, now: datetime) -> list[Decision]:
         """Decide for every group whose moment has come."""
-        due: set[Key] = set()
+        due: dict[Key, list[Fact]] = {}
         while (at := self.next_alarm()) is not None and at <= now:
-            due.add(heapq.heappop(self._alarms)[1])
-        return [self._decide(key, (), now, 0) for key in sorted(due)]
+            due[heapq.heappop(self._alarms)[1]] = []
+        return self._decide_all(due, now, 0)
+
+    def _decide_all(self, touched: dict[Key, list[Fact]], now: datetime, position: int) -> list[Decision]:
+        """Decide for these groups; a census first, and where it has changed, for all that go by it."""
+        decisions = []
+        for key in sorted(key for key in touched if self._kind_of(key).census == key[1]):
+            before = self._groups[key]
+            decisions.append(self._decide(key, touched.pop(key), now, position))
+            if self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key]):
+                for other in self._of_rule[key[0]] - {key}:
+                    touched.setdefault(other, [])
+        return [*decisions, *(self._decide(key, touched[key], now, position) for key in sorted(touched))]
+
+    def _kind_of(self, key: Key) -> Kind:
+        return kind_of(self._routing.rules[key[0]])
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int) -> Decision:
-        group = self._groups[key]
-        decision = decide(self._routing.rules[key[0]], group, facts, now)
+        group, census = self._groups[key], self._kind_of(key).census
+        around = self._groups.get((key[0], census)) if census is not None and census != key[1] else None
+        decision = decide(self._routing.rules[key[0]], group, facts, now, around, self._routing.file_guards)
         if position > group.position:
             decision = replace(decision, group=replace(decision.group, position=position))
         self._keep(decision.group)
@@ -103,61 +126,35 @@ class Book:
     def _keep(self, group: Group) -> None:
         key = (group.rule, group.object)
         before = self._groups.get(key)
-        if before is None or before.route is not group.route:
-            targets = self._relevant(group)
-            for target in self._targets.get(key, frozenset()) - targets:
-                self._watching[target].discard(key)
-            for target in targets:
-                self._watching[target].add(key)
-            self._targets[key] = targets
+        self._watching.keep(group, before)
         self._groups[key] = group
+        self._of_rule[group.rule].add(key)
         if group.wake_at is not None and (before is None or before.wake_at != group.wake_at):
             heapq.heappush(self._alarms, (group.wake_at, key))
 
-    def _relevant(self, group: Group) -> frozenset[str]:
-        """The targets whose health this group has to know."""
-        route = group.route
-        if route is None:
-            return self._targets_of(group.rule, group.object, (), None)
-        return self._targets_of(group.rule, group.object, [service for service, _ in route.backends], route.primary)
-
-    def _targets_of(self, name: str, object_: str, services: Iterable[str], primary: str | None) -> frozenset[str]:
-        rule = self._routing.rules[name]
-        if isinstance(rule, Notification):
-            return frozenset({object_})
-        ref = route_ref(rule, object_)
-        targets = explicit_targets(rule, ref)
-        if targets is None:
-            targets = frozenset(service_target(ref, service) for service in services)
-        if primary and rule.on_all_down is OnAllDown.ZERO:
-            targets |= {service_target(ref, primary)}
-        return targets
-
     def _concerned(self, fact: Fact) -> Iterator[Key]:
         match fact:
-            case Observation():
-                yield from self._of_observation(fact)
+            case Pause() | Resume():
+                yield from [key for key in self._groups if matches(fact.rule, key[0]) and not key[0].startswith("@")]
+                return
             case Route():
                 yield from self._of_route(fact)
-            case Outcome():
-                if (fact.rule, fact.object) in self._groups:
-                    yield fact.rule, fact.object
-            case Pause() | Resume():
-                yield from [key for key in self._groups if matches(fact.rule, key[0])]
-                if isinstance(fact, Pause):
-                    self._paused[fact.rule] = fact
-                else:
-                    self._paused = {rule: pause for rule, pause in self._paused.items() if not matches(fact.rule, rule)}
-
-    def _of_observation(self, fact: Observation) -> Iterator[Key]:
-        if fact.target in self._heard or len(self._heard) < HEARD_MAX:
-            self._heard.setdefault(fact.target, {})[fact.signal] = fact
-        yield from sorted(self._watching.get(fact.target, ()))
-        for name, scope in self._routing.addresses(fact):
-            rule = self._routing.rules[name]
-            if isinstance(rule, Notification) and (name, scope) not in self._groups and self._mine(name, scope):
-                self._open(name, fact.target)
-                yield name, fact.target
+                return
+            case Observation():
+                yield from self._watching.heard(fact)
+            case Outcome() | Verdict() | Approve() if fact.rule in self._routing.rules:
+                rule = self._routing.rules[fact.rule]
+                key = (fact.rule, kind_of(rule).owner(rule, fact.object))
+                if key in self._groups:
+                    yield key
+        for rule in self._routing.others:
+            for object_ in kind_of(rule).objects(rule, fact):
+                key = (rule.name, object_)
+                if key not in self._groups:
+                    if not self._mine(rule.name, scope_of(rule, object_)):
+                        continue
+                    self._open(*key)
+                yield key
 
     def _of_route(self, fact: Route) -> Iterator[Key]:
         for name, scope in self._routing.addresses(fact):
@@ -174,33 +171,19 @@ class Book:
             yield key
 
     def _open(self, rule: str, object_: str) -> None:
-        self._keep(Group(rule, object_))
+        self._keep(Group(rule, object_, paused=self._pauses.of(rule)))
 
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:
+            self._of_rule[key[0]].discard(key)
             self.dropped.add(key)
-            for target in self._targets.pop(key):
-                self._watching[target].discard(key)
-
-    def _with_earlier(self, key: Key, fact: Fact) -> list[Fact]:
-        """A group that appears, or gets a backend (again), is told what was heard while it did not listen."""
-        earlier: list[Fact] = []
-        group = self._groups[key]
-        if group.generation == 0 and not group.members and group.route is None:
-            earlier += [pause for rule, pause in self._paused.items() if matches(rule, key[0])]
-        if isinstance(fact, Route):
-            services = [backend.service for backend in fact.backends]
-            primary = fact.annotations.get(PRIMARY_ANNOTATION)
-            targets = self._targets_of(group.rule, group.object, services, primary)
-            for target in sorted(targets - self._targets[key]):
-                earlier += self._heard.get(target, {}).values()
-        return [*earlier, fact]
+            self._watching.forget(key)
 
 
-def _belongs(rule: LoadedRule, object_: str) -> bool:
+def _covers(rule: Rule, object_: str) -> bool:
     """Whether the rule, as it is written now, still speaks of this thing: rule files change, stored groups stay."""
-    if isinstance(rule, Notification):
-        return matches(rule.match, object_)
+    if not isinstance(rule, TrafficFailover):
+        return kind_of(rule).covers(rule, object_)
     ref = named_ref(rule)
     if ref is not None:
         return object_ == ref.object

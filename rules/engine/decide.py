@@ -8,20 +8,32 @@ The same group, facts and moment always give the same decision.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import get_args
 
-from bus.messages import Action, Fact, Health, Mode, Observation, Outcome, Pause, Resume, Route
+from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
 from rules.engine.debounce import deadline, debounce
 from rules.engine.guard import guard
+from rules.engine.news import tell
 from rules.engine.observe import observe
-from rules.engine.owe import owe, route_ref, tell
+from rules.engine.owe import owe
+from rules.engine.registry import kind_of
 from rules.group import Group, Holding, updated
-from rules.kinds import notification, traffic
 from rules.kinds.wish import Wish
-from rules.language.loader import LoadedRule
-from rules.language.model import TrafficFailover
+from rules.language.guards import FileGuard
+from rules.language.model import Rule
 from rules.reasons import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that a decision rests on besides its rule: the same again gives the same decision."""
+
+    before: Group
+    facts: Sequence[Fact]
+    now: datetime
+    around: Group | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,10 @@ class Decision:
     """A hold that begins now."""
     because: tuple[str, ...] = ()
     """One sentence for each member."""
+    says: tuple[Fact, ...] = ()
+    """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
+    seen: Seen | None = field(default=None, compare=False, repr=False)
+    """What it was decided from."""
 
     @property
     def wake_at(self) -> datetime | None:
@@ -42,26 +58,23 @@ class Decision:
         return self.group.wake_at
 
 
-def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime) -> Decision:
+def decide(
+    rule: Rule, group: Group, facts: Sequence[Fact], now: datetime, around: Group | None = None,
+    file_guards: Sequence[FileGuard] = (),
+) -> Decision:  # fmt: skip
     """Decide for one group. Facts that share an instant are one step, so that half a picture moves nothing.
 
-    `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order.
+    `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order. `around`:
+    what groups of this rule know together, where its kind has such a thing. `file_guards`: those of all rule files.
     """
     before = group
+    kind = kind_of(rule)
     for fact in in_order(facts, now):
         group = observe(rule, group, fact, now)
-    group = debounce(rule, _in_mode(rule, group), now)
+    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now), around, now)
     if rule.mode is Mode.OFF:
         return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now)))
-    wish = desire(rule, group, now)
-    refusal = guard(rule, group, wish) if _wants(group, wish) else None
-    if refusal is not None:
-        wish = Wish(held=refusal, look_again=wish.look_again)
-    asked, actions = owe(rule, group, wish, now)
-    if asked.step_at != group.step_at:
-        # A step of a gradual return stands from now on, so only now is it known when the next one is due.
-        wish = replace(wish, look_again=desire(rule, asked, now).look_again)
-    group = asked
+    group, wish, actions, says = _asked(rule, group, around, now, file_guards)
     held = _holding(group, wish, now)
     group = updated(group, held=held)
     begins = held if held is not None and not _same(before.held, held) else None
@@ -71,10 +84,37 @@ def decide(rule: LoadedRule, group: Group, facts: Sequence[Fact], now: datetime)
         group, told = tell(rule, group, why, now)
         news += told
     group = updated(group, wake_at=_wake(rule, group, wish.look_again, now))
-    return Decision(group, (*actions, *news), begins, _sentences(group) if actions or begins else ())
+    because = _sentences(group) if actions or begins else ()
+    says = (*says, *kind.says(rule, before, group, facts, now))
+    return Decision(group, (*actions, *news), begins, because, says, Seen(before, facts, now, around))
 
 
-_KINDS: Sequence[type[Fact]] = (Route, Observation, Outcome, Pause, Resume)
+def _asked(
+    rule: Rule, group: Group, around: Group | None, now: datetime, file_guards: Sequence[FileGuard]
+) -> tuple[Group, Wish, tuple[Action, ...], tuple[Fact, ...]]:
+    """Desire, guard, owe. In a dry run nobody answers: what follows from an action being done is rehearsed at once."""
+    desire = kind_of(rule).desire
+    actions: tuple[Action, ...] = ()
+    says: tuple[Fact, ...] = ()
+    for _ in range(ROUNDS_MAX):
+        step_at = group.step_at
+        leave = guard(rule, group, desire(rule, group, around, now), now, file_guards)
+        group, more = owe(rule, leave.group, leave.wish, now)
+        actions, says = (*actions, *more), (*says, *leave.says)
+        wish = leave.wish
+        if group.step_at != step_at:
+            # A step of a gradual return stands from now on, so only now is it known when the next one is due.
+            wish = replace(wish, look_again=desire(rule, group, around, now).look_again)
+        if not more or rule.mode is not Mode.DRY_RUN:
+            return group, wish, actions, says
+    msg = f"{group.rule}: rehearsed actions follow one another without end on {group.object}"
+    raise AssertionError(msg)
+
+
+ROUNDS_MAX = 100
+"""How many actions may follow from one another within one step of a dry run before it is an error of ours."""
+_LAST: Sequence[type[Fact]] = (Observation, Outcome, *get_args(AnyCommand), Claim, Verdict)
+"""Inventory comes before these, in this order."""
 _WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
 
 
@@ -93,30 +133,22 @@ def in_order(facts: Sequence[Fact], now: datetime) -> Sequence[Fact]:
 
     def place(fact: Fact) -> tuple[int, datetime, int]:
         severity = _WORST_FIRST.index(fact.status) if isinstance(fact, Observation) else 0
-        return _KINDS.index(type(fact)), min(fact.observed_at, now), severity
+        return _kind_place(fact), min(fact.observed_at, now), severity
 
     return sorted(last.values(), key=place)
 
 
-def _in_mode(rule: LoadedRule, group: Group) -> Group:
+def _kind_place(fact: Fact) -> int:
+    return _LAST.index(type(fact)) + 1 if type(fact) in _LAST else 0
+
+
+def _in_mode(rule: Rule, group: Group) -> Group:
     """What was only rehearsed has not happened: a rule that is let off the leash begins from what stands."""
     if group.mode is rule.mode:
         return group
-    rehearsed = group.mode is Mode.DRY_RUN
-    return replace(group, mode=rule.mode, asked=None, told=None if rehearsed else group.told)
-
-
-def desire(rule: LoadedRule, group: Group, now: datetime) -> Wish:
-    """Third verb: the absolute desired state, per rule kind."""
-    if isinstance(rule, TrafficFailover):
-        return traffic.desire(rule, group, route_ref(rule, group.object), now)
-    return notification.desire(rule, group)
-
-
-def _wants(group: Group, wish: Wish) -> bool:
-    if wish.weights is not None:
-        return traffic.uneven(group, wish.weights)
-    return wish.told is not None
+    if group.mode is Mode.DRY_RUN:
+        group = kind_of(rule).reset(rule, replace(group, told=None, leave=None, acted_at=None))
+    return replace(group, mode=rule.mode, asked=None)
 
 
 def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
@@ -126,17 +158,16 @@ def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
         reason = (Held.ACTION_FAILED, failed) if failed else None
     if reason is None:
         return None
-    if group.held is not None and group.held.reason == reason[0]:
-        return group.held if group.held.detail == reason[1] else replace(group.held, detail=reason[1])
-    return Holding(reason[0], reason[1], now)
+    hold = Holding(reason[0], reason[1], now, wish.about)
+    return replace(hold, since=group.held.since) if group.held is not None and _same(group.held, hold) else hold
 
 
 def _same(before: Holding | None, held: Holding) -> bool:
     """A hold is reported once, not every time that its detail changes."""
-    return before is not None and before.reason == held.reason
+    return before is not None and (before.reason, before.about) == (held.reason, held.about)
 
 
-def _wake(rule: LoadedRule, group: Group, look_again: datetime | None, now: datetime) -> datetime | None:
+def _wake(rule: Rule, group: Group, look_again: datetime | None, now: datetime) -> datetime | None:
     moments = [at for member in group.members.values() if (at := deadline(member, rule)) is not None]
     moments += [owed.retry_at for owed in group.owed if owed.wanted]
     if look_again is not None:

@@ -1,17 +1,78 @@
-"""Fourth verb: may we? An answer with a reason."""
+"""Fourth verb: may we? An answer with a reason.
+
+In this order: somebody's pause, what must never be, steps back to safety (which nothing else stops), windows, quiet
+time, a person's yes, and last the guards that are shared, because what they give away is gone. What is on its way
+already is not asked again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bus.messages import Fact, Mode, Notify
+from rules.engine.actors import Limits, limits_of
+from rules.engine.approvals import approval, dropped, in_short
+from rules.engine.claims import Answer, ask, keep
+from rules.engine.owe import same
+from rules.engine.windows import open_until
 from rules.group import Group
-from rules.kinds.wish import Wish
+from rules.kinds.wish import Act, Wish
+from rules.language.guards import Approval, FileGuard
 from rules.language.model import Rule, TrafficFailover
 from rules.reasons import Held
 
 
-def guard(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
-    """Give why this wish must not be asked for, as reason and detail; None: it may."""
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """What may be done of a wish."""
+
+    group: Group
+    """With what was asked of guards and people."""
+    wish: Wish
+    """Only with the acts that may be done; why the others may not is its hold."""
+    says: tuple[Fact, ...] = ()
+    """Claims."""
+
+
+def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequence[FileGuard] = ()) -> Leave:
+    """Give what may be done of this wish, and why the rest may not. `file_guards`: those of all rule files."""
+    wants = bool(wish.acts) or wish.told is not None
+    refusal = _never(rule, group, wish) if wants else None
+    if refusal is not None:
+        answer = keep(rule, dropped(group), now)
+        return _leave(answer, Wish(held=refusal, look_again=wish.look_again))
+    acts = _asking(group, wish)
+    if not acts:
+        still = any(not act.safe for act in wish.acts)
+        return _leave(keep(rule, group if still else dropped(group), now), wish)
+    limits = limits_of(rule, file_guards)
+    group, held, moment = _own(rule, group, limits, acts, now)
+    if held is None:
+        answer = ask(group, limits.shared, in_short(acts), now) if limits.shared else Answer(group)
+        if answer.granted:
+            return _leave(answer, wish)
+        held = answer.held
+    else:
+        answer = keep(rule, group, now)
+    rest = tuple(act for act in wish.acts if act not in acts)
+    about = acts[0].object if held is not None else wish.about
+    look_again = _first(wish.look_again, moment)
+    wish = replace(
+        wish, weights=None, told=None, acts=rest, held=held or wish.held, about=about, look_again=look_again
+    )  # fmt: skip
+    return _leave(answer, wish)
+
+
+def _leave(answer: Answer, wish: Wish) -> Leave:
+    return Leave(answer.group, replace(wish, look_again=_first(wish.look_again, answer.look_again)), answer.says)
+
+
+def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
     if group.paused is not None:
-        return Held.PAUSED, f"paused by {group.paused.by}: {group.paused.reason}"
+        paused = group.paused
+        return Held.PAUSED, f"paused by {paused.by} since {paused.since.isoformat()}: {paused.reason}"
     if (
         isinstance(rule, TrafficFailover)
         and rule.route.kind != "TrafficSplit"
@@ -20,3 +81,41 @@ def guard(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
     ):
         return Held.ALL_ZERO, f"an {rule.route.kind} is never left with all weights zero"
     return None
+
+
+def _asking(group: Group, wish: Wish) -> tuple[Act, ...]:
+    """What needs leave: all that begins something, is no step back to safety, and is not on its way."""
+    acts = [act for act in wish.acts if not act.safe and not act.follows and not _on_its_way(group, act)]
+    if wish.told is not None:
+        acts.append(Act(Notify, {"message": wish.told}, wish.because, wish.detail))
+    return tuple(acts)
+
+
+def _on_its_way(group: Group, act: Act) -> bool:
+    return any(owed.wanted and owed.action.lane == act.lane and same(owed.action, act) for owed in group.owed)
+
+
+def _own(
+    rule: Rule, group: Group, limits: Limits, acts: Sequence[Act], now: datetime
+) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
+    """Check the limits that need nobody else: give the group, why it has to wait, and until when."""
+    by_itself = not acts or not all(act.by_hand for act in acts)
+    windows = [window for guards in limits.own for window in guards.blocked_windows if by_itself]
+    ends = [end for window in windows if (end := open_until(window, now)) is not None]
+    if ends:
+        return group, (Held.IN_BLOCKED_WINDOW, f"until {max(ends).isoformat()}"), max(ends)
+    quiet = timedelta(seconds=max((guards.cooldown_seconds for guards in limits.own), default=0))
+    if group.acted_at is not None and now < (over := group.acted_at + quiet):
+        detail = f"last action at {group.acted_at.isoformat()}, quiet until {over.isoformat()}"
+        return group, (Held.COOLDOWN, detail), over
+    approvals = [guards.approval for guards in limits.own if guards.approval is not None]
+    if not by_itself:
+        return group, None, None
+    if rule.mode is Mode.APPROVE or (approvals and rule.mode is Mode.ENFORCE):
+        seconds = min((one.expire_seconds for one in approvals), default=Approval().expire_seconds)
+        return approval(group, acts, seconds, now)
+    return group, None, None
+
+
+def _first(*moments: datetime | None) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)

@@ -2,71 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bus.messages import Action, Mode, Notify, RouteRef, SetWeights
-from rules.group import Group, Holding, Owed, updated
-from rules.kinds import traffic
-from rules.kinds.wish import Wish
+from bus.messages import Action, Mode, Notify
+from rules.engine.registry import kind_of
+from rules.group import Group, Owed, updated
+from rules.kinds.wish import Act, Wish
 from rules.language.model import Notification, Rule, TrafficFailover
 
 RESEND = timedelta(seconds=15)
 """An action without an outcome is published again after this long: as long as an executor may take for one."""
 
 
-def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
-    """Give the route that a group is about, from its object (`east/shop/TrafficSplit/checkout`)."""
-    cluster, namespace, kind, name = object_.split("#")[0].split("/")
-    return RouteRef(cluster=cluster, kind=kind, namespace=namespace, name=name, rule=rule.route.rule)  # type: ignore[arg-type]
+def mode_of(rule: Rule) -> Mode:
+    """The mode of the rule's actions: what a person has approved is carried out."""
+    return Mode.ENFORCE if rule.mode is Mode.APPROVE else rule.mode
 
 
 def owe(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Give the group with what it owes now, and the actions to publish: new ones, and those that are due again."""
-    fresh: tuple[Action, ...] = ()
-    if isinstance(rule, TrafficFailover):
-        group, fresh = _weights(rule, group, wish, now)
-    elif isinstance(rule, Notification) and wish.told is not None:
-        group, fresh = _news(rule, group, wish, now)
+    if isinstance(rule, Notification):
+        group, fresh = _news(rule, group, wish, now) if wish.told is not None else (group, ())
+    else:
+        group, fresh = _acts(rule, group, wish, now)
     return _again(group, fresh, now)
 
 
-def _weights(rule: TrafficFailover, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
-    flying = next((owed for owed in group.owed if isinstance(owed.action, SetWeights)), None)
-    if wish.weights is None:
-        # What is on its way may still be carried out: it is kept in mind, so that the next wish goes beyond it.
-        return updated(group, owed=_with(group, flying, wanted=False, at=now)), ()
-    settled = not traffic.uneven(group, wish.weights)
-    if flying is not None and _weights_of(flying) == dict(wish.weights):
-        return updated(group, step=wish.step, owed=_with(group, flying, wanted=True, at=now)), ()
-    if flying is None and settled:
-        step_at = group.step_at if group.step == wish.step else None
-        step_at = (step_at or now) if wish.step is not None else None
-        return updated(group, step=wish.step, step_at=step_at), ()
-    generation = group.generation + 1
-    action = SetWeights(
-        id=f"{group.rule}/{group.object}/{generation}", rule=group.rule, object=group.object, generation=generation,
-        mode=rule.mode, because=wish.because, detail=wish.detail, decided_at=now,
-        route=route_ref(rule, group.object), weights=dict(wish.weights),
-        remember=dict(group.route.healthy) if group.route else {},
-    )  # fmt: skip
-    group = replace(group, generation=generation, step=wish.step, step_at=None, owed=_without(group, flying))
-    if rule.mode is Mode.DRY_RUN:
-        step_at = now if wish.step is not None else None
-        return replace(group, asked=dict(wish.weights), step_at=step_at), (action,)
-    return replace(group, asked=None, owed=(*group.owed, Owed(action, now + RESEND))), (action,)
+def _acts(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+    before, fresh = group, []
+    wanted = {act.lane for act in wish.acts}
+    for owed in before.owed:
+        if not isinstance(owed.action, Notify) and owed.action.lane not in wanted:
+            # It may still be carried out: it is kept in mind, so that the next wish goes beyond it.
+            group = _with(group, owed, wanted=False, at=now)
+    for act in wish.acts:
+        flying = _flying(group, act.lane)
+        if flying is not None and same(flying.action, act):
+            group = _with(group, flying, wanted=True, at=now)
+            continue
+        group = replace(group, generation=group.generation + 1, owed=_without(group, flying))
+        action = _action(rule, group, act, now)
+        fresh.append(action)
+        if action.mode is Mode.DRY_RUN:
+            # Rehearsed, and so not said again.
+            group = kind_of(rule).done(rule, replace(group, acted_at=now), action, now)
+        else:
+            group = replace(group, owed=(*group.owed, Owed(action, now + RESEND)))
+    if isinstance(rule, TrafficFailover) and wish.weights is not None:
+        group = _steps(rule, group, wish, fresh, now)
+    return group, tuple(fresh)
 
 
-def _weights_of(owed: Owed) -> Mapping[str, int] | None:
-    return owed.action.weights if isinstance(owed.action, SetWeights) else None
+def _steps(rule: TrafficFailover, group: Group, wish: Wish, fresh: list[Action], now: datetime) -> Group:
+    """A gradual return: which step is asked for, and since when it stands."""
+    if fresh:
+        rehearsed = rule.mode is Mode.DRY_RUN and wish.step is not None
+        return replace(group, step=wish.step, step_at=now if rehearsed else None)
+    if wish.acts:
+        return updated(group, step=wish.step)
+    step_at = group.step_at if group.step == wish.step else None
+    return updated(group, step=wish.step, step_at=(step_at or now) if wish.step is not None else None)
 
 
-def _with(group: Group, flying: Owed | None, *, wanted: bool, at: datetime) -> tuple[Owed, ...]:
+def _action(rule: Rule, group: Group, act: Act, now: datetime) -> Action:
+    return act.verb(
+        **act.fields, id=f"{group.rule}/{act.object or group.object}/{group.generation}", rule=group.rule,
+        object=act.object or group.object, lane=act.lane, generation=group.generation, mode=mode_of(rule),
+        because=act.because, detail=act.detail, decided_at=now,
+    )  # type: ignore[return-value]  # fmt: skip
+
+
+def same(action: Action, act: Act) -> bool:
+    """Whether the action does what the act wants."""
+    return type(action) is act.verb and all(getattr(action, name) == value for name, value in act.fields.items())
+
+
+def _flying(group: Group, lane: str) -> Owed | None:
+    mine = (owed for owed in group.owed if not isinstance(owed.action, Notify) and owed.action.lane == lane)
+    return next(mine, None)
+
+
+def _with(group: Group, flying: Owed, *, wanted: bool, at: datetime) -> Group:
     """What is owed, with this one wanted or not; one that is wanted again is published again at once."""
-    if flying is None or flying.wanted is wanted:
-        return group.owed
-    return (*_without(group, flying), replace(flying, wanted=wanted, retry_at=at))
+    if flying.wanted is wanted:
+        return group
+    return replace(group, owed=(*_without(group, flying), replace(flying, wanted=wanted, retry_at=at)))
 
 
 def _without(group: Group, owed: Owed | None) -> tuple[Owed, ...]:
@@ -77,34 +98,14 @@ def _news(rule: Notification, group: Group, wish: Wish, now: datetime) -> tuple[
     group = replace(group, generation=group.generation + 1, told=wish.told)
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,
-        generation=group.generation, mode=rule.mode, because=wish.because, detail=wish.detail, decided_at=now,
+        generation=group.generation, mode=mode_of(rule), because=wish.because, detail=wish.detail, decided_at=now,
         to=rule.notify, message=wish.message,
     )  # fmt: skip
-    return _owe_news(group, action, now), (action,)
+    return owe_news(group, action, now), (action,)
 
 
-def tell(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tuple[Group, tuple[Action, ...]]:
-    """Owe the people that the rule names a word about what it does, or why it does nothing."""
-    if not rule.notify or isinstance(rule, Notification):
-        return group, ()
-    if isinstance(why, Holding):
-        id_ = f"{group.rule}/{group.object}/{group.generation}/held/{int(now.timestamp())}"
-        because, text = why.reason, f"{group.rule} holds on {group.object}: {why.reason}: {why.detail}"
-    else:
-        id_, because = f"{why.id}/notify", why.because
-        weights = (
-            ", ".join(f"{name}={weight}" for name, weight in why.weights.items()) if isinstance(why, SetWeights) else ""
-        )
-        does = "would set" if rule.mode is Mode.DRY_RUN else "sets"
-        text = f"{group.rule} {does} {group.object} to {weights}: {because}: {why.detail}"
-    action = Notify(
-        id=id_, rule=group.rule, object=group.object, generation=max(group.generation, 1), mode=Mode.ENFORCE,
-        because=because, decided_at=now, to=rule.notify, message=text.rstrip(": "),
-    )  # fmt: skip
-    return _owe_news(group, action, now), (action,)
-
-
-def _owe_news(group: Group, action: Notify, now: datetime) -> Group:
+def owe_news(group: Group, action: Notify, now: datetime) -> Group:
+    """Give the group that owes people this word."""
     if action.mode is not Mode.ENFORCE:
         return group
     return replace(group, owed=(*group.owed, Owed(action, now + RESEND)))

@@ -6,13 +6,32 @@ in which its things are found. All groups of an address live in one partition, s
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from bus.messages import Fact, Observation, Outcome, Pause, Resume, Route, RouteRef
+from bus.messages import (
+    Approve,
+    Claim,
+    Fact,
+    FailbackZone,
+    IsolateZone,
+    Observation,
+    Outcome,
+    Pause,
+    Resume,
+    RetryZone,
+    Route,
+    RouteRef,
+    Verdict,
+)
+from rules.engine.actors import actors
+from rules.engine.registry import kind_of
 from rules.kinds.traffic import service_target
-from rules.language.loader import LoadedRule
-from rules.language.model import Notification, OnAllDown, TrafficFailover
+from rules.language.guards import FileGuard
+from rules.language.loader import RuleSet
+from rules.language.model import OnAllDown, Rule, TrafficFailover
+from rules.language.sources import Quorum
 from rules.language.targets import matches
 
 Address = tuple[str, str]
@@ -34,29 +53,46 @@ def explicit_targets(rule: TrafficFailover, ref: RouteRef) -> frozenset[str] | N
     return frozenset(b.target or service_target(ref, b.service) for b in rule.backends)
 
 
-def scope_of(rule: LoadedRule, object_: str) -> str:
+def scope_of(rule: Rule, object_: str) -> str:
     """Give the scope in which this group of the rule lives."""
     if isinstance(rule, TrafficFailover) and rule.route.selector is not None:
         cluster, namespace = object_.split("/")[:2]
         return f"{cluster}/{namespace}"
-    return object_
+    return kind_of(rule).scope(rule, object_)
 
 
 class Routing:
     """The addresses of facts. Built once for a rule set; asked for every fact."""
 
-    def __init__(self, rules: Iterable[LoadedRule]) -> None:
-        self.rules = {rule.name: rule for rule in rules}
+    def __init__(self, rules: Iterable[Rule], guards: Sequence[FileGuard] = (), quorums: Iterable[Quorum] = ()) -> None:
+        """`guards`: those of the rule files. `quorums`: the sources that are carried out by deciders."""
+        own = list(rules)
+        self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *actors(own, guards, quorums))}
+        self.file_guards = guards
+        self._digests: dict[str, str] = {}
         self._by_target: dict[str, list[Address]] = defaultdict(list)
         self._by_namespace: dict[str, list[Address]] = defaultdict(list)
         self._by_cluster: dict[str, list[TrafficFailover]] = defaultdict(list)
         self._by_route: dict[tuple[str, str, str, str], list[tuple[TrafficFailover, Address]]] = defaultdict(list)
-        self._notifications: list[Notification] = []
+        self.others = [rule for rule in self.rules.values() if not isinstance(rule, TrafficFailover)]
+        """The rules whose kinds say themselves what concerns them."""
         for rule in self.rules.values():
-            if isinstance(rule, Notification):
-                self._notifications.append(rule)
-            else:
+            if isinstance(rule, TrafficFailover):
                 self._add(rule)
+
+    @classmethod
+    def of(cls, rules: RuleSet) -> Routing:
+        """The routing of all that some rule files say."""
+        return cls(rules.rules, rules.guards, [source for source in rules.sources if isinstance(source, Quorum)])
+
+    def digest(self, name: str) -> str:
+        """Give ten hex digits that are others where the rule, or a guard that means it, says something else."""
+        if name not in self._digests:
+            rule = self.rules[name]
+            mine = [guard for guard in self.file_guards if any(matches(pattern, name) for pattern in guard.rules)]
+            text = "\n".join(one.model_dump_json() for one in (rule, *mine))
+            self._digests[name] = hashlib.sha256(text.encode()).hexdigest()[:10]
+        return self._digests[name]
 
     def _add(self, rule: TrafficFailover) -> None:
         ref = named_ref(rule)
@@ -75,15 +111,28 @@ class Routing:
     def addresses(self, fact: Fact) -> Sequence[Address]:
         """Give each address that the fact concerns, once. A pause or a resume concerns everybody: none is given."""
         match fact:
-            case Observation():
-                return list(dict.fromkeys(self._observed(fact)))
-            case Route():
-                return self._listed(fact)
-            case Outcome():
-                rule = self.rules.get(fact.rule)
-                return [(fact.rule, scope_of(rule, fact.object))] if rule is not None else []
             case Pause() | Resume():
                 return []
+            case Outcome() | Verdict() | Approve():
+                own = [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
+                return list(dict.fromkeys([*own, *self._elsewhere(fact)]))
+            case IsolateZone() | FailbackZone() | RetryZone() | Claim():
+                return list(dict.fromkeys(self._elsewhere(fact)))
+            case Route():
+                return self._listed(fact)
+            case Observation():
+                return list(dict.fromkeys([*self._observed(fact), *self._elsewhere(fact)]))
+            case _:
+                return list(dict.fromkeys(self._elsewhere(fact)))
+
+    def _address(self, name: str, object_: str) -> Address:
+        rule = self.rules[name]
+        return name, scope_of(rule, kind_of(rule).owner(rule, object_))
+
+    def _elsewhere(self, fact: Fact) -> Iterable[Address]:
+        for rule in self.others:
+            for object_ in kind_of(rule).objects(rule, fact):
+                yield rule.name, scope_of(rule, object_)
 
     def _observed(self, fact: Observation) -> Iterable[Address]:
         yield from self._by_target.get(fact.target, ())
@@ -94,9 +143,6 @@ class Routing:
             for rule in self._by_cluster.get(segments[0], ()):
                 if rule.route.namespace in (None, segments[1]):
                     yield rule.name, neighbourhood
-        for notification in self._notifications:
-            if matches(notification.match, fact.target):
-                yield notification.name, fact.target
 
     def _listed(self, fact: Route) -> list[Address]:
         named = self._by_route.get((fact.cluster, fact.kind, fact.namespace, fact.name), ())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from bus.messages import iso
+from collections.abc import Iterable
+from datetime import datetime
+
+from bus.messages import Fact, Observation, iso
 from rules.group import Group
 from rules.kinds.wish import Wish
 from rules.language.model import Notification
+from rules.language.targets import matches
 from rules.language.template import substitute
 from rules.reasons import Because
 
 
-def desire(rule: Notification, group: Group) -> Wish:
+def desire(rule: Notification, group: Group, _around: Group | None, _now: datetime) -> Wish:
     """Give what people should be told. A target that was good from the start is no news."""
     member = group.members.get(group.object)
     if member is None or member.settled is None:
@@ -24,3 +28,13 @@ def desire(rule: Notification, group: Group) -> Wish:
     return Wish(
         told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail
     )
+
+
+def objects(rule: Notification, fact: Fact) -> Iterable[str]:
+    """A group for each target that matches."""
+    return (fact.target,) if isinstance(fact, Observation) and covers(rule, fact.target) else ()
+
+
+def covers(rule: Notification, target: str) -> bool:
+    """Whether the rule speaks of this target."""
+    return matches(rule.match, target)

@@ -11,15 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from bus.messages import Health, RouteRef
+from bus.messages import Health, RouteRef, SetWeights
 from rules.group import Group, Member, RouteState
+from rules.kinds.route_state import route_ref
 from rules.kinds.shares import divide
-from rules.kinds.wish import Wish
+from rules.kinds.wish import Act, Wish
 from rules.language.model import BackendRule, Distribution, OnAllDown, TrafficFailover, UnknownAs
 from rules.language.targets import encode_segment
 from rules.reasons import Because, Held
 
 NOTHING = Wish()
+_HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
+"""What brings traffic back to a healthy primary, where it belongs: no guard stops that."""
 LONG_AGO, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
@@ -74,8 +77,22 @@ def uneven(group: Group, weights: Mapping[str, int]) -> bool:
     return any(weights.get(service, weight) != weight for service, weight in group.route.backends)
 
 
-def desire(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Wish:
+def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Wish:
     """Give the weights that the rule wants now, or why it wants none."""
+    ref = route_ref(rule, group.object)
+    wish = _weights(rule, group, ref, now)
+    if wish.weights is None or not (uneven(group, wish.weights) or _flying(group)):
+        return wish
+    remember = dict(group.route.healthy) if group.route else {}
+    fields = {"route": ref, "weights": dict(wish.weights), "remember": remember}
+    return replace(wish, acts=(Act(SetWeights, fields, wish.because, wish.detail, safe=wish.because in _HOME),))
+
+
+def _flying(group: Group) -> bool:
+    return any(isinstance(owed.action, SetWeights) for owed in group.owed)
+
+
+def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Wish:
     route = group.route
     if route is None:
         return NOTHING  # not yet listed: a rule never acts on ignorance

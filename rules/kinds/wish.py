@@ -5,23 +5,51 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from rules.reasons import Because, Held
+from bus.messages import ActionMessage
+from rules.reasons import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One action that is wanted, as yet without id and generation."""
+
+    verb: type[ActionMessage]
+    fields: Mapping[str, Any]
+    """What the verb has besides what all actions have."""
+    because: str
+    detail: str = ""
+    lane: str = ""
+    """Acts of one lane replace each other, those of different lanes fly side by side."""
+    object: str | None = None
+    """What it is done to; None: what the group is about."""
+    safe: bool = False
+    """A step back to safety: no guard stops it."""
+    follows: bool = False
+    """It goes on with what was begun, which was granted as a whole: only a pause stops it half-way."""
+    by_hand: bool = False
+    """A person has asked for it: windows and approvals are for what starts by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The answer of a kind's `desire`. With neither weights nor told, it wants nothing."""
+    """The answer of a kind's `desire`. Absolute: what is already so is not asked for. Empty: it wants nothing."""
 
     weights: Mapping[str, int] | None = None
-    """Service to weight, for every backend that the rule manages."""
+    """A route's weights as they should stand: service to weight, for every backend that the rule manages."""
     told: str | None = None
     """The status that people should know of."""
     message: str = ""
-    because: Because = Because.DRIFT
+    because: str = ""
     detail: str = ""
     held: tuple[Held, str] | None = None
-    """Why it wants nothing although something may have to be done: reason and detail."""
+    """Why it wants nothing, or not all that may have to be done: reason and detail."""
+    about: str | None = None
+    """What the hold is about; None: what the group is about."""
     step: int | None = None
     """The step of a gradual return that these weights are."""
     look_again: datetime | None = None
+    """When to look although nothing was heard."""
+    acts: tuple[Act, ...] = ()
+    """What is to be done now."""

@@ -6,10 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rules.errors import Problem
+from rules.language import source_checks, workload_checks, zone_checks
+from rules.language.guards import FileGuard
 from rules.language.model import Notification, OnAllDown, TrafficFailover
 from rules.language.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
 from rules.language.targets import check_template, matches
+from rules.language.workload import ClusterTaint, WorkloadFailover
 from rules.language.yaml import Document, Path
+from rules.language.zone import ZoneIsolation
 
 if TYPE_CHECKING:
     from rules.language.loader import LoadedRule, LoadedSource
@@ -40,6 +44,20 @@ def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
         yield from _route(item, document, at)
         yield from _backends(item, document, at)
         yield from _steps(item, document, at)
+    if isinstance(item, ZoneIsolation):
+        yield from zone_checks.rule(item, document, at)
+    if isinstance(item, WorkloadFailover | ClusterTaint):
+        yield from workload_checks.rule(item, document, at)
+
+
+def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> Iterator[Problem]:
+    """A pattern that means no rule limits nothing, which nobody wants who writes one."""
+    rule_names = [item.name for item, _, _ in rules]
+    for guard, document, at in found:
+        for index, pattern in enumerate(guard.rules):
+            if not any(matches(pattern, name) for name in rule_names):
+                message = f"no rule is called {pattern!r}: the guard limits nothing"
+                yield document.problem((*at, "rules", index), message, severity="warning")
 
 
 def _route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
@@ -100,10 +118,12 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
         if bound == "Absent" and (labels := check_template(item.target)):
             message = f"Absent has no series, so no labels to put into {{{min(labels)}}}: write the target out"
             yield document.problem((*at, "target"), message)
+    yield from source_checks.source(item, document, at)
 
 
 def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
-    """Findings that need both: nothing here stops a rule from working, it only works otherwise than hoped."""
+    """Findings that need all entries."""
+    yield from zone_checks.together([(item, doc, at) for item, doc, at in rules if isinstance(item, ZoneIsolation)])
     said = {item.says for item, _, _ in sources}
     for item, document, at in rules:
         for index, signal in enumerate(item.signals or ()):

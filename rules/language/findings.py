@@ -68,9 +68,15 @@ def _path(document: Document, at: Path, error: ErrorDetails) -> tuple[Path, str 
         if (*path, part) in document.places:
             path = (*path, part)
     if error["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        key = "kind" if (*path, "kind") not in document.places else None
-        path = path if key else (*path, "kind")
+        tag = _tag(error)
+        key = tag if (*path, tag) not in document.places else None
+        path = path if key else (*path, tag)
     return path, key
+
+
+def _tag(error: ErrorDetails) -> str:
+    """The key that says which member of a union is meant: kind, provider."""
+    return str(error.get("ctx", {}).get("discriminator", "kind")).strip("'")
 
 
 def _message(error: ErrorDetails, key: str | None, model: Any) -> str:
@@ -81,7 +87,7 @@ def _message(error: ErrorDetails, key: str | None, model: Any) -> str:
         near = difflib.get_close_matches(str(key), _keys(model), n=1, cutoff=0.6)
         return "unknown key" + (f"; did you mean {near[0]}?" if near else "")
     value = error.get("input")
-    given = _given(value.get("kind") if kind == "union_tag_invalid" and isinstance(value, dict) else value)
+    given = _given(value.get(_tag(error)) if kind == "union_tag_invalid" and isinstance(value, dict) else value)
     if kind in _KINDS:
         return f"must be {_KINDS[kind]}, got {given}"
     text = _SAYS[kind](context) if kind in _SAYS else error["msg"]

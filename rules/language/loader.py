@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -12,22 +12,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from rules.errors import InvalidFiles, Problem
 from rules.language import checks, findings
-from rules.language.model import API_VERSION, AnyRule, Notification, TrafficFailover
-from rules.language.sources import (
-    AlertmanagerWebhook,
-    AnySource,
-    EndpointsWatch,
-    GrpcProbe,
-    HttpProbe,
-    PrometheusQuery,
-    TcpProbe,
-)
+from rules.language.guards import FileGuard
+from rules.language.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
+from rules.language.model import API_VERSION
 from rules.language.yaml import Document, Path, read
 
-LoadedRule = TrafficFailover | Notification
-LoadedSource = HttpProbe | TcpProbe | GrpcProbe | EndpointsWatch | PrometheusQuery | AlertmanagerWebhook
+__all__ = ["LoadedRule", "LoadedSource", "RuleSet", "load", "schema"]
 
-_TOP = ("apiVersion", "sources", "rules", "guards")
+_KINDS: Mapping[str, Any] = {"sources": AnySource, "rules": AnyRule, "guards": FileGuard}
+_TOP = ("apiVersion", *_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +29,8 @@ class RuleSet:
 
     rules: tuple[LoadedRule, ...] = ()
     sources: tuple[LoadedSource, ...] = ()
+    guards: tuple[FileGuard, ...] = ()
+    """Limits that several rules share."""
     warnings: tuple[Problem, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """Where each rule stands: its name to `file:line`."""
@@ -51,7 +46,10 @@ class _Reading:
 
     rules: list[tuple[LoadedRule, Document, Path]] = field(default_factory=list)
     sources: list[tuple[LoadedSource, Document, Path]] = field(default_factory=list)
-    entries: dict[str, list[tuple[Document, Path]]] = field(default_factory=lambda: {"rules": [], "sources": []})
+    guards: list[tuple[FileGuard, Document, Path]] = field(default_factory=list)
+    entries: dict[str, list[tuple[Document, Path]]] = field(
+        default_factory=lambda: {"rules": [], "sources": [], "guards": []}
+    )
     """All of them, also those that are wrong."""
     problems: list[Problem] = field(default_factory=list)
 
@@ -67,12 +65,13 @@ def load(files: Iterable[tuple[str, str]]) -> RuleSet:
         reading.problems += problems
         if document.value is not None or not problems:
             _file(document, reading)
-    found = [*checks.names(reading.entries["rules"], "rule"), *checks.names(reading.entries["sources"], "source")]
+    found = [problem for key, entries in reading.entries.items() for problem in checks.names(entries, key[:-1])]
     for rule, document, at in reading.rules:
         found += checks.rule(rule, document, at)
     for source, document, at in reading.sources:
         found += checks.source(source, document, at)
     found += checks.together(reading.rules, reading.sources)
+    found += checks.guards(reading.guards, reading.rules)
     reading.problems += found
     errors = [problem for problem in reading.problems if problem.severity == "error"]
     if errors:
@@ -80,6 +79,7 @@ def load(files: Iterable[tuple[str, str]]) -> RuleSet:
     return RuleSet(
         tuple(rule for rule, _, _ in reading.rules),
         tuple(source for source, _, _ in reading.sources),
+        tuple(guard for guard, _, _ in reading.guards),
         tuple(sorted(reading.problems)),
         {rule.name: f"{doc.file}:{doc.places[at][0]}" for rule, doc, at in reading.rules},
     )
@@ -96,9 +96,7 @@ def _file(document: Document, reading: _Reading) -> None:
         line, column = document.keys[key,]
         known = ", ".join(_TOP)
         reading.problems.append(Problem(document.file, line, column, key, f"unknown key; a rule file has {known}"))
-    if value.get("guards"):
-        message = "guards are not carried out by this version: remove them"
-        reading.problems.append(document.problem(("guards",), message))
+    reading.guards += _items(document, "guards", FileGuard, reading)
     reading.sources += _items(document, "sources", AnySource, reading)
     reading.rules += _items(document, "rules", AnyRule, reading)
 
@@ -126,16 +124,15 @@ def _items(document: Document, key: str, kind: Any, reading: _Reading) -> list[t
 
 @cache
 def _adapter(key: str) -> TypeAdapter[Any]:
-    return TypeAdapter(AnySource if key == "sources" else AnyRule)
+    return TypeAdapter(_KINDS[key])
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a rule file, for editors."""
-    parts: Sequence[tuple[str, TypeAdapter[Any]]] = (("sources", _adapter("sources")), ("rules", _adapter("rules")))
     definitions: dict[str, Any] = {}
     properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION}}
-    for key, adapter in parts:
-        part = adapter.json_schema(ref_template="#/$defs/{model}")
+    for key in _KINDS:
+        part = _adapter(key).json_schema(ref_template="#/$defs/{model}")
         definitions |= part.pop("$defs", {})
         properties[key] = {"type": "array", "items": part}
     return {

@@ -5,54 +5,28 @@ Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StringConstraints
 
 from bus.messages import Mode
-from rules.language.selectors import parsed
-from rules.language.targets import check_pattern, check_target, check_template
+
+# These names are also this module's: whoever writes a kind finds all that it is made of in one place.
+from rules.language.fields import YEAR as YEAR
+from rules.language.fields import ClusterName as ClusterName
+from rules.language.fields import KubeName as KubeName
+from rules.language.fields import Model as Model
+from rules.language.fields import Name as Name
+from rules.language.fields import Pattern as Pattern
+from rules.language.fields import Period as Period
+from rules.language.fields import Seconds as Seconds
+from rules.language.fields import Selector as Selector
+from rules.language.fields import TargetName as TargetName
+from rules.language.fields import Template as Template
+from rules.language.guards import Guards
 
 API_VERSION = "reactor/v1"
-
-
-class Model(BaseModel):
-    """A part of a rule file: frozen, strict, and without room for keys that mean nothing."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, validate_by_name=True,
-        validate_by_alias=True, serialize_by_alias=True, allow_inf_nan=False,
-    )  # fmt: skip
-
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=128)]
-"""Letters, digits, `.`, `_` and `-`: a name is part of ids, subjects and metrics."""
-
-YEAR = 366 * 86_400
-Seconds = Annotated[float, Field(ge=0, le=YEAR)]
-"""A duration in seconds, at most a year."""
-Period = Annotated[float, Field(ge=0.1, le=86_400)]
-"""How often something is done, in seconds: not more than ten times a second, not less than once a day."""
-
-
-def _checked(check: Callable[[str], object]) -> AfterValidator:
-    def checked(text: str) -> str:
-        check(text)
-        return text
-
-    return AfterValidator(checked)
-
-
-_Path = StringConstraints(min_length=1, max_length=1024)
-Pattern = Annotated[str, _Path, _checked(check_pattern)]
-"""Targets that match segment by segment."""
-TargetName = Annotated[str, _Path, _checked(check_target)]
-"""One target."""
-Template = Annotated[str, _Path, _checked(check_template)]
-"""A target in which `{label}` takes a label of the series, alert or object."""
 
 
 class UnknownAs(StrEnum):
@@ -60,16 +34,6 @@ class UnknownAs(StrEnum):
 
     HOLD = "Hold"
     UNHEALTHY = "Unhealthy"
-
-
-def _no_guards(value: object) -> object:
-    if value:
-        msg = "guards are not carried out by this version: remove them, or keep the rule in mode DryRun without them"
-        raise ValueError(msg)
-    return value
-
-
-Guards = Annotated[Mapping[str, object], BeforeValidator(_no_guards)]
 
 
 class Rule(Model):
@@ -101,12 +65,6 @@ class RouteKind(StrEnum):
     TRAFFIC_SPLIT = "TrafficSplit"
     HTTP_ROUTE = "HTTPRoute"
     GRPC_ROUTE = "GRPCRoute"
-
-
-KubeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)]
-ClusterName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=253)]
-Selector = Annotated[str, StringConstraints(min_length=1, max_length=1024), _checked(parsed)]
-"""A Kubernetes label selector."""
 
 
 class RouteSelection(Model):
@@ -194,5 +152,3 @@ class Notification(Rule):
     message: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = "{target} is {status} since {since}"
     """`{target}`, `{status}`, `{since}`, `{detail}` and the observation's labels."""
 
-
-AnyRule = Annotated[TrafficFailover | Notification, Field(discriminator="kind")]

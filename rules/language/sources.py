@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from rules.language.guards import Rounding, Share
 from rules.language.matchers import Matchers
-from rules.language.model import ClusterName, KubeName, Model, Name, Period, Selector, Template
+from rules.language.model import ClusterName, KubeName, Model, Name, Pattern, Period, Seconds, Selector, Template
 from rules.language.regex import compiled
 
 Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s]*$", max_length=2048)]
@@ -109,6 +110,110 @@ class EndpointsWatch(Source):
     target: Template = "service/{cluster}/{namespace}/{service}"
 
 
+class ClusterProbe(Source):
+    """An API server's /readyz, and its /healthz where there is no /readyz."""
+
+    kind: Literal["ClusterProbe"]
+    cluster: ClusterName
+    """A cluster of the settings."""
+    every_seconds: Period = 10
+    """A reading that fails has been tried four times within two seconds."""
+    failure_seconds: Seconds = 30
+    """How long readings must fail before a cluster that was Healthy is so no more."""
+    success_seconds: Seconds = 30
+    """How long they must succeed before it is Healthy again."""
+    target: Template = "cluster/{cluster}"
+
+
+class LeaseWatch(Source):
+    """Heartbeats: Leases that somebody renews."""
+
+    kind: Literal["LeaseWatch"]
+    cluster: ClusterName
+    """Where the Leases are: for Karmada its control plane."""
+    namespace: KubeName = "karmada-cluster"
+    """Whose Leases are heartbeats."""
+    monitor_seconds: Period = 5
+    """How often silence is looked for."""
+    grace_seconds: Annotated[float, Field(ge=1, le=86_400)] = 40
+    """Unknown after more than so long without a renewal."""
+    startup_grace_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60
+    """The same for a Lease that has not been seen renewed yet."""
+    target: Template = "cluster/{name}"
+
+
+BuiltInKind = Literal[
+    "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod", "Job", "Service", "Ingress", "PersistentVolumeClaim"
+]
+
+
+class CustomKind(Model):
+    """Any other kind that the cluster serves."""
+
+    api_version: Annotated[
+        str, StringConstraints(pattern=r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?v[a-z0-9]+$", max_length=317)
+    ]
+    """`example.com/v1`."""
+    kind: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]*$", max_length=63)]
+    """`Widget`, as objects name it."""
+
+
+class HealthScript(Model):
+    """How health is judged instead of by the built-in rules; one of the two."""
+
+    lua: Annotated[str, StringConstraints(min_length=1, max_length=65_536)] | None = None
+    """A Karmada script: the function `InterpretHealth(observedObj)` gives true or false."""
+    cel: Annotated[str, StringConstraints(min_length=1, max_length=16_384)] | None = None
+    """An expression over `object` that gives true or false."""
+
+
+class WorkloadWatch(Source):
+    """Health of workloads by what their objects say."""
+
+    kind: Literal["WorkloadWatch"]
+    cluster: ClusterName
+    """A cluster of the settings."""
+    namespace: KubeName | None = None
+    """All namespaces by default."""
+    kinds: Annotated[tuple[BuiltInKind | CustomKind, ...], Field(min_length=1, max_length=64)] = (
+        "Deployment", "StatefulSet", "DaemonSet"
+    )  # fmt: skip
+    """Names of built-in kinds, or {apiVersion, kind} of others."""
+    selector: Selector | None = None
+    """Labels of the objects; all by default."""
+    health: HealthScript | None = None
+    """Default: the built-in rule of each kind; for other kinds their condition Ready, else Available."""
+    target: Template = "workload/{cluster}/{namespace}/{kind}/{name}"
+
+
+class NodeWatch(Source):
+    """Nodes' Ready conditions; also the health of zones, and what is to be known before a zone may go."""
+
+    kind: Literal["NodeWatch"]
+    cluster: ClusterName
+    """A cluster of the settings."""
+    zone_label: Annotated[
+        str, StringConstraints(pattern=r"^([a-z0-9.-]+/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=317)
+    ] = "topology.kubernetes.io/zone"
+    """The label by which a node says in which zone it is."""
+    target: Template = "node/{cluster}/{node}"
+
+
+class Quorum(Source):
+    """A target's health from that of its members."""
+
+    kind: Literal["Quorum"]
+    members: Pattern
+    """Which targets are its members."""
+    unhealthy_at: Share
+    """Unhealthy when so many members are: a count, or a percentage of those that are known. Unknown where members that
+    are Unknown could make it so."""
+    min_members: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Unknown while fewer members are known."""
+    rounding: Rounding | None = None
+    """How a percentage becomes a count, never less than 1; must be written for a percentage."""
+
+
 class Bound(Model):
     """A number that a sample is compared with."""
 
@@ -147,9 +252,3 @@ class AlertmanagerWebhook(Source):
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"
     """Confirm: resolved is Unknown until confirmed. Alertmanager also says resolved when Prometheus died."""
     confirm: Confirm | None = None
-
-
-AnySource = Annotated[
-    HttpProbe | TcpProbe | GrpcProbe | EndpointsWatch | PrometheusQuery | AlertmanagerWebhook,
-    Field(discriminator="kind"),
-]

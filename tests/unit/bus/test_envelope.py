@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -14,7 +14,7 @@ from pydantic import AwareDatetime
 
 from bus.envelope import MESSAGES, decode, encode
 from bus.errors import Malformed
-from bus.messages import Health, Message, Observation
+from bus.messages import Health, Message, Observation, Part
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -30,7 +30,7 @@ MOMENTS = st.datetimes(timezones=st.just(UTC))
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 
 
-def messages(kind: type[Message]) -> st.SearchStrategy[Message]:
+def messages(kind: type[Part]) -> st.SearchStrategy[Any]:
     """Messages of one kind, made from its model, so that a new field is tried without a word here."""
     fields = {name: values(name, field.annotation, field.metadata) for name, field in kind.model_fields.items()}
     return st.fixed_dictionaries(fields).map(lambda given: kind(**given))
@@ -40,17 +40,23 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
     """Values that are legal for a field."""
     if name == "target":
         return TARGETS
+    if name == "leases_expired" and annotation is float:
+        return st.floats(0, 1)
     if annotation is AwareDatetime:
         return MOMENTS
     if get_origin(annotation) in (UnionType, Union):
         return st.one_of(*(values(name, option, [option]) for option in get_args(annotation)))
     if get_origin(annotation) is Annotated:
-        return values(name, get_args(annotation)[0], metadata)
+        return values(name, get_args(annotation)[0], [*get_args(annotation)[1:], *metadata])
     if get_origin(annotation) is tuple:
         return st.lists(values(name, get_args(annotation)[0], metadata), max_size=3).map(tuple)
     if get_origin(annotation) is dict and get_args(annotation)[1] is Any:
         return st.dictionaries(UNICODE, JSON, max_size=3)
-    if isinstance(annotation, type) and issubclass(annotation, Message):
+    if get_origin(annotation) is dict:
+        return st.dictionaries(NAMES, values(name, get_args(annotation)[1], metadata), max_size=3)
+    if get_origin(annotation) is Literal:
+        return st.sampled_from(get_args(annotation))
+    if isinstance(annotation, type) and issubclass(annotation, Part):
         return messages(annotation)
     simple = {str: NAMES if metadata else UNICODE, int: st.integers(1, 1_000_000), float: st.floats(0.001, 1_000_000)}
     return simple[annotation] if annotation in simple else st.from_type(annotation)

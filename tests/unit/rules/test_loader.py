@@ -17,7 +17,9 @@ from tests.unit.rules.builders import failover, notification, rule_file, rule_se
 
 FILES = Path(__file__).parents[2] / "data" / "rules"
 GOOD, BAD = sorted(FILES.glob("*.good.yaml")), sorted(FILES.glob("*.bad.yaml"))
-A_SCHEMA_SEES = {"alias", "empty", "five_mistakes", "kinds", "list", "not_yaml", "sources", "tag"}
+A_SCHEMA_SEES = {
+    "alias", "cluster_source_keys", "empty", "five_mistakes", "kinds", "list", "not_yaml", "sources", "tag", "zones",
+}  # fmt: skip
 """The other mistakes are between keys, or of YAML itself."""
 
 
@@ -112,7 +114,7 @@ def test_the_defaults_of_sources_are_those_of_the_contract() -> None:
         ({"tolerationSeconds": True}, "must be a number, got true"),
         ({"tolerationSeconds": None}, "must be a number, got nothing"),
         ({"tolerationSeconds": 40_000_000}, "must be 31622400 or less, got 40000000"),
-        ({"mode": "Approve"}, "must be 'Enforce', 'DryRun' or 'Off', got 'Approve'"),
+        ({"mode": "Sometimes"}, "must be 'Enforce', 'DryRun', 'Approve' or 'Off', got 'Sometimes'"),
         ({"notify": "oncall"}, "must be a list, got 'oncall'"),
         ({"signals": []}, "needs at least 1 entries"),
         ({"name": "x" * 129}, "must be at most 128 characters long"),

@@ -204,7 +204,7 @@ def test_a_window_runs_on_while_the_rule_is_paused() -> None:
 def test_people_are_told_of_an_action_once() -> None:
     told = words(failover(notify=["oncall"]), *FAILED, unhealthy("a", at=9))
     assert [at_ for at_, _ in told] == [0]
-    assert told[0][1].startswith(f"web sets {OBJECT} to a=0, b=1: PrimaryUnhealthy")
+    assert told[0][1].startswith(f"web: set {OBJECT} to a=0, b=1: PrimaryUnhealthy")
 
 
 def test_people_are_told_of_a_hold_once() -> None:

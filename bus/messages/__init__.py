@@ -1,0 +1,43 @@
+"""Every message that travels, as frozen models in CloudEvents 1.0 envelopes.
+
+Facts go in (observation, inventory, command, outcome, and what groups and guards say to each other), actions come out,
+decisions are the audit of both. Structured mode, all in the JSON body: seven CloudEvents headers cost four times the
+message (measured, design 4).
+"""
+
+from __future__ import annotations
+
+from bus.messages.audit import DecisionRecord, Hold, Notify, Outcome, WebhookPost
+from bus.messages.base import ActionMessage, Health, Message, Mode, Name, Part, Target, Text, iso
+from bus.messages.commands import Approve, Command, FailbackZone, IsolateZone, Pause, Resume, RetryZone
+from bus.messages.guarding import Claim, Verdict
+from bus.messages.health import Observation
+from bus.messages.traffic import Backend, Route, RouteRef, SetWeights
+from bus.messages.workloads import (
+    CancelEviction,
+    Cluster,
+    ClusterTaints,
+    Evict,
+    Place,
+    Purge,
+    SetTaints,
+    Taint,
+    Workload,
+    WorkloadCopy,
+    WorkloadRef,
+)
+from bus.messages.zones import ZoneInventory, Zones, ZoneStep
+
+Inventory = Route | Cluster | ClusterTaints | Workload | WorkloadCopy | Zones
+"""What exists."""
+AnyCommand = Pause | Resume | Approve | IsolateZone | FailbackZone | RetryZone
+Fact = Observation | Inventory | AnyCommand | Claim | Verdict | Outcome
+Action = SetWeights | Place | Evict | Purge | CancelEviction | SetTaints | ZoneStep | Notify
+
+__all__ = [
+    "Action", "ActionMessage", "AnyCommand", "Approve", "Backend", "CancelEviction", "Claim", "Cluster",
+    "ClusterTaints", "Command", "DecisionRecord", "Evict", "Fact", "FailbackZone", "Health", "Hold", "Inventory",
+    "IsolateZone", "Message", "Mode", "Name", "Notify", "Observation", "Outcome", "Part", "Pause", "Place", "Purge",
+    "Resume", "RetryZone", "Route", "RouteRef", "SetTaints", "SetWeights", "Taint", "Target", "Text", "Verdict",
+    "WebhookPost", "Workload", "WorkloadCopy", "WorkloadRef", "ZoneInventory", "ZoneStep", "Zones", "iso",
+]  # fmt: skip

@@ -1,0 +1,83 @@
+"""What all messages share, and the words that they are made of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+
+class Health(StrEnum):
+    """The three answers. Unknown means nobody knows: it is neither failure nor recovery."""
+
+    HEALTHY = "Healthy"
+    UNHEALTHY = "Unhealthy"
+    UNKNOWN = "Unknown"
+
+
+class Mode(StrEnum):
+    """How far a rule may go."""
+
+    ENFORCE = "Enforce"
+    DRY_RUN = "DryRun"
+    APPROVE = "Approve"
+    OFF = "Off"
+
+
+# A target is a path with at least a kind and a name; NUL and control characters have no business in one.
+Target = Annotated[str, StringConstraints(min_length=3, max_length=1024, pattern=r"^[a-z]+(/[^/\x00-\x1f]+)+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+Text = Annotated[str, StringConstraints(max_length=4096)]
+ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=1100)]
+ActionId = Annotated[str, StringConstraints(min_length=1, max_length=1400)]
+
+
+class Part(BaseModel):
+    """A piece of a message. Frozen; unknown keys are refused; camelCase on the wire, snake_case here."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True,
+        serialize_by_alias=True,
+    )  # fmt: skip
+
+
+class Message(Part):
+    """One thing said."""
+
+    type: ClassVar[str]
+    """The CloudEvents type."""
+
+    @property
+    def about(self) -> str:
+        """The CloudEvents subject: what this message is about."""
+        raise NotImplementedError
+
+
+class ActionMessage(Message):
+    """What every action carries. Absolute, idempotent, and refused where a newer generation is known."""
+
+    id: ActionId
+    """`rule/object/generation`: derived, never random."""
+    rule: Name
+    object: ObjectName
+    lane: Annotated[str, StringConstraints(max_length=512)] = ""
+    """Actions of one lane replace each other; those of different lanes of one object fly side by side."""
+    generation: Annotated[int, Field(ge=1)]
+    mode: Mode
+    because: Name
+    detail: Text = ""
+    decided_at: AwareDatetime
+    epoch: int = 0
+    """Set by the decider that publishes: the fence of its partition."""
+
+    @property
+    def about(self) -> str:
+        return self.object
+
+
+def iso(moment: datetime) -> str:
+    """RFC 3339 with microseconds as they are."""
+    return moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,74 @@
+"""People's words."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import AwareDatetime
+
+from bus.messages.base import Message, Name, ObjectName, Text
+
+
+class Command(Message):
+    """What every command carries: a command without a person and a reason is no command."""
+
+    rule: Name
+    by: Name
+    """Who says so."""
+    reason: Text
+    observed_at: AwareDatetime
+
+    @property
+    def about(self) -> str:
+        return self.rule
+
+
+class Pause(Command):
+    """Rules whose names match do not act until they are resumed. `rule` is a pattern; `*` is all of them."""
+
+    type: ClassVar[str] = "dev.alert-reactor.pause.v1"
+
+
+class Resume(Command):
+    """Ends a pause. `rule` is a pattern."""
+
+    type: ClassVar[str] = "dev.alert-reactor.resume.v1"
+
+    reason: Text = ""
+
+
+class Approve(Command):
+    """What a rule in mode Approve asks for, may be done."""
+
+    type: ClassVar[str] = "dev.alert-reactor.approve.v1"
+
+    object: ObjectName
+    """Of the action that waits, as its hold names it."""
+
+
+class IsolateZone(Command):
+    """Take the zone out of service."""
+
+    type: ClassVar[str] = "dev.alert-reactor.isolate-zone.v1"
+
+    zone: Name
+    force: bool = False
+    """Pass over those guards that can be forced."""
+    allow_single_zone: tuple[Name, ...] = ()
+    """Services that may go down with the zone: `namespace/name`."""
+
+
+class FailbackZone(Command):
+    """Remove the isolation: aborts one that is being carried out, brings a finished one back."""
+
+    type: ClassVar[str] = "dev.alert-reactor.failback-zone.v1"
+
+    zone: Name
+
+
+class RetryZone(Command):
+    """Go on after a step has failed."""
+
+    type: ClassVar[str] = "dev.alert-reactor.retry-zone.v1"
+
+    zone: Name

@@ -1,0 +1,185 @@
+"""Clusters, workloads, and how workloads leave clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AwareDatetime, Field, StringConstraints
+
+from bus.messages.base import ActionMessage, Message, Name, Part
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+PurgeMode = Literal["Directly", "Gracefully", "Never"]
+Carrier = Literal["Kubernetes", "Karmada"]
+Replicas = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class Taint(Part):
+    """Why a cluster should not hold workloads. Key and effect are its identity."""
+
+    key: Annotated[str, StringConstraints(min_length=1, max_length=317)]
+    value: Annotated[str, StringConstraints(max_length=253)] = ""
+    effect: Effect
+    time_added: AwareDatetime | None = None
+    """None: not known; a rule takes the moment in which it first heard of it."""
+
+
+class Cluster(Message):
+    """Inventory: a member cluster, or that it is one no more."""
+
+    type: ClassVar[str] = "dev.alert-reactor.cluster.v1"
+
+    name: Name
+    labels: dict[str, str] = {}
+    region: str = ""
+    zone: str = ""
+    provider: str = ""
+    available_replicas: Replicas | None = None
+    """How many more it has room for; None: not known, taken as enough."""
+    taints: tuple[Taint, ...] = ()
+    """Those that stand on the cluster's object, whoever put them there."""
+    exists: bool = True
+    observed_at: AwareDatetime
+
+    @property
+    def about(self) -> str:
+        return f"cluster/{self.name}"
+
+
+class ClusterTaints(Message):
+    """Inventory: all taints that one ClusterTaint rule has put on one cluster; none: it has taken them off."""
+
+    type: ClassVar[str] = "dev.alert-reactor.cluster-taints.v1"
+
+    cluster: Name
+    rule: Name
+    taints: tuple[Taint, ...]
+    observed_at: AwareDatetime
+
+    @property
+    def about(self) -> str:
+        return f"cluster/{self.cluster}"
+
+
+class WorkloadRef(Part):
+    """Which workload is meant, wherever its copies are."""
+
+    namespace: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Empty: the kind has no namespaces."""
+    kind: Name
+    name: Name
+    api_version: Name = "apps/v1"
+
+    @property
+    def object(self) -> str:
+        """`default/Deployment/nginx`."""
+        return "/".join(part for part in (self.namespace, self.kind, self.name) if part)
+
+
+class Workload(WorkloadRef, Message):
+    """Inventory: all copies of a workload together."""
+
+    type: ClassVar[str] = "dev.alert-reactor.workload.v1"
+
+    uid: str = ""
+    labels: dict[str, str] = {}
+    replicas: Replicas | None = None
+    """Wanted in all; None: the kind has no replicas, or nobody has said."""
+    clusters: dict[str, Replicas] = {}
+    """Where its copies are, and how large."""
+    policy: dict[str, Any] | None = None
+    """The spec of the Karmada policy that governs it, where a rule honours policies."""
+    exists: bool = True
+    observed_at: AwareDatetime
+
+    @property
+    def about(self) -> str:
+        return self.object
+
+
+class WorkloadCopy(WorkloadRef, Message):
+    """Inventory: the copy of a workload in one cluster."""
+
+    type: ClassVar[str] = "dev.alert-reactor.workload-copy.v1"
+
+    cluster: Name
+    uid: str = ""
+    labels: dict[str, str] = {}
+    replicas: Replicas | None = None
+    exists: bool = True
+    observed_at: AwareDatetime
+
+    @property
+    def about(self) -> str:
+        return self.object
+
+
+class WorkloadAction(ActionMessage):
+    """What all actions on a workload carry."""
+
+    workload: WorkloadRef
+    carrier: Carrier
+
+
+class Place(WorkloadAction):
+    """Let these clusters hold the workload, with so many replicas each."""
+
+    type: ClassVar[str] = "dev.alert-reactor.place.v1"
+
+    clusters: dict[str, Replicas]
+    """The desired placement without the clusters that it leaves."""
+    leaving: tuple[Name, ...] = ()
+    """Clusters that keep their copy until it is purged."""
+    sources: tuple[Name, ...] = ()
+    """Clusters to copy the object from, best first."""
+    propagate_deps: bool = False
+    labels: dict[str, str] = {}
+    """To be put on the new copies: state that is carried over."""
+
+
+class Evict(WorkloadAction):
+    """The workload leaves this cluster, in this way."""
+
+    type: ClassVar[str] = "dev.alert-reactor.evict.v1"
+
+    from_: Annotated[Name, Field(alias="from")]
+    purge_mode: PurgeMode
+    grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
+    replicas: Replicas | None = None
+    """Of the copy that leaves."""
+    targets: tuple[Name, ...] = ()
+    """Where it goes."""
+
+
+class Purge(WorkloadAction):
+    """Remove the copy in this cluster."""
+
+    type: ClassVar[str] = "dev.alert-reactor.purge.v1"
+
+    from_: Annotated[Name, Field(alias="from")]
+
+
+class CancelEviction(WorkloadAction):
+    """The copy in this cluster stays after all."""
+
+    type: ClassVar[str] = "dev.alert-reactor.cancel-eviction.v1"
+
+    from_: Annotated[Name, Field(alias="from")]
+
+
+class SetTaints(ActionMessage):
+    """Let these be all taints that the rule has put on the cluster."""
+
+    type: ClassVar[str] = "dev.alert-reactor.set-taints.v1"
+
+    cluster: Name
+    taints: tuple[Taint, ...]
+    before: tuple[Taint, ...] = ()
+    """Those of the rule that stood there, to be taken off where they are not among the taints."""
+    carrier: Carrier
+
+
+def placed(clusters: Mapping[str, int]) -> str:
+    """Give a placement in words: `member1=2, member2=1`."""
+    return ", ".join(f"{name}={count}" for name, count in sorted(clusters.items())) or "nowhere"

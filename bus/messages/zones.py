@@ -1,0 +1,63 @@
+"""Zones, and how one is taken out of service."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AwareDatetime, Field
+
+from bus.messages.base import ActionMessage, Message, Name, Part
+
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+Phase = Literal["Failover", "Failback"]
+ZoneStatus = Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
+
+
+class ZoneInventory(Part):
+    """One zone as it stands."""
+
+    nodes: Count
+    healthy_nodes: Count
+
+
+class Zones(Message):
+    """Inventory: the zones of a cluster, and what is to be known before one of them may go."""
+
+    type: ClassVar[str] = "dev.alert-reactor.zones.v1"
+
+    cluster: Name
+    zones: dict[str, ZoneInventory]
+    demand_nodes: Count | None = None
+    """How many healthy nodes the cluster needs; None: not known."""
+    quorum_members: dict[str, Count] = {}
+    """Members of services that need a majority, by zone."""
+    single_zone_services: tuple[str, ...] = ()
+    """Services all of whose copies are in one zone, as `namespace/name` or `zone:namespace/name`."""
+    leases_expired: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
+    """Share of expired node leases, by zone."""
+    api_reachable: bool = True
+    """Whether the cluster could be asked at all."""
+    observed_at: AwareDatetime
+
+    @property
+    def about(self) -> str:
+        return f"zone/{self.cluster}"
+
+
+class ZoneStep(ActionMessage):
+    """Do, or undo, one step of a zone's isolation. Probes what stands before it acts."""
+
+    type: ClassVar[str] = "dev.alert-reactor.zone-step.v1"
+
+    cluster: Name
+    zone: Name
+    """The zone's name, as nodes carry it."""
+    zone_id: str = ""
+    """The provider's own id of the zone."""
+    carrier: Literal["Kubernetes", "Gardener"]
+    phase: Phase
+    status: ZoneStatus
+    step: Name
+    undo: bool = False
+    settings: dict[str, Any] = {}
+    """What the rule says about this step."""

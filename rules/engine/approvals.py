@@ -1,0 +1,68 @@
+"""A person's yes: to exactly what was shown, and only while it is fresh."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from pydantic_core import to_jsonable_python
+
+from bus.messages import Approve
+from rules.group import Group
+from rules.kinds.wish import Act
+from rules.reasons import Held
+from rules.states.budget import LeaveState, Request
+
+
+def approval(
+    group: Group, acts: Sequence[Act], expire_seconds: float, now: datetime
+) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
+    """Give the group with what a person was asked, why these acts may not go yet, and when that changes by itself.
+
+    Another wish is another request. One that has expired is asked for again only when the wish changes, or has been
+    gone in between.
+    """
+    leave, wish = group.leave or LeaveState(), fingerprint(acts)
+    request = leave.request
+    if request is None or request.wish != wish:
+        request = Request(wish, now)
+        group = replace(group, leave=replace(leave, request=request))
+    until = request.asked_at + timedelta(seconds=expire_seconds)
+    if now >= until:
+        asked = f"asked at {request.asked_at.isoformat()}, good for {expire_seconds:g} s"
+        return group, (Held.APPROVAL_EXPIRED, asked), None
+    if request.approved_at is not None:
+        return group, None, until
+    return group, (Held.AWAITING_APPROVAL, f"{in_short(acts)}; until {until.isoformat()}"), until
+
+
+def dropped(group: Group) -> Group:
+    """Give the group without a request: what was asked for is no longer wanted."""
+    leave = group.leave
+    if leave is None or leave.request is None:
+        return group
+    return replace(group, leave=replace(leave, request=None))
+
+
+def hear(group: Group, fact: Approve) -> Group:
+    """Fold a yes in. One that is older than the request was meant for another."""
+    leave = group.leave
+    request = leave.request if leave is not None else None
+    if leave is None or request is None or request.approved_at is not None or fact.observed_at < request.asked_at:
+        return group
+    yes = replace(request, approved_at=fact.observed_at, by=fact.by, reason=fact.reason)
+    return replace(group, leave=replace(leave, request=yes))
+
+
+def fingerprint(acts: Sequence[Act]) -> str:
+    """Give 16 hex digits, the same for the same acts whatever led to them."""
+    said = [[act.verb.__name__, act.lane, act.object, to_jsonable_python(dict(act.fields))] for act in acts]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def in_short(acts: Sequence[Act]) -> str:
+    """Say in one line what would be done."""
+    return ", ".join(f"{act.verb.__name__} {act.object or ''}".strip() + f" ({act.because})" for act in acts)

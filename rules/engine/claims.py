@@ -1,0 +1,126 @@
+"""What a group asks of the guards that it shares with others: said, said again while it matters, and given back.
+
+A guard is asked once those before it have granted. A claim is good for what is done in one step: what the group wants
+after that is claimed anew, and keeps its slot meanwhile. Messages may be lost, doubled and late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bus.messages import Claim, Fact, Notify, Verdict
+from rules.group import Group
+from rules.language.model import Notification, Rule
+from rules.reasons import Held
+from rules.states.budget import Asked, LeaveState
+
+UNANSWERED = timedelta(seconds=15)
+"""A claim without an answer is said again after this long."""
+DENIED = timedelta(seconds=60)
+"""One that was denied: should the grant have been lost on its way."""
+GRANTED = timedelta(seconds=200)
+"""One that is in use: three times before the guard takes the group for dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking."""
+
+    group: Group
+    says: tuple[Fact, ...] = ()
+    granted: bool = True
+    held: tuple[Held, str] | None = None
+    look_again: datetime | None = None
+
+
+def ask(group: Group, guards: Iterable[str], what: str, now: datetime) -> Answer:
+    """Ask these guards in turn for leave to do what the group wants now."""
+    leave = group.leave or LeaveState()
+    generation = max(leave.generation, group.generation)
+    asked: dict[str, Asked] = {}
+    says: list[Fact] = []
+    held: tuple[Held, str] | None = None
+    granted = True
+    for guard in guards:
+        part = leave.asked.get(guard)
+        if granted and (part is None or part.spent):
+            generation += 1
+            part = Asked(generation, now, now)
+            says.append(_claim(group, guard, part, now, what=what))
+        elif part is None:
+            continue
+        elif not granted and not part.spent:  # one before it has changed its mind
+            says.append(_claim(group, guard, part, now, wanted=False))
+            continue
+        elif now >= part.said_at + _patience(part):
+            part = replace(part, said_at=now)
+            says.append(_claim(group, guard, part, now, what=what))
+        asked[guard] = part
+        if granted and part.granted is not True:
+            granted, held = False, _why(group, guard, part, now)
+    moments = [part.said_at + _patience(part) for part in asked.values()]
+    if granted:
+        asked = {guard: replace(part, spent=True) for guard, part in asked.items()}
+    group = replace(group, leave=replace(leave, generation=generation, asked=asked))
+    return Answer(group, tuple(says), granted, held, min(moments, default=None))
+
+
+def keep(rule: Rule, group: Group, now: datetime) -> Answer:
+    """Keep what is claimed while something done by it is in flight, and give it back once nothing is."""
+    leave = group.leave
+    if leave is None or not leave.asked:
+        return Answer(group)
+    if not _in_flight(rule, group):
+        says = tuple(_claim(group, guard, part, now, wanted=False) for guard, part in leave.asked.items())
+        return Answer(replace(group, leave=replace(leave, asked={})), says)
+    due = {guard for guard, part in leave.asked.items() if now >= part.said_at + GRANTED}
+    asked = {guard: replace(part, said_at=now) if guard in due else part for guard, part in leave.asked.items()}
+    if due:
+        group = replace(group, leave=replace(leave, asked=asked))
+    says = tuple(_claim(group, guard, asked[guard], now) for guard in asked if guard in due)
+    moment = min(part.said_at + GRANTED for part in asked.values())
+    return Answer(group, says, look_again=moment)
+
+
+def hear(group: Group, fact: Verdict, now: datetime) -> Group:
+    """Fold a verdict in. One on an older claim, or older than the last one, means nothing."""
+    leave = group.leave
+    part = leave.asked.get(fact.guard) if leave is not None else None
+    at = min(fact.observed_at, now)
+    if leave is None or part is None or fact.generation != part.generation:
+        return group
+    if part.answered_at is not None and at < part.answered_at:
+        return group
+    part = replace(part, granted=fact.granted, reason=fact.reason, detail=fact.detail, answered_at=at)
+    return replace(group, leave=replace(leave, asked={**leave.asked, fact.guard: part}))
+
+
+def _in_flight(rule: Rule, group: Group) -> bool:
+    """Whether anything that was done is without an outcome; a word to people about it does not count."""
+    return any(
+        owed.wanted and (isinstance(rule, Notification) or not isinstance(owed.action, Notify)) for owed in group.owed
+    )
+
+
+def _patience(part: Asked) -> timedelta:
+    if part.granted is None:
+        return UNANSWERED
+    return GRANTED if part.granted else DENIED
+
+
+def _why(group: Group, guard: str, part: Asked, now: datetime) -> tuple[Held, str] | None:
+    if part.granted is None:
+        if now < part.since + UNANSWERED:
+            return None  # it takes a moment, and is no hold yet
+        return Held.AWAITING_GUARD, f"guard {guard} has not answered since {part.since.isoformat()}"
+    detail = part.detail if guard == f"rule.{group.rule}" else f"{part.detail} (guard {guard})"
+    return Held(part.reason), detail
+
+
+def _claim(group: Group, guard: str, part: Asked, now: datetime, *, wanted: bool = True, what: str = "") -> Claim:
+    return Claim(
+        guard=guard, rule=group.rule, object=group.object, generation=part.generation, wanted=wanted, what=what,
+        observed_at=now,
+    )  # fmt: skip

@@ -1,0 +1,131 @@
+"""Which functions a rule kind brings. A new kind is one module in rules/kinds/, one entry here, one in the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bus.messages import Action, Fact, Outcome
+from rules.group import Group
+from rules.kinds import budget, cluster_taint, notification, quorum, route_state, traffic, workload, zone
+from rules.kinds.budget import BudgetRule
+from rules.kinds.quorum import QuorumRule
+from rules.kinds.wish import Wish
+from rules.language.model import Notification, Rule, TrafficFailover
+from rules.language.workload import ClusterTaint, WorkloadFailover
+from rules.language.zone import ZoneIsolation
+
+# Every function takes the rule first: each kind its own model, which is why it is Any here.
+
+
+def _says_nothing(*_: object) -> tuple[Fact, ...]:
+    return ()
+
+
+def _none(*_: object) -> Iterable[str]:
+    return ()
+
+
+def _itself(_rule: Any, object_: str) -> str:
+    return object_
+
+
+def _yes(*_: object) -> bool:
+    return True
+
+
+def _as_it_is(_rule: Any, group: Group, *_: object) -> Group:
+    return group
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the engine asks of a kind. Its state changes by facts, outcomes and time, never by deciding."""
+
+    desire: Callable[[Any, Group, Group | None, datetime], Wish]
+    """(rule, group, around, now): the absolute desired state."""
+    observe: Callable[[Any, Group, Fact, datetime], Group] = _as_it_is
+    """Fold in inventory or a command. A late fact never undoes a newer one."""
+    heard: Callable[[Any, Group, str, datetime], Group] = _as_it_is
+    """(rule, group, target, at): an observation has been folded into this member. For kinds with clocks of their own:
+    of several changes that are read together, none is lost."""
+    advance: Callable[[Any, Group, Group | None, datetime], Group] = _as_it_is
+    """(rule, group, around, now): what time alone changes; the same whenever it is looked at."""
+    done: Callable[[Any, Group, Action, datetime], Group] = _as_it_is
+    """The world is as the action asked. In a dry run called at once: a rehearsal."""
+    failed: Callable[[Any, Group, Action, Outcome, datetime], Group] = _as_it_is
+    """The action could not be carried out. It is tried again anyhow."""
+    reset: Callable[[Any, Group], Group] = _as_it_is
+    """Forget what was only rehearsed: the rule has left the mode DryRun."""
+    says: Callable[[Any, Group, Group, Sequence[Fact], datetime], tuple[Fact, ...]] = _says_nothing
+    """(rule, before, after, facts, now): what other groups are to hear of this step. What is lost is said again, so it
+    has to be repeated from time to time where that matters."""
+    objects: Callable[[Any, Fact], Iterable[str]] = _none
+    """(rule, fact): the objects of the groups that the fact concerns; those that do not exist yet are opened."""
+    owner: Callable[[Any, str], str] = _itself
+    """(rule, object of an action): the object of the group that asks for it."""
+    scope: Callable[[Any, str], str] = _itself
+    """(rule, object of a group): where it lives. Groups of one scope are in one partition: their facts are in order."""
+    covers: Callable[[Any, str], bool] = _yes
+    """(rule, object): whether the rule as it is written now still speaks of this: rule files change, groups stay."""
+    census: str | None = None
+    """The object of the group whose state all others of the rule are given as `around`; it is decided first."""
+    stirs: Callable[[Any, Group, Group], bool] = _yes
+    """(rule, before, after): whether the census has changed so that the others have to be decided again."""
+
+
+KINDS: Mapping[type[Rule], Kind] = {
+    TrafficFailover: Kind(desire=traffic.desire, observe=route_state.observe, done=route_state.done),
+    Notification: Kind(desire=notification.desire, objects=notification.objects, covers=notification.covers),
+    BudgetRule: Kind(
+        desire=budget.desire,
+        observe=budget.observe,
+        advance=budget.advance,
+        says=budget.says,
+        objects=budget.objects,
+        covers=budget.covers,
+    ),
+    QuorumRule: Kind(
+        desire=quorum.desire, advance=quorum.advance, says=quorum.says, objects=quorum.objects, covers=quorum.covers
+    ),
+    WorkloadFailover: Kind(
+        desire=workload.desire,
+        observe=workload.observe,
+        heard=workload.heard,
+        advance=workload.advance,
+        done=workload.done,
+        reset=workload.reset,
+        objects=workload.objects,
+        scope=workload.scope,
+        covers=workload.covers,
+        census=workload.CENSUS,
+        stirs=workload.stirs,
+    ),
+    ClusterTaint: Kind(
+        desire=cluster_taint.desire,
+        advance=cluster_taint.advance,
+        done=cluster_taint.done,
+        reset=cluster_taint.reset,
+        says=cluster_taint.says,
+        objects=cluster_taint.objects,
+        covers=cluster_taint.covers,
+    ),
+    ZoneIsolation: Kind(
+        desire=zone.desire,
+        observe=zone.observe,
+        advance=zone.advance,
+        done=zone.done,
+        reset=zone.reset,
+        objects=zone.objects,
+        owner=zone.owner,
+        scope=zone.owner,
+        covers=zone.covers,
+    ),
+}
+
+
+def kind_of(rule: Rule) -> Kind:
+    """Give the functions of this rule's kind."""
+    return KINDS[type(rule)]

@@ -1,0 +1,205 @@
+"""A guard as an actor: the limits that several groups share, kept in one group that they all ask.
+
+A claim waits in the queue, is granted with a slot and a token, and keeps its slot until the group gives it back. The
+go-ahead of one that has not been used yet is suspended while too many peers are bad; its slot and token stay its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Claim, Cluster, Fact, Health, Mode, Observation, Verdict
+from rules.engine.limits import Bucket, Census, Disrupted, disrupted, rate, widespread
+from rules.group import Group, updated
+from rules.kinds.wish import Wish
+from rules.language.guards import Guards
+from rules.language.model import Rule
+from rules.language.targets import encode_segment, matches
+from rules.reasons import Held
+from rules.states.budget import BudgetState, Claimed, Listed
+
+FORGOTTEN = timedelta(minutes=10)
+"""A claim that its group has not said again for so long is dropped: the group is no more."""
+
+
+class BudgetRule(Rule):
+    """A guard in the form of a rule. Nobody writes it: it follows from the guards in rule files."""
+
+    name: str
+    """`@` and the guard's name."""
+    mode: Mode = Mode.ENFORCE
+    guards: Guards
+    guarded: tuple[str, ...]
+    """The rules whose groups ask it."""
+    peers: tuple[str, ...] = ()
+    """Patterns of the targets that it counts; none: it counts nobody."""
+    at_least: int = 0
+    """With fewer peers than this, bad peers are no reason to hold."""
+
+    @property
+    def guard(self) -> str:
+        """The name that claims and verdicts carry."""
+        return self.name.removeprefix("@")
+
+
+def objects(rule: BudgetRule, fact: Fact) -> Iterable[str]:
+    """The one group there is, where the fact concerns it."""
+    match fact:
+        case Claim():
+            concerned = fact.guard == rule.guard and fact.rule in rule.guarded
+        case Observation():
+            concerned = _is_peer(rule, fact.target)
+        case Cluster():
+            concerned = _is_peer(rule, _target(fact))
+        case _:
+            concerned = False
+    return ("*",) if concerned else ()
+
+
+def covers(_rule: BudgetRule, object_: str) -> bool:
+    """Whether the guard has this group."""
+    return object_ == "*"
+
+
+def observe(_rule: BudgetRule, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold a claim or a cluster of the inventory in."""
+    state = group.budget or BudgetState()
+    if isinstance(fact, Claim):
+        return updated(group, budget=updated(state, claims=_claims(state, fact, min(fact.observed_at, now))))
+    if isinstance(fact, Cluster):
+        target, at = _target(fact), min(fact.observed_at, now)
+        known = state.listed.get(target)
+        if known is None or known.observed_at < at:
+            listed = dict(sorted({**state.listed, target: Listed(fact.exists, at)}.items()))
+            return replace(group, budget=replace(state, listed=listed))
+    return group
+
+
+def _claims(state: BudgetState, fact: Claim, at: datetime) -> tuple[Claimed, ...]:
+    known = next((one for one in state.claims if one.key == (fact.rule, fact.object)), None)
+    # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
+    if known is not None and (at, fact.generation, not fact.wanted) <= (
+        known.said_at, known.generation, not known.wanted
+    ):  # fmt: skip
+        return state.claims  # late, or the same again
+    new = Claimed(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
+    if known is not None and known.wanted and fact.wanted:
+        if known.generation == fact.generation:
+            new = replace(known, said_at=at)
+        else:  # it goes on: with its slot while that is in use, else in its place in the queue
+            new = replace(new, since=at if known.paid else known.since, slot=known.slot)
+    others = [one for one in state.claims if one is not known]
+    return tuple(sorted([*others, new], key=lambda one: (one.since, one.key)))
+
+
+def advance(rule: BudgetRule, group: Group, _around: Group | None, now: datetime) -> Group:
+    """Forget who is silent, fill the bucket, and answer all claims in the order of the queue."""
+    state = group.budget or BudgetState()
+    peers = census(rule, group)
+    speed = rate(rule.guards, peers)
+    bucket = Bucket(state.tokens, state.tokens_at)
+    filled = bucket.filled(state.rate, now)
+    if filled.at is None or speed != state.rate:
+        bucket = filled  # else it stays as it was written down: looking at it more often changes nothing
+    claims, bucket = _answers(rule, peers, [one for one in state.claims if now < one.said_at + FORGOTTEN], bucket, now)
+    state = updated(state, claims=tuple(claims), tokens=bucket.tokens, tokens_at=bucket.at, rate=speed)
+    return updated(group, budget=state)
+
+
+def _answers(
+    rule: BudgetRule, peers: Census, claims: Sequence[Claimed], bucket: Bucket, now: datetime
+) -> tuple[list[Claimed], Bucket]:
+    """Give the claims with their answers, and what is left in the bucket."""
+    speed = rate(rule.guards, peers)
+    gate = _gate(rule, peers, speed)
+    out: list[Claimed] = []
+    flying = [one for one in claims if one.slot]
+    waiting = 0
+    for one in claims:
+        refusal = (gate or _refusal(rule, peers, one, flying, bucket, waiting)) if one.wanted else None
+        if one.wanted and refusal is None and not one.paid:
+            flying += [] if one.slot else [one]
+            bucket = bucket.taken(now).filled(speed, now)
+            one = replace(one, slot=True, paid=True)
+        waiting += refusal is not None and not one.paid
+        reason, detail = refusal or ("", "")
+        out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))
+    return out, bucket
+
+
+def census(rule: BudgetRule, group: Group) -> Census:
+    """Count the peers: those heard of, and those that only the inventory knows, which are not bad."""
+    listed = (group.budget or BudgetState()).listed
+    gone = {target for target, one in listed.items() if not one.exists}
+    peers = {target for target in {*listed, *group.members} - gone if _is_peer(rule, target)}
+    heard = [one for target, one in group.members.items() if target in peers]
+    return Census(len(peers), sum(one.status is not Health.HEALTHY for one in heard))
+
+
+def _gate(rule: BudgetRule, peers: Census, speed: float | None) -> tuple[Held, str] | None:
+    """Why nobody may act."""
+    if peers.total < rule.at_least:
+        return None
+    if (reason := widespread(rule.guards, peers)) is not None:
+        return reason
+    if speed == 0:
+        state = disrupted(rule.guards, peers)
+        return Held.DISRUPTED, f"{state}, {peers.bad} of {peers.total} peers are bad: nothing is done"
+    return None
+
+
+def _refusal(
+    rule: BudgetRule, peers: Census, claim: Claimed, flying: Sequence[Claimed], bucket: Bucket, waiting: int
+) -> tuple[Held, str] | None:
+    """Why this one may not act yet."""
+    if claim.paid:
+        return None
+    most = rule.guards.max_concurrent
+    if most is not None and not claim.slot and len(flying) >= most:
+        who = ", ".join(f"{one.rule} on {one.object}" for one in flying[:3])
+        return Held.MAX_CONCURRENT, f"{len(flying)} of {most} in flight: {who}{', …' if flying[3:] else ''}"
+    if bucket.at is None:
+        return None
+    pace = f"{rate(rule.guards, peers):g} per second, {waiting} waiting before it"
+    if (state := disrupted(rule.guards, peers)) is not Disrupted.NORMAL:
+        return Held.DISRUPTED, f"{state}, {peers.bad} of {peers.total} peers are bad: {pace}"
+    return Held.RATE_LIMITED, pace
+
+
+def desire(_rule: BudgetRule, group: Group, _around: Group | None, _now: datetime) -> Wish:
+    """Give when to look again: when the next token is due, or somebody is to be forgotten."""
+    state = group.budget or BudgetState()
+    moments = [one.said_at + FORGOTTEN for one in state.claims]
+    if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.claims):
+        due = Bucket(state.tokens, state.tokens_at).due(state.rate)
+        moments += [due] if due is not None else []
+    return Wish(look_again=min(moments, default=None))
+
+
+def says(rule: BudgetRule, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+    """Give the answers: to whoever asks, also again, and to those whose answer has changed."""
+    asking = {(fact.rule, fact.object) for fact in facts if isinstance(fact, Claim)}
+    known = {one.key: one for one in (before.budget or BudgetState()).claims}
+    claims = [one for one in (after.budget or BudgetState()).claims if one.wanted]
+    return tuple(
+        Verdict(
+            guard=rule.guard, rule=one.rule, object=one.object, generation=one.generation, granted=one.granted,
+            reason=one.reason, detail=one.detail, observed_at=now,
+        )
+        for one in claims
+        if one.key in asking or _answer(one) != _answer(known.get(one.key))
+    )  # fmt: skip
+
+
+def _answer(claim: Claimed | None) -> tuple[int, bool, str] | None:
+    return (claim.generation, claim.granted, claim.reason) if claim is not None else None
+
+
+def _is_peer(rule: BudgetRule, target: str) -> bool:
+    return any(matches(pattern, target) for pattern in rule.peers)
+
+
+def _target(fact: Cluster) -> str:
+    return f"cluster/{encode_segment(fact.name)}"

@@ -1,0 +1,83 @@
+"""A route as its group knows it: what was listed, what was written, and what stood there before the first failover."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import Action, Fact, Mode, Route, RouteRef, SetWeights
+from rules.group import Group, RouteState
+from rules.language.model import TrafficFailover
+
+PRIMARY_ANNOTATION = "failover.linkerd.io/primary-service"
+DECISION_ANNOTATION = "reactor/decision"
+HEALTHY_ANNOTATION = "reactor/healthy-weights"
+
+
+def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
+    """Give the route that a group is about, from its object (`east/shop/TrafficSplit/checkout`)."""
+    cluster, namespace, kind, name = object_.split("#")[0].split("/")
+    return RouteRef(cluster=cluster, kind=kind, namespace=namespace, name=name, rule=rule.route.rule)  # type: ignore[arg-type]
+
+
+def observe(_rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold a listed route in."""
+    if not isinstance(fact, Route):
+        return group
+    at = min(fact.observed_at, now)
+    known = group.route
+    if known is not None and at < known.observed_at:
+        return group
+    backends = tuple((backend.service, backend.weight) for backend in fact.backends)
+    route = RouteState(
+        backends=backends,
+        observed_at=at,
+        exists=fact.exists,
+        problem=fact.problem,
+        primary=fact.annotations.get(PRIMARY_ANNOTATION),
+        healthy=_healthy(fact, known),
+    )
+    moved = known is not None and known.backends != backends
+    return replace(
+        group,
+        route=route,
+        asked=None if moved else group.asked,
+        generation=max(group.generation, _written_generation(group, fact)),
+    )
+
+
+def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
+    """The weights from before the first failover: by annotation, else as first seen."""
+    first = {backend.service: backend.weight for backend in fact.backends}
+    seen = known.healthy if known is not None and known.healthy else first
+    text = fact.annotations.get(HEALTHY_ANNOTATION)
+    if text is not None:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if isinstance(value, dict) and all(type(weight) is int and weight >= 0 for weight in value.values()):
+            # Two rules of one HTTPRoute share the annotation: it may not know our services yet.
+            return {**seen, **value}
+    return seen
+
+
+def _written_generation(group: Group, fact: Route) -> int:
+    """The generation that stands on the object, so that a wiped bus does not start again below it."""
+    rule, _, rest = fact.annotations.get(DECISION_ANNOTATION, "").partition("/")
+    _, _, generation = rest.rpartition("/")
+    return int(generation) if rule == group.rule and generation.isdecimal() and len(generation) < 18 else 0
+
+
+def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> Group:
+    """The weights stand as asked: take them as seen, until a newer look at the route says otherwise."""
+    if not isinstance(action, SetWeights) or group.route is None:
+        return group
+    if action.mode is Mode.DRY_RUN:
+        return replace(group, asked=dict(action.weights))
+    backends = tuple((service, action.weights.get(service, weight)) for service, weight in group.route.backends)
+    seen_at = max(at, group.route.observed_at)
+    step_at = seen_at if group.step is not None else None
+    return replace(group, route=replace(group.route, backends=backends, observed_at=seen_at), step_at=step_at)

@@ -1,0 +1,92 @@
+"""WorkloadFailover: a workload leaves clusters that fail it, and is placed on others.
+
+One group per workload, and one, the census, that knows the clusters. A move goes through fixed steps, each of them a
+fact or an outcome: its toleration ends; the replacement is placed; the old copy is evicted; the new ones are Healthy,
+or the grace is over; the old copy is purged. Directly evicts first and then places; Never stops before the purge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
+from rules.group import Group
+from rules.kinds import workload_causes, workload_census, workload_facts, workload_wish
+from rules.kinds.affinity import meant
+from rules.kinds.wish import Wish
+from rules.kinds.workload_census import CENSUS as CENSUS
+from rules.language.workload import WorkloadFailover
+
+done, reset = workload_facts.done, workload_facts.reset
+stirs = workload_census.stirs
+
+
+def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
+    """The groups that a fact concerns: clusters are the census' business, copies that of their workload."""
+    match fact:
+        case Cluster() | ClusterTaints():
+            return (CENSUS,)
+        case Workload() | WorkloadCopy():
+            return (fact.object,) if _means(rule, fact, fact.labels) else ()
+        case Observation():
+            kind, *path = fact.target.split("/")
+            if kind == "cluster":
+                return (CENSUS,)
+            if kind == "workload" and len(path) == 4 and _named(rule, *path[1:]):
+                return ("/".join(path[1:]),)
+    return ()
+
+
+def _means(rule: WorkloadFailover, ref: WorkloadRef, labels: dict[str, str]) -> bool:
+    return rule.policies is not None or any(
+        meant(one, api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, name=ref.name, labels=labels)
+        for one in rule.resource_selectors
+    )
+
+
+def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool:
+    """Whether a target could be one of those that are meant; its labels are not known from its name."""
+    return rule.policies is not None or any(
+        one.kind == kind and one.namespace in (None, namespace) and one.name in (None, name)
+        for one in rule.resource_selectors
+    )
+
+
+def covers(rule: WorkloadFailover, object_: str) -> bool:
+    """Whether the rule, as it is written now, still speaks of this workload."""
+    path = object_.split("/")
+    return object_ == CENSUS or (len(path) == 3 and _named(rule, *path))
+
+
+def scope(_rule: WorkloadFailover, _object: str) -> str:
+    """All workloads of a rule live where its census does."""
+    return CENSUS
+
+
+def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold in inventory."""
+    if group.object == CENSUS:
+        return workload_census.observe(rule, group, fact, now)
+    return workload_facts.observe(rule, group, fact, now)
+
+
+def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
+    """An observation has been folded in."""
+    if group.object == CENSUS:
+        return workload_census.heard(rule, group, target, at)
+    return workload_causes.heard(rule, group, at)
+
+
+def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Group:
+    """Let time pass."""
+    if group.object == CENSUS:
+        return workload_census.advance(rule, group, now)
+    return workload_causes.advance(rule, group, around, now)
+
+
+def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:
+    """Give what the rule wants now."""
+    if group.object == CENSUS:
+        return workload_census.desire(rule, group, now)
+    return workload_wish.desire(rule, group, around, now)

@@ -1,0 +1,163 @@
+"""Why a workload leaves a cluster: what is timed, when the toleration is over, and when the cause has passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from pydantic import ValidationError
+
+from bus.messages import Health
+from rules.group import Group, Member
+from rules.kinds.eviction import fails_at
+from rules.kinds.timers import runs, ticked
+from rules.kinds.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
+from rules.kinds.workload_census import clusters_of
+from rules.language.model import UnknownAs
+from rules.language.targets import encode_segment
+from rules.language.workload import Behaviour, Policy, WorkloadFailover
+from rules.reasons import Because
+from rules.states.workload import Cause, ClusterState, Copy, Move, WorkloadState
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The toleration of a copy's cluster, or of the copy itself, ends at this moment."""
+
+    at: datetime
+    cause: Cause
+    because: Because
+    detail: str
+
+
+def policy_of(rule: WorkloadFailover, state: WorkloadState) -> Policy | str | None:
+    """Give the policy that governs a workload, why it cannot be used, or None where the rule honours none for it."""
+    if rule.policies is None:
+        return rule
+    return _read(state.policy) if state.policy is not None else None
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Policy | str:
+    try:
+        return Policy.model_validate_json(text, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def member_of(group: Group, cluster: str, copy: Copy) -> Member | None:
+    """Give what is known of a copy's health; None where nothing was heard since it was placed."""
+    member = group.members.get(f"workload/{encode_segment(cluster)}/{group.object}")
+    if member is None or copy.placed_at is None:
+        return member
+    newest = max((signal.observed_at for signal in member.signals.values()), default=None)
+    return member if newest is not None and newest > copy.placed_at else None
+
+
+def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Member, now: datetime) -> Copy:
+    """Let a copy's clock know how the copy is."""
+    application = policy.failover.application if policy.failover is not None else None
+    bad = application.decision_conditions.healthy_state if application is not None else (Health.UNHEALTHY,)
+    if rule.treat_unknown_as is UnknownAs.UNHEALTHY:
+        bad = (*bad, Health.UNKNOWN)
+    is_bad = True if member.status in bad else None if member.status is Health.UNKNOWN else False
+    known = is_bad is not None or member.settled is not None
+    return replace(
+        copy,
+        first_status_at=copy.first_status_at or (member.since if known else None),
+        once_healthy=copy.once_healthy or member.status is Health.HEALTHY or member.settled is True,
+        bad=ticked(copy.bad, is_bad, member.since, now, timedelta(seconds=rule.recovery_seconds)),
+    )
+
+
+def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> Due | None:
+    """Give when and why the workload leaves this cluster, as it stands now; None: nothing runs against it."""
+    dues = [_by_cluster(policy, cluster, now), _by_application(policy, copy)]
+    return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
+
+
+def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Due | None:
+    if not cluster.acute or policy.failover is None or policy.failover.cluster is None:
+        return None
+    standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
+    coming = [taint.time_added for taint in cluster.acute if taint.time_added is not None and taint.time_added > now]
+    at = leaves_at(standing, with_defaults(policy.placement.cluster_tolerations))
+    at = min([*coming, *([at] if at is not None else [])], default=None)
+    if at is None:
+        return None
+    own = sorted(key for key, clock in cluster.clocks.items() if runs(clock))
+    names = ", ".join(taint.key for taint in standing) or own[0]
+    because = Because.CLUSTER_UNHEALTHY if own else Because.CLUSTER_TAINTED
+    return Due(at, "Cluster", because, f"{cluster.status or 'tainted'}: {names}")
+
+
+def _by_application(policy: Policy, copy: Copy) -> Due | None:
+    application = policy.failover.application if policy.failover is not None else None
+    at = fails_at(application, copy) if application is not None else None
+    if at is None or copy.bad is None:
+        return None
+    return Due(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
+
+
+def over(policy: Policy, move: Move, cluster: ClusterState, copy: Copy | None) -> bool:
+    """Whether the cause of a move has passed: not that it waits, but that it is good again."""
+    if move.cause == "Application":
+        return copy is None or copy.bad is None
+    if policy.failover is None or policy.failover.cluster is None:
+        return True
+    tolerations = with_defaults(policy.placement.cluster_tolerations)
+    waits = any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
+    return not waits and leaves_at(cluster.acute, tolerations) is None
+
+
+def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
+    """What the policy says about failures of this cause."""
+    failover = policy.failover
+    found = failover and (failover.application if cause == "Application" else failover.cluster)
+    return found or Behaviour()
+
+
+def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Group:
+    """Let time pass: copies turn bad or good again, tolerations end, causes pass."""
+    state = group.workload
+    policy = policy_of(rule, state) if state is not None else None
+    if state is None or not isinstance(policy, Policy):
+        return group
+    copies = _ticked(rule, policy, group, state.copies, now)
+    moves = dict(state.moves)
+    clusters = clusters_of(around)
+    for name, copy in copies.items():
+        cluster, move = clusters.get(name, ClusterState()), moves.get(name)
+        due = next_due(policy, cluster, copy, now)
+        if move is None and due is not None and due.at <= now:
+            moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)
+        elif move is not None and move.evicted_at is None and over(policy, move, cluster, copy):
+            del moves[name]
+    for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
+        del moves[name]
+    if copies == state.copies and moves == state.moves:
+        return group
+    return replace(group, workload=replace(state, copies=copies, moves=dict(sorted(moves.items()))))
+
+
+def heard(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
+    """An observation of a copy has been folded in: let its clock know at once, so that nothing between is lost."""
+    state = group.workload
+    policy = policy_of(rule, state) if state is not None else None
+    if state is None or not isinstance(policy, Policy):
+        return group
+    copies = _ticked(rule, policy, group, state.copies, at)
+    return group if copies == state.copies else replace(group, workload=replace(state, copies=copies))
+
+
+def _ticked(
+    rule: WorkloadFailover, policy: Policy, group: Group, copies: Mapping[str, Copy], now: datetime
+) -> dict[str, Copy]:
+    out = {}
+    for name, copy in copies.items():
+        member = member_of(group, name, copy)
+        out[name] = copy if member is None else ticked_copy(rule, policy, copy, member, now)
+    return out

@@ -1,0 +1,139 @@
+"""The census of a WorkloadFailover rule: its clusters, their health as taints with times, and what else is known.
+
+A cluster that is Unhealthy has the taint not-ready, one that is Unknown the taint unreachable. Each has its own clock:
+it waits while the other stands, and both end when the cluster has been Healthy for recoverySeconds. So a cluster that
+is now the one and now the other is left in the end, and one that only nobody could see for a while is not left early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
+from rules.group import Group, Member
+from rules.kinds.timers import runs, ticked
+from rules.kinds.tolerations import NOT_READY, UNREACHABLE, added, system_taint
+from rules.kinds.wish import Wish
+from rules.language.model import UnknownAs
+from rules.language.workload import WorkloadFailover
+from rules.states.workload import ClusterState, WorkloadState
+
+CENSUS = "*"
+"""The object of the census group; no workload is called so."""
+
+
+def clusters_of(around: Group | None) -> Mapping[str, ClusterState]:
+    """Give the clusters that a census knows."""
+    return around.workload.clusters if around is not None and around.workload is not None else {}
+
+
+def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold in what is said of a cluster. A late fact never undoes a newer one."""
+    match fact:
+        case Cluster():
+            return _with(rule, group, fact.name, _listed(clusters_of(group).get(fact.name), fact, now))
+        case ClusterTaints():
+            return _with(rule, group, fact.cluster, _tainted(clusters_of(group).get(fact.cluster), fact, now))
+        case _:
+            return group
+
+
+def _listed(known: ClusterState | None, fact: Cluster, now: datetime) -> ClusterState:
+    at = min(fact.observed_at, now)
+    state = known or ClusterState()
+    if state.observed_at is not None and at < state.observed_at:
+        return state
+    # A taint without a time would be borne for ever: it is from when it was first heard of.
+    wanted = {(taint.key, taint.effect) for taint in fact.taints}
+    kept = tuple(taint for taint in state.taints if (taint.key, taint.effect) in wanted)
+    timed = tuple(taint for taint in fact.taints if taint.time_added is not None)
+    return replace(
+        state, listed=fact.exists, gone=not fact.exists, observed_at=at, labels=dict(fact.labels), region=fact.region,
+        zone=fact.zone, provider=fact.provider, available=fact.available_replicas,
+        taints=added(added(timed, kept, at), fact.taints, at),
+    )  # fmt: skip
+
+
+def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> ClusterState:
+    at = min(fact.observed_at, now)
+    state = known or ClusterState()
+    said = state.said_at.get(fact.rule)
+    if said is not None and at < said:
+        return state
+    stamped = added((), fact.taints, at)
+    by_rule = {**state.by_rule, fact.rule: stamped} if stamped else _without(state.by_rule, fact.rule)
+    return replace(state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at})
+
+
+def _without(by_rule: Mapping[str, tuple[Taint, ...]], rule: str) -> dict[str, tuple[Taint, ...]]:
+    return {name: taints for name, taints in by_rule.items() if name != rule}
+
+
+def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
+    """An observation of a cluster has been folded in: let its clocks know at once, so that nothing between is lost."""
+    kind, _, name = target.partition("/")
+    return _looked_at(rule, group, name, group.members[target], at) if kind == "cluster" else group
+
+
+def advance(rule: WorkloadFailover, group: Group, now: datetime) -> Group:
+    """Let time pass: clusters go silent, and recover."""
+    for target, member in group.members.items():
+        group = _looked_at(rule, group, target.partition("/")[2], member, now)
+    return group
+
+
+def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, now: datetime) -> Group:
+    state = clusters_of(group).get(name) or ClusterState()
+    known = state.known or member.settled is not None
+    recovery = timedelta(seconds=rule.recovery_seconds)
+    clocks = {}
+    for key in (NOT_READY, UNREACHABLE):
+        if not known and rule.treat_unknown_as is UnknownAs.HOLD:
+            break  # nobody ever knew how it is: that is no failure
+        is_bad = False if member.status is Health.HEALTHY else system_taint(member.status) == key or None
+        clock = ticked(state.clocks.get(key), is_bad, member.since, now, recovery)
+        if clock is not None:
+            clocks[key] = clock
+    return _with(rule, group, name, replace(state, status=member.status, known=known, clocks=clocks))
+
+
+def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) -> Group:
+    """Give the group with this cluster, and the taints by which it is left."""
+    later = timedelta(seconds=rule.toleration_seconds)
+    own = [
+        Taint(key=key, effect="NoExecute", time_added=clock.since + later)
+        for key, clock in state.clocks.items()
+        if runs(clock)
+    ]
+    others = (*state.taints, *(taint for taints in state.by_rule.values() for taint in taints))
+    state = replace(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))
+    if clusters_of(group).get(name) == state:
+        return group
+    clusters = dict(sorted({**clusters_of(group), name: state}.items()))
+    return replace(group, workload=replace(group.workload or WorkloadState(), clusters=clusters))
+
+
+def desire(rule: WorkloadFailover, group: Group, now: datetime) -> Wish:
+    """The census does nothing; it wakes when a cluster has recovered."""
+    recovery = timedelta(seconds=rule.recovery_seconds)
+    moments = [
+        clock.healthy_since + recovery
+        for state in clusters_of(group).values()
+        for clock in state.clocks.values()
+        if clock.healthy_since is not None
+    ]
+    return Wish(look_again=min((moment for moment in moments if moment > now), default=None))
+
+
+def stirs(_rule: WorkloadFailover, before: Group, after: Group) -> bool:
+    """Whether workloads are to be looked at again. Room and labels alone do not matter: who waits for them looks."""
+    if before.workload is after.workload:
+        return False
+    old, new = clusters_of(before), clusters_of(after)
+    return old.keys() != new.keys() or any(_vital(old[name]) != _vital(new[name]) for name in new)
+
+
+def _vital(state: ClusterState) -> tuple[object, ...]:
+    return state.listed, state.gone, state.status, state.taints, state.by_rule, state.clocks

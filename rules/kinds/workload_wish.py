@@ -1,0 +1,235 @@
+"""What a WorkloadFailover rule wants for one workload: place, evict, purge, or keep it where it is.
+
+Never evict with nowhere to go, never purge the last healthy copy, never act while nobody knows; each hold has a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bus.messages import CancelEviction, Evict, Health, Mode, Place, Purge, WorkloadRef
+from rules.group import Group
+from rules.kinds.candidates import Question, opens_at
+from rules.kinds.eviction import armed_at, bound, next_purge, purged_because
+from rules.kinds.landing import land
+from rules.kinds.spread import Insufficient
+from rules.kinds.wish import Act, Wish
+from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, over, policy_of
+from rules.kinds.workload_census import clusters_of
+from rules.language.workload import Policy, PurgeMode, WorkloadFailover
+from rules.reasons import Because, Held
+from rules.states.workload import ClusterState, Copy, Move, WorkloadState
+
+LOOK_FOR_ROOM = timedelta(seconds=30)
+"""How often one that has nowhere to go looks again: rooms change without a word to it."""
+Hold = tuple[Held, str]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that one decision goes by."""
+
+    rule: WorkloadFailover
+    policy: Policy
+    group: Group
+    state: WorkloadState
+    clusters: Mapping[str, ClusterState]
+    now: datetime
+    dues: Mapping[str, Due]
+    """For each copy that something runs against."""
+
+    def due(self, name: str) -> bool:
+        due = self.dues.get(name)
+        return due is not None and due.at <= self.now
+
+    def fields(self, name: str | None = None) -> dict[str, Any]:
+        """What all actions on the workload have; `name`: of one that is about a cluster."""
+        *namespace, kind, own = self.group.object.split("/")
+        ref = WorkloadRef(namespace="".join(namespace), kind=kind, name=own, api_version=self.state.api_version)
+        return {"workload": ref, "carrier": self.rule.carrier} | ({"from_": name} if name is not None else {})
+
+    def health(self, name: str) -> Health | None:
+        """How a copy is; None: nothing was heard since it was placed."""
+        copy = self.state.copies.get(name)
+        member = member_of(self.group, name, copy) if copy is not None else None
+        return member.status if member is not None else None
+
+
+def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:
+    """Give what is to be done now, and why the rest is not."""
+    state = group.workload
+    if state is None:
+        return Wish()  # never listed: a rule does not act on ignorance
+    policy = policy_of(rule, state)
+    if policy is None:
+        return Wish()
+    if not isinstance(policy, Policy):
+        return Wish(held=(Held.POLICY_UNUSABLE, policy))
+    going_back = any(move.purge_mode == PurgeMode.DIRECTLY for move in state.moves.values())
+    if not state.exists or not (state.copies or going_back):
+        return Wish(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone")) if state.moves else Wish()
+    clusters = clusters_of(around)
+    found = {
+        name: next_due(policy, clusters.get(name, ClusterState()), copy, now) for name, copy in state.copies.items()
+    }
+    dues = {name: due for name, due in found.items() if due is not None}
+    return _wish(View(rule, policy, group, state, clusters, now, dues))
+
+
+def _wish(view: View) -> Wish:
+    acts: list[Act] = []
+    holds: list[Hold] = []
+    looks = [due.at for due in view.dues.values() if due.at > view.now]
+    pending = [
+        name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))
+    ]
+    if pending:
+        for item in _relocation(view, pending):
+            if isinstance(item, Act):
+                acts.append(item)
+            elif isinstance(item, datetime):
+                looks.append(item)
+            else:
+                holds.append(item)
+    for name, move in view.state.moves.items():
+        if move.placed and move.evicted_at is None and view.due(name):
+            acts.append(_evict(view, name, move, follows=True))
+        elif move.placed and move.evicted_at is not None:
+            ending = _ending(view, name, move)
+            acts += [ending] if isinstance(ending, Act) else []
+            holds += [ending] if isinstance(ending, tuple) else []
+    holds += _unsure(view)
+    looks += [at for at in (next_purge(view.state.moves.values(), view.now), *_arming(view)) if at is not None]
+    return Wish(acts=tuple(acts), held=holds[0] if holds else None, look_again=min(looks, default=None))
+
+
+# --- to another place ----------------------------------------------------------------------------------------------
+
+
+def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetime]:
+    """Place and evict, in the order of the purge mode; a hold, and when to look again, where there is no place."""
+    moves, policy = view.state.moves, view.policy
+    modes = {name: moves[name].purge_mode or behaviour_of(policy, moves[name].cause).purge_mode for name in pending}
+    first = [name for name in pending if modes[name] == PurgeMode.DIRECTLY and moves[name].evicted_at is None]
+    later = [name for name in pending if name not in first]
+    try:
+        land(_question(view, pending))
+        for name in first:
+            yield _evict(view, name, moves[name], follows=False)
+        if later:
+            question = _question(view, later)
+            plan = land(question)
+            if plan == question.stay and not any(moves[name].evicted_at for name in later):
+                # There are enough copies already: nothing has to be placed.
+                yield from (_evict(view, name, moves[name], follows=False) for name in later)
+            else:
+                yield _place(view, later, plan)
+    except Insufficient as error:
+        yield Held.NO_LANDING_PLACE, f"{', '.join(pending)}: {error}"
+        yield min(view.now + LOOK_FOR_ROOM, opens_at(_question(view, pending)) or view.now + LOOK_FOR_ROOM)
+
+
+def _question(view: View, leaving: list[str]) -> Question:
+    policy = view.policy
+    flying = [owed.action.clusters for owed in view.group.owed if isinstance(owed.action, Place)]
+    return Question(
+        policy, view.state, view.clusters, leaving, policy.placement.on_insufficient or view.rule.on_insufficient,
+        view.now, chosen={name for clusters in flying for name in clusters},
+    )  # fmt: skip
+
+
+def _place(view: View, leaving: list[str], plan: Mapping[str, int]) -> Act:
+    for owed in view.group.owed:
+        # What is on its way and as good is not asked for again with other numbers, because rooms have changed.
+        flying = owed.action
+        if isinstance(flying, Place) and flying.leaving == tuple(leaving) and flying.clusters.keys() == plan.keys():
+            plan = flying.clusters
+    move = view.state.moves[leaving[0]]
+    stay = bound(view.state.copies, view.state.moves)
+    others = sorted(stay, key=lambda name: (view.health(name) is not Health.HEALTHY, name))
+    fields = view.fields() | {
+        "clusters": dict(plan), "leaving": tuple(leaving), "propagate_deps": view.policy.copies_deps,
+        "sources": (*others, *(name for name in view.state.moves if name not in stay)),
+    }  # fmt: skip
+    detail = "; ".join(f"{name}: {view.state.moves[name].detail}" for name in leaving)
+    follows = any(view.state.moves[name].evicted_at for name in leaving)  # Directly: this is its second half
+    return Act(Place, fields, move.because, detail, lane="place", follows=follows)
+
+
+def _evict(view: View, name: str, move: Move, *, follows: bool) -> Act:
+    behaviour = behaviour_of(view.policy, move.cause)
+    fields = view.fields(name) | {
+        "purge_mode": behaviour.purge_mode.value, "grace_period_seconds": behaviour.grace_seconds,
+        "replicas": move.replicas, "targets": tuple(bound(view.state.copies, view.state.moves)),
+    }  # fmt: skip
+    detail = f"{move.because}: {move.detail}"
+    return Act(Evict, fields, Because.TOLERATION_ELAPSED, detail, lane=f"evict/{name}", follows=follows)
+
+
+# --- the old copy --------------------------------------------------------------------------------------------------
+
+
+def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
+    """Purge the old copy, keep it after all, or say why it is still there."""
+    state, now = view.state, view.now
+    targets = {other: view.health(other) for other in bound(state.copies, state.moves)}
+    behaviour = behaviour_of(view.policy, move.cause)
+    why = purged_because(
+        now - (move.evicted_at or now), move.grace_seconds, targets, placed=move.placed, source=view.health(name),
+        on_expired=behaviour.on_grace_expired or view.rule.on_grace_expired,
+    )  # fmt: skip
+    told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in targets.items()) or "no copies"
+    if isinstance(why, Because):
+        return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True)
+    cluster = view.clusters.get(name, ClusterState())
+    if move.purge_mode == PurgeMode.GRACEFULLY and over(view.policy, move, cluster, state.copies.get(name)):
+        detail = f"{name}: {cluster.status or 'no longer tainted'}"
+        return Act(CancelEviction, view.fields(name), Because.RECOVERED, detail, lane=f"evict/{name}", safe=True)
+    if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
+        return None  # a rehearsed copy is nowhere, so nobody hears of it
+    return why, f"{name} keeps its copy; {told}"
+
+
+# --- what waits ----------------------------------------------------------------------------------------------------
+
+
+def _unsure(view: View) -> Iterator[Hold]:
+    """Copies that would have to be looked after, if only somebody knew how they are."""
+    failover = view.policy.failover
+    for name, copy in view.state.copies.items():
+        cluster = view.clusters.get(name, ClusterState())
+        if failover is None or name in view.state.moves:
+            continue
+        if failover.cluster is not None and cluster.status is Health.UNKNOWN and not cluster.clocks:
+            yield Held.TARGET_UNKNOWN, f"cluster/{name}: nobody has known yet how it is"
+        application = failover.application
+        if application is None or copy.bad is None:
+            continue
+        if copy.bad.waiting_since is not None:
+            if copy.bad.healthy_since is None:
+                yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
+        elif _failed(view, copy) and not view.due(name):
+            yield Held.PRECONDITIONS_NOT_MET, f"{name}: bad since {copy.bad.since.isoformat()}"
+
+
+def _failed(view: View, copy: Copy) -> bool:
+    application = view.policy.failover.application if view.policy.failover is not None else None
+    if application is None or copy.bad is None:
+        return False
+    return view.now >= copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)
+
+
+def _arming(view: View) -> Iterator[datetime | None]:
+    """When to look at bad copies although nothing runs against them: a toleration ends, a recovery is complete."""
+    application = view.policy.failover.application if view.policy.failover is not None else None
+    recovery = timedelta(seconds=view.rule.recovery_seconds)
+    for copy in view.state.copies.values():
+        if application is None or copy.bad is None:
+            continue
+        moments = [copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)]
+        moments += [at for at in (armed_at(application.pre_conditions, copy),) if at is not None]
+        moments += [copy.bad.healthy_since + recovery] if copy.bad.healthy_since is not None else []
+        yield min((at for at in moments if at > view.now), default=None)

@@ -1,0 +1,265 @@
+"""May this zone be taken out of service? The guards in their order; the first that fails is the answer.
+
+A refusal names the zones, the workloads and the numbers that it rests on. A manual start passes over the toleration and
+the second source only: a person knows what they see, not what the rest of the cluster can carry. `force` passes over
+what is a matter of comfort; never over what would leave nothing standing, nor over a view that may be blind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from fractions import Fraction
+from typing import Literal
+
+from rules.reasons import Held
+
+FORCEABLE = frozenset({Held.COOLDOWN, Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY})
+"""Never two zones, never the last, never a service's only zone, never blind: those cannot be forced."""
+SKIPPED_BY_HAND = frozenset({Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY})
+SOURCES_MIN = 2
+"""Independent signals that an automatic start needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes of one zone."""
+
+    nodes: int
+    healthy: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much must be left. The defaults are those of the rule."""
+
+    toleration: timedelta = timedelta(seconds=300)
+    cooldown: timedelta = timedelta(seconds=1800)
+    expired_lease_fraction: float = 0.6
+    """dependency-watchdog's: from here on it is rather the watcher that has lost sight."""
+    healthy_share: float = 0.75
+    """Of the remaining nodes."""
+    demand_share: float = 1.0
+    """Of the nodes that are needed."""
+    quorum_share: float = 0.5
+    """More than this share of the members has to stay: a majority."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that is known when a zone is to be isolated."""
+
+    zone: str
+    zones: Mapping[str, Nodes]
+    isolated: tuple[str, ...] = ()
+    in_progress: str | None = None
+    """The zone that another operation is about."""
+    maintenance: bool = False
+    since_last_ended: timedelta | None = None
+    """Since the last isolation of the cluster was over; None: there was none."""
+    paused: str = ""
+    """Who has paused the rule, and why."""
+    api_reachable: bool = True
+    expired_elsewhere: float = 0.0
+    """Share of the expired leases in the other zones."""
+    expired_what: str = "leases elsewhere have expired"
+    """What that share is of, in words."""
+    bad_elsewhere: tuple[str, ...] = ()
+    """Other zones that are bad, or of which nobody knows, in words."""
+    seconds_bad: float = 0.0
+    """Since the zone was bad without a break."""
+    sources_bad: tuple[str, ...] = ()
+    """Signals that say so."""
+    demand_nodes: int | None = None
+    quorum_members: Mapping[str, int] = field(default_factory=dict)
+    single_zone_services: tuple[str, ...] = ()
+    by_hand: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Admitted, admitted because there is nothing to do, or refused with a reason."""
+
+    admit: bool
+    noop: bool = False
+    reason: Held | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one guard says: the plan of a drill shows them all."""
+
+    reason: Held
+    passed: bool
+    detail: str
+
+
+Failing = str | None
+"""Why a guard refuses; None: it does not."""
+
+
+def admit(request: Request, limits: Limits) -> Answer:
+    """Give the answer to a request."""
+    if request.paused:
+        return Answer(admit=False, reason=Held.PAUSED, detail=request.paused)
+    if request.zone in request.isolated:
+        return Answer(admit=True, noop=True, detail=f"{request.zone} is isolated already")
+    for check in checks(request, limits):
+        if not check.passed:
+            return Answer(admit=False, reason=check.reason, detail=check.detail)
+    return Answer(admit=True)
+
+
+def checks(request: Request, limits: Limits) -> list[Check]:
+    """Give what every guard says, in their order. What is passed over says so."""
+    found: list[tuple[Held, Failing, str]] = [
+        (Held.PAUSED, request.paused or None, "nobody has paused the rule"),
+        (Held.CONTROL_PLANE_UNREACHABLE, _reachable(request), "the cluster's API server answers"),
+        (Held.ZONES_UNKNOWN, _heard(request), "the cluster's zones are known"),
+        (Held.ZONE_NOT_FOUND, _known(request), f"nodes carry {request.zone}"),
+        (Held.SINGLE_ZONE, _others(request), f"{len(_with_nodes(request))} zones have nodes"),
+        (Held.MAX_ISOLATED_ZONES, _isolated(request), "no zone is isolated"),
+        (Held.ANOTHER_IN_PROGRESS, _busy(request), "nothing else is in progress"),
+        (Held.COOLDOWN, _cooling(request, limits), "the last isolation ended long enough ago, or there was none"),
+        (Held.WIDESPREAD_FAILURE, _widespread(request, limits), "the other zones are well"),
+        (Held.TOLERATION_NOT_ELAPSED, _too_early(request, limits), f"bad for {request.seconds_bad:g} s"),
+        (Held.ONE_SOURCE_ONLY, _one_source(request), f"{', '.join(request.sources_bad)} say so"),
+        (Held.SINGLE_ZONE_SERVICES, _only_here(request), "no service has all its copies in one zone"),
+        (Held.QUORUM_AT_RISK, _quorum(request, limits), "a majority of the members stays"),
+        (Held.REMAINING_ZONES_UNHEALTHY, _remaining(request, limits), "enough of the remaining nodes are healthy"),
+        (Held.INSUFFICIENT_CAPACITY, _capacity(request, limits), "the remaining nodes carry what is needed"),
+    ]
+    return [_check(request, reason, failing, fine) for reason, failing, fine in found]
+
+
+def _check(request: Request, reason: Held, failing: Failing, fine: str) -> Check:
+    if failing is None:
+        return Check(reason, passed=True, detail=fine)
+    if request.by_hand and reason in SKIPPED_BY_HAND:
+        return Check(reason, passed=True, detail=f"passed over, started by hand: {failing}")
+    if request.force and reason in FORCEABLE:
+        return Check(reason, passed=True, detail=f"forced: {failing}")
+    return Check(reason, passed=False, detail=failing)
+
+
+def _reachable(request: Request) -> Failing:
+    return None if request.api_reachable else "the cluster's API server cannot be asked, so nothing is known of it"
+
+
+def _heard(request: Request) -> Failing:
+    return None if request.zones else "no inventory of the cluster's zones was heard: what the others carry is unknown"
+
+
+def _known(request: Request) -> Failing:
+    if request.zones.get(request.zone, Nodes(0, 0)).nodes:
+        return None
+    known = ", ".join(_with_nodes(request)) or "none"
+    return f"no node carries {request.zone}; zones with nodes: {known}"
+
+
+def _with_nodes(request: Request) -> list[str]:
+    return sorted(name for name, zone in request.zones.items() if zone.nodes)
+
+
+def _elsewhere(request: Request) -> list[str]:
+    return [name for name in _with_nodes(request) if name != request.zone]
+
+
+def _others(request: Request) -> Failing:
+    return None if _elsewhere(request) else f"{request.zone} is the only zone with nodes"
+
+
+def _isolated(request: Request) -> Failing:
+    others = sorted(set(request.isolated) - {request.zone})
+    return f"{', '.join(others)} is isolated already, and one at a time is the limit" if others else None
+
+
+def _busy(request: Request) -> Failing:
+    if request.maintenance:
+        return "maintenance of the cluster is in progress"
+    if request.in_progress is not None and request.in_progress != request.zone:
+        return f"an operation on {request.in_progress} is in progress"
+    return None
+
+
+def _cooling(request: Request, limits: Limits) -> Failing:
+    since = request.since_last_ended
+    if since is None or since >= limits.cooldown:
+        return None
+    ago, quiet = since.total_seconds(), limits.cooldown.total_seconds()
+    return f"the last isolation ended {ago:g} s ago; cooldownSeconds is {quiet:g}"
+
+
+def _widespread(request: Request, limits: Limits) -> Failing:
+    if request.expired_elsewhere >= limits.expired_lease_fraction:
+        return f"{100 * request.expired_elsewhere:g}% of {request.expired_what}"
+    return "; ".join(request.bad_elsewhere) or None
+
+
+def _too_early(request: Request, limits: Limits) -> Failing:
+    tolerated = limits.toleration.total_seconds()
+    if request.seconds_bad >= tolerated:
+        return None
+    return f"bad for {request.seconds_bad:g} s; tolerationSeconds is {tolerated:g}"
+
+
+def _one_source(request: Request) -> Failing:
+    if len(request.sources_bad) >= SOURCES_MIN:
+        return None
+    return f"{', '.join(request.sources_bad) or 'no signal'} alone says so; {SOURCES_MIN} are needed"
+
+
+def _only_here(request: Request) -> Failing:
+    services = ", ".join(request.single_zone_services)
+    return f"all copies in one zone: {services}" if services else None
+
+
+def _quorum(request: Request, limits: Limits) -> Failing:
+    members = sum(request.quorum_members.values())
+    left = members - request.quorum_members.get(request.zone, 0)
+    if not members or left > members * Fraction(str(limits.quorum_share)):
+        return None
+    return f"{left} of {members} members would be left, no majority"
+
+
+def _remaining(request: Request, limits: Limits) -> Failing:
+    nodes = sum(request.zones[name].nodes for name in _elsewhere(request))
+    healthy = _healthy_elsewhere(request)
+    if healthy >= nodes * Fraction(str(limits.healthy_share)):
+        return None
+    unwell = [name for name in _elsewhere(request) if request.zones[name].healthy < request.zones[name].nodes]
+    return (
+        f"{healthy} of {nodes} remaining nodes are healthy ({', '.join(unwell)} lack some); "
+        f"{100 * limits.healthy_share:g}% are needed"
+    )
+
+
+def _healthy_elsewhere(request: Request) -> int:
+    return sum(request.zones[name].healthy for name in _elsewhere(request))
+
+
+def _capacity(request: Request, limits: Limits) -> Failing:
+    healthy = _healthy_elsewhere(request)
+    if request.demand_nodes is None or healthy >= request.demand_nodes * Fraction(str(limits.demand_share)):
+        return None
+    return f"{healthy} healthy nodes would be left in {', '.join(_elsewhere(request))}; {request.demand_nodes} needed"
+
+
+def expired_share(leases: int, expired: float) -> float:
+    """Give the share of expired leases; a single one never says that the world is down (as in dependency-watchdog)."""
+    return round(expired / leases, 9) if leases > 1 else 0.0
+
+
+def meltdown(
+    *, api_reachable: bool, leases: int, expired: int, fraction: float
+) -> Literal["none", "scale_down", "scale_up"]:
+    """Should all automation stop, because the watcher may be the blind one? dependency-watchdog's answer.
+
+    An unreachable API server and a single lease conclude nothing.
+    """
+    if not api_reachable or leases == 1:
+        return "none"
+    return "scale_down" if leases and expired_share(leases, expired) >= fraction else "scale_up"

@@ -1,0 +1,91 @@
+"""What people ask of an isolation: isolate, fail back, retry. What cannot be followed is refused with a reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from bus.messages import FailbackZone, IsolateZone, RetryZone
+from rules.kinds.zone_machine import FAILED, ISOLATED, PENDING, Event, Standing
+from rules.kinds.zone_record import apply, begun, in_earnest, place_of, standing
+from rules.language.zone import ZoneIsolation
+from rules.reasons import Because, Held
+from rules.states.zone import Isolation, Refused, ZoneState
+
+Command = IsolateZone | FailbackZone | RetryZone
+
+
+def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) -> ZoneState:
+    """Give the state after a command. One that was heard already, or is older than the last one, changes nothing."""
+    at = min(fact.observed_at, now)
+    said = f"{type(fact).__name__}/{fact.zone}/{fact.by}/{fact.reason}"
+    if state.commanded_at is not None and (
+        at < state.commanded_at or (at == state.commanded_at and said in state.commands)
+    ):
+        return state
+    commands = (*state.commands, said) if at == state.commanded_at else (said,)
+    state = replace(state, commanded_at=at, commands=commands, refused=None)
+    if rule.zone(fact.zone) is None:
+        return _refuse(state, fact, Held.ZONE_NOT_FOUND, _strange(rule, fact.zone), now)
+    match fact:
+        case IsolateZone():
+            return _isolate(rule, state, fact, now)
+        case FailbackZone():
+            return _fail_back(rule, state, fact, now)
+        case RetryZone():
+            return _retry(rule, state, fact, now)
+
+
+def _refuse(state: ZoneState, fact: Command, reason: Held, detail: str, now: datetime) -> ZoneState:
+    return replace(state, refused=Refused(fact.zone, reason.value, f"{fact.by} asked: {detail}", now))
+
+
+def _strange(rule: ZoneIsolation, name: str) -> str:
+    same = next((zone.name for zone in rule.zones if zone.id == name), None)
+    if same is not None:
+        return f"{name} is the id of {same}: name the zone as its nodes do"
+    return f"the rule has no zone {name}; it has {', '.join(zone.name for zone in rule.zones)}"
+
+
+def over(rule: ZoneIsolation, isolation: Isolation) -> bool:
+    """Whether a record stands in nobody's way: its start was refused for too long, and nothing was touched."""
+    return place_of(isolation) == FAILED and standing(rule, isolation) is Standing.NOTHING
+
+
+def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: datetime) -> ZoneState:
+    isolation = state.isolation
+    asked: dict[str, Any] = {
+        "by": fact.by, "reason": fact.reason, "force": fact.force, "allowed": tuple(fact.allow_single_zone),
+    }  # fmt: skip
+    if isolation is None or (over(rule, isolation) and isolation.zone != fact.zone):
+        return begun(rule, state, fact.zone, now, because=Because.COMMANDED, **asked)
+    if isolation.zone != fact.zone:
+        reason = Held.MAX_ISOLATED_ZONES if place_of(isolation) == ISOLATED else Held.ANOTHER_IN_PROGRESS
+        detail = f"{isolation.zone} is in {isolation.phase}/{isolation.status}, and one zone at a time is the limit"
+        state = _refuse(state, fact, reason, detail, now)
+        # A person comes before a drill: it ends, and the zone can be asked for again when it is over.
+        return apply(rule, state, Event.REMOVED, now) if isolation.practice else state
+    if isolation.practice:
+        return in_earnest(rule, state, isolation, now, because=Because.COMMANDED, **asked)
+    if place_of(isolation) == PENDING:
+        # It has not passed the guards yet; a second word may carry more than the first (force, services named).
+        return replace(state, isolation=replace(isolation, because=Because.COMMANDED, since=now, **asked))
+    return apply(rule, state, Event.SAME_ADDED, now, because=Because.COMMANDED.value, back_by="", **asked)
+
+
+def _fail_back(rule: ZoneIsolation, state: ZoneState, fact: FailbackZone, now: datetime) -> ZoneState:
+    isolation = state.isolation
+    if isolation is None:
+        return state  # it is not isolated, which is what was asked for
+    if isolation.zone != fact.zone:
+        detail = f"{isolation.zone} is what is isolated, not {fact.zone}"
+        return _refuse(state, fact, Held.CHANGE_REFUSED, detail, now)
+    return apply(rule, state, Event.REMOVED, now, back_by=fact.by)
+
+
+def _retry(rule: ZoneIsolation, state: ZoneState, fact: RetryZone, now: datetime) -> ZoneState:
+    isolation = state.isolation
+    if isolation is None or isolation.zone != fact.zone:
+        return _refuse(state, fact, Held.CHANGE_REFUSED, f"no isolation of {fact.zone} has failed", now)
+    return apply(rule, state, Event.RETRY, now, tries=0)

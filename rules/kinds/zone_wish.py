@@ -1,0 +1,160 @@
+"""What an isolation wants now: the step that is next, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Mode, ZoneStep
+from rules.group import Group
+from rules.kinds import zone_time
+from rules.kinds.wish import Act, Wish
+from rules.kinds.zone_admission import admit, checks
+from rules.kinds.zone_machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
+from rules.kinds.zone_plan import settings_for
+from rules.kinds.zone_record import next_step, next_undo, place_of, zone_seen
+from rules.kinds.zone_request import bad_zones, limits_of, recovery_of, request_for
+from rules.language.zone import StepName, ZoneIsolation
+from rules.reasons import Because, Held
+from rules.states.zone import Isolation, ZoneState
+
+LANE = "zone"
+AGAIN = timedelta(seconds=30)
+"""A guard that refuses is asked again after this, also when nothing was heard."""
+REFUSAL_SHOWN = timedelta(seconds=30)
+"""How long a refused command is what the rule holds for."""
+BRAKES = (Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.WIDESPREAD_FAILURE)
+"""What stops a running isolation before its next step."""
+
+
+def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
+    """In mode DryRun: whether this isolation was carried out before. Then there is nothing that could be rehearsed."""
+    return rule.mode is Mode.DRY_RUN and bool(isolation.touched) and not isolation.rehearsed
+
+
+def desire(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> Wish:
+    """Give the step that is to be done now, or why none is."""
+    state = group.zone or ZoneState()
+    isolation = state.isolation
+    wish = Wish() if isolation is None else _next(rule, group, state, isolation, now)
+    if isolation is not None and wish.held is not None:
+        wish = replace(wish, about=f"{rule.object}/{isolation.zone}")
+    elif (other := _not_isolated(rule, group, isolation, now)) is not None:
+        wish = replace(wish, held=other.held, about=other.about, look_again=_first(wish.look_again, now + AGAIN))
+    moments = [wish.look_again, zone_time.next_moment(rule, group, state, now)]
+    refused = state.refused
+    if refused is not None and now < refused.at + REFUSAL_SHOWN:
+        held = (Held(refused.reason), refused.detail)
+        wish = replace(wish, held=held, about=f"{rule.object}/{refused.zone}")
+        moments.append(refused.at + REFUSAL_SHOWN)
+    return replace(wish, look_again=_first(*moments))
+
+
+def _first(*moments: datetime | None) -> datetime | None:
+    return min((at for at in moments if at is not None), default=None)
+
+
+def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None, now: datetime) -> Wish | None:
+    """A zone is bad and is not isolated: say why."""
+    for zone in bad_zones(rule, group):
+        if isolation is not None and isolation.zone == zone:
+            continue
+        answer = admit(request_for(rule, group, zone, now), limits_of(rule))
+        if not answer.admit and answer.reason is not None:
+            return Wish(held=(answer.reason, answer.detail), about=f"{rule.object}/{zone}")
+    return None
+
+
+def _next(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:
+    if stands_for_real(rule, isolation):
+        return Wish(held=(Held.ISOLATION_STANDS, f"{isolation.zone} was isolated in another mode than DryRun"))
+    place = place_of(isolation)
+    if place == PENDING:
+        return _start(rule, group, isolation, now)
+    if place == RUNNING:
+        return _forward(rule, group, isolation, now)
+    if place == ABORTING:
+        return _back(rule, isolation, Because.ABORTED, safe=True)
+    if place in (FAILED, BACK_FAILED):
+        return Wish(held=(Held.STEP_FAILED if isolation.touched else Held.START_EXPIRED, isolation.failure))
+    if place in (BACK_PENDING, BACK_RUNNING):
+        return _failback(rule, group, isolation, now)
+    return _isolated(rule, group, state, isolation, now)
+
+
+def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
+    answer = admit(zone_time.request_of(rule, group, isolation, now), limits_of(rule))
+    if not answer.admit and answer.reason is not None:
+        return Wish(held=(answer.reason, answer.detail), look_again=now + AGAIN)
+    # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
+    return _do(rule, isolation, safe=bool(isolation.touched))
+
+
+def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
+    if isolation.asked_at is None:
+        request = zone_time.request_of(rule, group, isolation, now)
+        for check in checks(request, limits_of(rule)):
+            if check.reason in BRAKES and not check.passed:
+                return Wish(held=(check.reason, check.detail), look_again=now + AGAIN)
+    return _do(rule, isolation, safe=True)
+
+
+def _do(rule: ZoneIsolation, isolation: Isolation, *, safe: bool) -> Wish:
+    step = next_step(isolation)
+    return Wish(acts=(_act(rule, isolation, step, undo=False, safe=safe),)) if step is not None else Wish()
+
+
+def _back(rule: ZoneIsolation, isolation: Isolation, because: str, *, safe: bool, detail: str = "") -> Wish:
+    step = next_undo(rule, isolation)
+    if step is None:
+        return Wish()
+    return Wish(acts=(_act(rule, isolation, step, undo=True, because=because, safe=safe, detail=detail),))
+
+
+def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
+    """Each step back waits until the zone is proven healthy; one that is on its way is not called back."""
+    because = Because.COMMANDED if isolation.back_by else Because.ZONE_RECOVERED
+    if isolation.practice:
+        because = Because.PRACTICE
+    if isolation.asked_at is not None:
+        return _back(rule, isolation, because, safe=True)
+    blocked = zone_time.failback_blocked_until(rule, now)
+    if blocked is not None:
+        detail = f"failback.blockedWindows: until {blocked.isoformat()}"
+        return Wish(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=blocked)
+    recovery = recovery_of(rule, group, isolation, now)
+    if not recovery.proven:
+        return Wish(held=(Held.ZONE_NOT_RECOVERED, recovery.detail), look_again=recovery.at)
+    return _back(rule, isolation, because, safe=isolation.status != "Pending", detail=recovery.detail)
+
+
+def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:
+    """It stands. Nodes that join are fenced too; one that stands for too long is somebody's business."""
+    seen = zone_seen(state, isolation.zone)
+    acts: tuple[Act, ...] = ()
+    if seen is not None and isolation.nodes is not None and seen.nodes > isolation.nodes:
+        acts = (_act(rule, isolation, StepName.FENCE, undo=False, because=Because.NODES_JOINED, safe=True),)
+    expires = isolation.since + timedelta(seconds=rule.expiry_seconds)
+    if now < expires:
+        return Wish(acts=acts, look_again=_first(expires, recovery_of(rule, group, isolation, now).at))
+    detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
+    return Wish(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
+
+
+def _act(
+    rule: ZoneIsolation, isolation: Isolation, step: str, *, undo: bool, because: str = "", safe: bool = False,
+    detail: str = "",
+) -> Act:  # fmt: skip
+    known = rule.zone(isolation.zone)
+    status = "InProgress" if isolation.status == "Pending" else isolation.status
+    fields = {
+        "cluster": rule.cluster_name, "zone": isolation.zone, "zone_id": (known.id if known else None) or "",
+        "carrier": rule.carrier, "phase": isolation.phase, "status": status, "step": str(step), "undo": undo,
+        "settings": settings_for(rule, isolation.zone, step, mode=isolation.mode, steps=isolation.steps),
+    }  # fmt: skip
+    why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""
+    return Act(
+        ZoneStep, fields, because=because or isolation.because, detail=detail or why, lane=LANE,
+        object=f"{rule.object}/{isolation.zone}", safe=safe,
+        by_hand=bool(isolation.back_by if undo else isolation.by),
+    )  # fmt: skip

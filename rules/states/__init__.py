@@ -1,0 +1,1 @@
+"""What a group remembers besides its members, one file per rule kind."""

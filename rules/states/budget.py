@@ -1,0 +1,110 @@
+"""What a guard remembers of the groups that it limits, and what a group remembers of its guards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bus.messages import Health
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What one group has asked a guard for, and the answer."""
+
+    rule: str
+    object: str
+    generation: int
+    since: datetime
+    """When it took its place in the queue."""
+    said_at: datetime
+    """When the group last said so."""
+    wanted: bool = True
+    """False: given back. Remembered for a while, so that a late word does not revive it."""
+    slot: bool = False
+    """It counts as in flight: from its first grant until it is given back."""
+    paid: bool = False
+    """It has had its token."""
+    granted: bool = False
+    reason: str = ""
+    """Why not."""
+    detail: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Whose claim it is: rule and object."""
+        return self.rule, self.object
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What the inventory last said of a peer."""
+
+    exists: bool
+    observed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetState:
+    """A guard that several groups share."""
+
+    claims: tuple[Claimed, ...] = ()
+    """In the order in which they are served."""
+    tokens: float = 1
+    tokens_at: datetime | None = None
+    rate: float | None = None
+    """Tokens per second since then; None: no limit."""
+    listed: Mapping[str, Listed] = field(default_factory=dict)
+    """Peers by inventory."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """What a Quorum source last said of its target."""
+
+    status: Health
+    detail: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One guard's part of a claim."""
+
+    generation: int
+    """Of this claim: an answer to an older one means nothing."""
+    since: datetime
+    """When it was first asked."""
+    said_at: datetime
+    """When it was last asked."""
+    spent: bool = False
+    """Something was done by it: what is wanted after that is claimed anew."""
+    granted: bool | None = None
+    """None: no answer yet."""
+    reason: str = ""
+    detail: str = ""
+    answered_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person was asked to approve."""
+
+    wish: str
+    """A fingerprint: the yes holds for exactly this."""
+    asked_at: datetime
+    approved_at: datetime | None = None
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveState:
+    """What a group has asked its guards and people for, and what they said."""
+
+    generation: int = 0
+    """Of the last claim that was made; no two claims of a group ever have the same one."""
+    asked: Mapping[str, Asked] = field(default_factory=dict)
+    """By guard. A guard is asked once those before it have granted."""
+    request: Request | None = None

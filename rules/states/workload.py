@@ -1,0 +1,127 @@
+"""What is remembered of a workload and how it leaves clusters, and of the clusters that could hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from bus.messages import Health, Taint
+
+Cause = Literal["Cluster", "Application"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How long something has been bad: it waits while nobody knows, and while it recovers."""
+
+    since: datetime
+    """When it began; moved on by the time that it waited."""
+    seen: datetime
+    """When the bad status began that it runs by."""
+    waiting_since: datetime | None = None
+    healthy_since: datetime | None = None
+    """It is good again, though not yet for recoverySeconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """A cluster, as the rule's census knows it."""
+
+    listed: bool = False
+    """It is in the inventory."""
+    gone: bool = False
+    """It was, and has been taken out."""
+    observed_at: datetime | None = None
+    """When the inventory was last heard."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    region: str = ""
+    zone: str = ""
+    provider: str = ""
+    available: int | None = None
+    """How many more replicas it has room for; None: not known, taken as enough."""
+    taints: tuple[Taint, ...] = ()
+    """Those of the inventory, each with a time."""
+    by_rule: Mapping[str, tuple[Taint, ...]] = field(default_factory=dict)
+    """Those of ClusterTaint rules."""
+    said_at: Mapping[str, datetime] = field(default_factory=dict)
+    """When each of these rules last said so."""
+    status: Health | None = None
+    """None: never heard of."""
+    known: bool = False
+    """Somebody once knew how it was: only then does Unknown mean that it is unreachable."""
+    clocks: Mapping[str, Clock] = field(default_factory=dict)
+    """The taints that it has by its own health: key to since when."""
+    acute: tuple[Taint, ...] = ()
+    """All taints that make workloads leave; those whose clock waits do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The workload's copy in one cluster."""
+
+    replicas: int | None
+    """None: the kind has no replicas, or nobody has said."""
+    placed_at: datetime | None = None
+    """When it was last created or resized: health seen before says nothing about it."""
+    first_status_at: datetime | None = None
+    once_healthy: bool = False
+    bad: Clock | None = None
+    """How long it has been bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The workload leaves a cluster: the toleration has run out, and the old copy is not gone yet."""
+
+    cause: Cause
+    because: str
+    detail: str
+    replicas: int | None = None
+    """Of the copy that leaves."""
+    placed: bool = False
+    """The replacement is placed."""
+    evicted_at: datetime | None = None
+    purge_mode: str = ""
+    grace_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The workload has left a cluster."""
+
+    at: datetime
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadState:
+    """A workload; in the group `*` of a rule, its clusters."""
+
+    clusters: Mapping[str, ClusterState] = field(default_factory=dict)
+    """Only in the census."""
+    taints: tuple[Taint, ...] | None = None
+    """ClusterTaint: those that it has put on its cluster; None: it has not touched it yet."""
+    tainted_since: datetime | None = None
+    """ClusterTaint: since when the cluster is to have them."""
+    api_version: str = ""
+    uid: str = ""
+    replicas: int | None = None
+    policy: str | None = None
+    """The spec of the Karmada policy that governs it, as JSON."""
+    exists: bool = False
+    listed_at: datetime | None = None
+    """When inventory last spoke of all copies together."""
+    listed: Mapping[str, int] = field(default_factory=dict)
+    """The copies as inventory last told them; `copies` goes on from there."""
+    copy_seen: Mapping[str, datetime] = field(default_factory=dict)
+    """When inventory last spoke of single copies."""
+    copies: Mapping[str, Copy] = field(default_factory=dict)
+    """Where it is, those that leave included."""
+    moves: Mapping[str, Move] = field(default_factory=dict)
+    """Which clusters it is leaving."""
+    left: Mapping[str, Left] = field(default_factory=dict)
+    """Which clusters it has left, as long as they are blocked for it."""
+    acted_at: datetime | None = None
+    """When an action last changed the copies: inventory from before says nothing new."""

@@ -1,0 +1,107 @@
+"""What is remembered of the zones of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneNodes:
+    """One zone as it was last seen."""
+
+    nodes: int
+    healthy: int
+    dark_since: datetime | None = None
+    """Since when none of its nodes is healthy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZonesSeen:
+    """The cluster's zones as they were last seen."""
+
+    observed_at: datetime
+    zones: Mapping[str, ZoneNodes]
+    demand_nodes: int | None = None
+    quorum_members: Mapping[str, int] = field(default_factory=dict)
+    single_zone_services: tuple[str, ...] = ()
+    leases_expired: Mapping[str, float] = field(default_factory=dict)
+    api_reachable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The record of one zone's isolation: what is wanted, how far it is, and what stands in the world."""
+
+    zone: str
+    phase: Literal["Failover", "Failback"]
+    status: Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
+    because: str
+    """Why it was started."""
+    began_at: datetime
+    since: datetime
+    """When it came into this status, or to this step."""
+    by: str = ""
+    """Who asked for it; empty: the rule itself."""
+    reason: str = ""
+    force: bool = False
+    allowed: tuple[str, ...] = ()
+    """Services that may go down with the zone."""
+    practice: bool = False
+    mode: Literal["degraded", "dead"] = "degraded"
+    """dead: the control plane had lost the zone, so its network is cut before pods are forced."""
+    steps: tuple[str, ...] = ()
+    """The plan, in its order."""
+    done: tuple[str, ...] = ()
+    """Steps that stand for sure, in the order in which they were done."""
+    touched: tuple[str, ...] = ()
+    """Steps that may stand, if only in part: whatever was begun and has not been undone."""
+    asked_at: datetime | None = None
+    """When the current step was asked for; None: not yet."""
+    tries: int = 0
+    """How often the current step was tried and not done in time."""
+    failure: str = ""
+    """Failed: what was not done."""
+    undoing: bool = False
+    """Failed while it was being aborted."""
+    rehearsed: bool = False
+    """In mode DryRun: nothing of it has happened."""
+    nodes: int | None = None
+    """Nodes of the zone when it was fenced, or the least that were seen since: more than these have joined."""
+    back_by: str = ""
+    """Who asked for it back; empty: the rule itself."""
+    recovered_since: datetime | None = None
+    """failback.signals: since when they all call it healthy."""
+    witnessed: bool = False
+    """failback.signals: whether one of them has seen the zone bad. One that has not proves nothing by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A command that was not followed."""
+
+    zone: str
+    reason: str
+    detail: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneState:
+    """The zones of a cluster, and the isolation of one of them."""
+
+    seen: ZonesSeen | None = None
+    isolation: Isolation | None = None
+    ended_at: datetime | None = None
+    """When the last isolation was over: undone, aborted, or never begun."""
+    refused: Refused | None = None
+    commanded_at: datetime | None = None
+    """When the newest command was given."""
+    commands: tuple[str, ...] = ()
+    """The commands of that moment: a bus may say everything twice."""
+    practised_at: datetime | None = None
+    """The last moment of the practice schedule that was taken, or passed over."""
+    practice_outcome: str = ""
+    """What came of it."""

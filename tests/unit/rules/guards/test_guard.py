@@ -1,0 +1,237 @@
+"""What a group checks by itself before it acts, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bus.messages import Approve, Hold
+from rules.bench.play import at
+from rules.engine.decide import decide
+from rules.group import Group, dump, load
+from tests.unit.rules.builders import (
+    Event,
+    backends,
+    healthy,
+    holds,
+    moves,
+    paused,
+    resumed,
+    route,
+    said,
+    step,
+    the_rule,
+    unhealthy,
+)
+
+MOVED, BACK = {"a": 0, "b": 1}, {"a": 1, "b": 0}
+HOME: list[Event] = [route(BACK), healthy("a", at=0), healthy("b", at=0)]
+
+
+def rule(**keys: Any) -> dict[str, Any]:
+    from tests.unit.rules.builders import failover
+
+    return failover(backends=backends("a", "b"), **keys)
+
+
+def approved(when: float, *, asked: float | None = None) -> Event:
+    moment = at(when if asked is None else asked)
+    return when, Approve(rule="web", object="east/shop/TrafficSplit/web", by="ann", reason="INC-7", observed_at=moment)
+
+
+# --- pause ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_pause_says_who_why_and_since() -> None:
+    things = said(rule(), *HOME, paused(at=5), unhealthy("a", at=10), until=20)
+    [hold] = [one.what for one in things if isinstance(one.what, Hold)]
+    assert hold.held == "Paused"
+    assert hold.detail == "paused by ann since 1970-01-01T00:00:05+00:00: upgrade"
+
+
+def test_a_pause_stops_the_way_back_too() -> None:
+    """It is a person's word, and no guard: who pauses wants to see no hand on the route at all."""
+    assert moves(rule(), *HOME, unhealthy("a", at=10), paused(at=20), healthy("a", at=30), until=60) == [(10, MOVED)]
+
+
+# --- windows -------------------------------------------------------------------------------------------------------
+
+MIDNIGHT = {"blockedWindows": [{"cron": "0 0 * * *", "durationSeconds": 3600}]}
+"""Open from second 0 of a rehearsal, which is midnight."""
+
+
+def test_nothing_starts_in_a_blocked_window_and_starts_at_its_end() -> None:
+    history = [*HOME, unhealthy("a", at=10)]
+    assert moves(rule(guards=MIDNIGHT), *history, until=3599.9) == []
+    assert moves(rule(guards=MIDNIGHT), *history, until=4000) == [(3600, MOVED)]
+    assert holds(rule(guards=MIDNIGHT), *history, until=4000) == [(10, "InBlockedWindow")]
+
+
+def test_a_step_back_to_safety_is_not_blocked() -> None:
+    standing = [route(MOVED), unhealthy("a", at=0), healthy("b", at=0)]
+    assert moves(rule(guards=MIDNIGHT), *standing, healthy("a", at=10), until=100) == [(10, BACK)]
+
+
+def test_a_window_that_ends_when_nothing_is_wanted_starts_nothing() -> None:
+    assert moves(rule(guards=MIDNIGHT), *HOME, unhealthy("a", at=10), healthy("a", at=20), until=4000) == []
+
+
+# --- cooldown ------------------------------------------------------------------------------------------------------
+
+
+def test_an_action_on_the_same_object_waits_until_it_was_quiet() -> None:
+    history = [*HOME, unhealthy("a", at=10), healthy("a", at=20), unhealthy("a", at=30)]
+    calm = rule(guards={"cooldownSeconds": 60})
+    assert moves(calm, *history, until=200) == [(10, MOVED), (20, BACK), (80, MOVED)]
+    assert holds(calm, *history, until=200) == [(30, "Cooldown")]
+
+
+def test_quiet_time_starts_when_the_action_was_carried_out() -> None:
+    from tests.unit.rules.builders import outcome
+
+    calm = the_rule(backends=backends("a", "b"), guards={"cooldownSeconds": 60})
+    group = step(calm, None, 0, *HOME).group
+    group = step(calm, group, 10, unhealthy("a", at=10)).group
+    group = step(calm, group, 40, outcome("web/east/shop/TrafficSplit/web/1", "Done", at=40)).group
+    assert group.acted_at == at(40)
+
+
+def test_a_rehearsal_keeps_quiet_too() -> None:
+    history = [*HOME, unhealthy("a", at=10), healthy("a", at=20), unhealthy("a", at=30)]
+    calm = rule(mode="DryRun", guards={"cooldownSeconds": 60})
+    assert moves(calm, *history, until=200) == [(10, MOVED), (20, BACK), (80, MOVED)]
+
+
+# --- approval ------------------------------------------------------------------------------------------------------
+
+ASKING = rule(mode="Approve")
+
+
+def test_nothing_is_done_until_a_person_says_yes() -> None:
+    history = [*HOME, unhealthy("a", at=10)]
+    assert moves(ASKING, *history, until=5000) == []
+    assert moves(ASKING, *history, approved(100), until=5000) == [(100, MOVED)]
+
+
+def test_the_hold_says_what_would_be_done_and_until_when_the_yes_is_good() -> None:
+    [one] = [one for one in said(ASKING, *HOME, unhealthy("a", at=10), until=20) if isinstance(one.what, Hold)]
+    assert (one.at, one.what.held) == (10, "AwaitingApproval")  # type: ignore[union-attr]
+    assert one.what.detail == "SetWeights (PrimaryUnhealthy); until 1970-01-01T00:15:10+00:00"
+
+
+def test_a_yes_that_comes_too_late_is_none() -> None:
+    history = [*HOME, unhealthy("a", at=10)]
+    assert moves(ASKING, *history, approved(909.9), until=5000) == [(909.9, MOVED)]
+    assert moves(ASKING, *history, approved(910), until=5000) == []
+    assert holds(ASKING, *history, approved(910), until=5000) == [(10, "AwaitingApproval"), (910, "ApprovalExpired")]
+
+
+def test_a_yes_to_something_else_is_none() -> None:
+    """What was shown was the move to b; when b fails too, c is asked for anew."""
+    three = [route({"a": 1, "b": 0, "c": 0}), *(healthy(name, at=0) for name in "abc")]
+    asking = rule(mode="Approve") | {"backends": [{"service": "a"}, {"service": "b"}, {"service": "c", "tier": 2}]}
+    history = [*three, unhealthy("a", at=10), unhealthy("b", at=20)]
+    to_c = {"a": 0, "b": 0, "c": 1}
+    assert moves(asking, *history, approved(30, asked=15), until=5000) == []
+    assert moves(asking, *history, approved(30), until=5000) == [(30, to_c)]
+    assert moves(asking, *history, approved(919), until=5000) == [(919, to_c)]
+
+
+def test_a_yes_counts_for_one_failure_only() -> None:
+    history = [*HOME, unhealthy("a", at=10), approved(20), healthy("a", at=30), unhealthy("a", at=40)]
+    assert moves(ASKING, *history, until=5000) == [(20, MOVED), (30, BACK)]
+    assert moves(ASKING, *history, approved(50), until=5000) == [(20, MOVED), (30, BACK), (50, MOVED)]
+
+
+def test_what_expired_is_asked_for_again_when_it_begins_anew() -> None:
+    history = [*HOME, unhealthy("a", at=10), healthy("a", at=1000), unhealthy("a", at=1001)]
+    assert holds(ASKING, *history, until=1500)[2:] == [(1001, "AwaitingApproval")]
+    assert moves(ASKING, *history, approved(1500), until=5000) == [(1500, MOVED)]
+
+
+def test_a_pause_and_its_end_ask_again() -> None:
+    history = [*HOME, unhealthy("a", at=10), paused(at=1000), resumed(at=1010)]
+    assert moves(ASKING, *history, approved(1100), until=5000) == [(1100, MOVED)]
+
+
+def test_the_way_back_needs_no_yes() -> None:
+    standing = [route(MOVED), unhealthy("a", at=0), healthy("b", at=0)]
+    assert moves(ASKING, *standing, healthy("a", at=10), until=100) == [(10, BACK)]
+
+
+def test_an_enforced_rule_with_the_guard_asks_as_well() -> None:
+    asking = rule(guards={"approval": {"expireSeconds": 60}})
+    history = [*HOME, unhealthy("a", at=10)]
+    assert moves(asking, *history, approved(70), until=500) == []
+    assert moves(asking, *history, approved(69), until=500) == [(69, MOVED)]
+
+
+def test_who_said_yes_is_remembered_while_it_matters() -> None:
+    asking = the_rule(backends=backends("a", "b"), mode="Approve", guards={"ratePerSecond": 0.1})
+    group = step(asking, None, 0, *HOME, unhealthy("a", at=0)).group
+    group = load(dump(step(asking, group, 5, approved(5)).group))
+    assert group.leave is not None
+    assert group.leave.request is not None
+    assert (group.leave.request.by, group.leave.request.reason) == ("ann", "INC-7")
+
+
+# --- the order, and what goes on -----------------------------------------------------------------------------------
+
+
+def test_a_person_is_asked_only_when_it_could_be_done() -> None:
+    asking = rule(mode="Approve", guards=MIDNIGHT)
+    history = [*HOME, unhealthy("a", at=10)]
+    assert holds(asking, *history, until=4000) == [(10, "InBlockedWindow"), (3600, "AwaitingApproval")]
+    assert moves(asking, *history, approved(60), until=5000) == []
+
+
+def test_what_is_on_its_way_is_not_asked_again() -> None:
+    limited = the_rule(backends=backends("a", "b"), guards=MIDNIGHT)
+    group = step(limited.model_copy(update={"guards": None}), None, 0, *HOME, unhealthy("a", at=0)).group
+    assert group.owed
+    decision = step(limited, group, 20)
+    assert [action.id for action in decision.actions] == [group.owed[0].action.id]  # published again, not held
+    assert decision.held is None
+
+
+def test_a_held_step_of_a_return_is_not_taken_as_reached() -> None:
+    """A guard holds the move away; the step of the return that was asked for before it stays what it was."""
+    steps = rule(guards=MIDNIGHT, steps=[{"percent": 10, "pauseSeconds": 60}])
+    standing = [route(MOVED), unhealthy("a", at=0), healthy("b", at=0), healthy("a", at=10)]
+    assert moves(steps, *standing, unhealthy("a", at=20), healthy("a", at=30), until=200)[-1][1] == BACK
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.sampled_from(["up", "down", "yes", "pause", "resume"])), max_size=12))
+def test_looking_more_often_and_restarts_change_no_action(drawn: list[tuple[int, str]]) -> None:
+    """One group with windows, quiet time and approval: only facts and moments count."""
+    make: dict[str, Callable[[float], Event]] = {
+        "up": lambda when: healthy("a", at=when), "down": lambda when: unhealthy("a", at=when),
+        "yes": approved, "pause": lambda when: paused(at=when), "resume": lambda when: resumed(at=when),
+    }  # fmt: skip
+    asking = the_rule(
+        backends=backends("a", "b"), mode="Approve",
+        guards={"cooldownSeconds": 40, "approval": {"expireSeconds": 90}, "blockedWindows": [
+            {"cron": "2 * * * *", "durationSeconds": 60}
+        ]},
+    )  # fmt: skip
+    events = sorted([*HOME, *(make[what](when) for when, what in drawn)], key=lambda event: event[0])
+
+    def play(every: float | None) -> list[Any]:
+        group, out, now = Group("web", "east/shop/TrafficSplit/web"), [], 0.0
+        waiting = list(events)
+        while now <= 500:
+            facts = [fact for when, fact in waiting if when <= now]
+            waiting = [event for event in waiting if event[0] > now]
+            decision = decide(asking, group if every is None else load(dump(group)), facts, at(now))
+            group = decision.group
+            out += [action.model_dump(exclude={"epoch"}) for action in decision.actions]
+            moments = [waiting[0][0]] if waiting else []
+            moments += [(group.wake_at - at(0)).total_seconds()] if group.wake_at is not None else []
+            moments += [now + every] if every is not None else []
+            now = min(moments, default=501)
+        return out
+
+    assert play(None) == play(7)

@@ -1,0 +1,116 @@
+"""The Quorum source: a target's health from that of its members."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bus.messages import Fact, Health, Observation
+from rules.bench.play import at
+from rules.engine.decide import decide
+from rules.group import Group, dump, load
+from rules.kinds.quorum import QuorumRule
+from rules.language.sources import Quorum
+from tests.unit.rules.builders import notification, rule_set
+from tests.unit.rules.guards.world import World
+
+
+def source(**keys: Any) -> Quorum:
+    return Quorum.model_validate(
+        {
+            "name": "zone-a", "kind": "Quorum", "members": "node/prod/a-*", "target": "zone/prod/a",
+            "unhealthyAt": "55%", "rounding": "Down",
+        } | keys, strict=False,
+    )  # fmt: skip
+
+
+def node(name: str, status: str, *, when: float = 0, stale: float | None = None) -> Observation:
+    return Observation(target=f"node/prod/{name}", status=Health(status), observed_at=at(when), stale_seconds=stale)
+
+
+class Speaker:
+    """One source, and what it says."""
+
+    def __init__(self, **keys: Any) -> None:
+        self.rule = QuorumRule(name="@quorum.zone-a", source=source(**keys))
+        self.group = Group(self.rule.name, "*")
+
+    def hear(self, now: float, *facts: Fact) -> str | None:
+        decision = decide(self.rule, load(dump(self.group)), facts, at(now))
+        self.group = decision.group
+        said = [fact for fact in decision.says if isinstance(fact, Observation)]
+        assert len(said) <= 1
+        for fact in said:
+            assert (fact.target, fact.signal, fact.stale_seconds) == ("zone/prod/a", "zone-a", 90)
+            assert fact.observed_at == at(now)
+        return said[0].status.value if said else None
+
+
+@pytest.mark.parametrize(
+    ("keys", "bad", "unknown", "total", "status"),
+    [
+        ({}, 0, 0, 4, "Healthy"),
+        ({}, 2, 0, 4, "Unhealthy"),  # 55% of 4 is 2.2, rounded Down 2
+        ({"rounding": "Up"}, 2, 0, 4, "Healthy"),
+        ({"rounding": "Up"}, 3, 0, 4, "Unhealthy"),
+        ({}, 0, 0, 1, "Healthy"),  # 0.55 rounded Down is 0, and nothing is bad with none
+        ({}, 1, 0, 1, "Unhealthy"),
+        ({}, 1, 1, 4, "Unknown"),
+        ({}, 1, 0, 4, "Healthy"),
+        ({}, 2, 2, 4, "Unhealthy"),  # whoever the unknown are, enough are bad
+        ({}, 0, 4, 4, "Unknown"),
+        ({"unhealthyAt": 3, "rounding": None}, 2, 0, 10, "Healthy"),
+        ({"unhealthyAt": 3, "rounding": None}, 3, 0, 10, "Unhealthy"),
+        ({"minMembers": 3}, 2, 0, 2, "Unknown"),
+        ({"minMembers": 3}, 3, 0, 3, "Unhealthy"),
+    ],
+)
+def test_enough_bad_members_make_the_target_bad(
+    keys: dict[str, Any], bad: int, unknown: int, total: int, status: str
+) -> None:
+    health = ["Unhealthy"] * bad + ["Unknown"] * unknown + ["Healthy"] * (total - bad - unknown)
+    assert Speaker(**keys).hear(0, *(node(f"a-{number}", one) for number, one in enumerate(health))) == status
+
+
+def test_nothing_is_said_before_a_member_was_heard_of() -> None:
+    speaker = Speaker()
+    assert speaker.hear(0) is None
+    assert speaker.hear(1, node("b-1", "Unhealthy", when=1)) is None  # of another zone
+
+
+def test_a_change_is_said_at_once_and_what_stands_every_refresh_seconds() -> None:
+    speaker = Speaker()
+    assert speaker.hear(0, node("a-1", "Healthy"), node("a-2", "Healthy")) == "Healthy"
+    assert speaker.group.wake_at == at(30)
+    assert speaker.hear(10, node("a-1", "Healthy", when=10)) is None
+    assert speaker.hear(30) == "Healthy"
+    assert speaker.hear(40, node("a-1", "Unhealthy", when=40)) == "Unhealthy"
+    assert speaker.hear(50, node("a-1", "Unhealthy", when=40)) is None
+    assert speaker.hear(69.9) is None
+    assert speaker.hear(70) == "Unhealthy"
+
+
+def test_members_that_fall_silent_make_the_target_unknown_at_their_moment() -> None:
+    speaker = Speaker()
+    speaker.hear(0, node("a-1", "Healthy", stale=20), node("a-2", "Healthy", stale=20))
+    assert speaker.group.wake_at == at(20)
+    assert speaker.hear(20) == "Unknown"
+
+
+def test_the_detail_has_numbers_and_names() -> None:
+    speaker = Speaker()
+    speaker.hear(0, *(node(f"a-{number}", "Unhealthy") for number in range(4)), node("a-9", "Unknown"))
+    assert speaker.group.quorum is not None
+    assert speaker.group.quorum.detail == (
+        "4 of 5 members Unhealthy, 1 Unknown (Unhealthy at 2): node/prod/a-0, node/prod/a-1, node/prod/a-2, …"
+    )
+
+
+def test_a_rule_hears_what_the_source_says() -> None:
+    rules = rule_set(notification(match="zone/**", tolerationSeconds=10)).rules
+    world = World(rules, quorums=[source()])
+    events = [(0.0, node("a-1", "Healthy")), (0.0, node("a-2", "Healthy")), (5.0, node("a-2", "Unhealthy", when=5))]
+    world.play(*events, until=60)
+    member = world.group("oncall").members["zone/prod/a"]
+    assert (member.status, member.since, member.settled) == (Health.UNHEALTHY, at(5), False)

@@ -1,0 +1,176 @@
+"""Whatever happens to clusters and copies, some things never happen. Random histories, judged from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
+from rules.bench.play import Player, Said
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from rules.language.loader import RuleSet
+from tests.unit.rules.builders import Event, rule_set
+from tests.unit.rules.workload.builders import OBJECT, cluster, copy, in_time, placement, short, workload, workload_rule
+
+NAMES = ("m1", "m2", "m3", "m4")
+TOLERATES, BEARS = 40, 30
+"""Seconds that a bad cluster and a bad copy are borne."""
+
+
+def rules(mode: str, expired: str, scheduling: dict[str, Any], insufficient: str, recovery: int) -> RuleSet:
+    grace = {"gracePeriodSeconds": 50} if mode == "Gracefully" else {}
+    behaviour = {"purgeMode": mode, **grace, "onGraceExpired": expired}
+    return rule_set(
+        workload_rule(
+            placement=placement(*NAMES, tolerate=TOLERATES, replicaScheduling=scheduling),
+            failover={
+                "cluster": behaviour,
+                "application": {**behaviour, "decisionConditions": {"tolerationSeconds": BEARS}},
+            },
+            onInsufficient=insufficient, recoverySeconds=recovery,
+        )
+    )  # fmt: skip
+
+
+STATUSES = st.sampled_from(["Healthy", "Unhealthy", "Unknown"])
+MOMENTS = st.integers(0, 400)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from([cluster, copy]), st.sampled_from(NAMES), STATUSES, MOMENTS), max_size=30
+)  # fmt: skip
+RULES = st.builds(
+    rules, st.sampled_from(["Gracefully", "Directly", "Never"]), st.sampled_from(["Keep", "Purge"]),
+    st.sampled_from([{"replicaSchedulingType": "Duplicated"}, {"replicaDivisionPreference": "Weighted"}]),
+    st.sampled_from(["Keep", "Partial"]), st.sampled_from([0, 20]),
+)  # fmt: skip
+
+
+def history(events: Sequence[tuple[Any, str, str, int]]) -> list[Event]:
+    made = [make(name, status, at=second) for make, name, status, second in events]
+    return in_time([workload({"m1": 2, "m2": 2}, replicas=4), *made])
+
+
+@dataclass(slots=True)
+class World:
+    """What an onlooker knows: who holds copies, and what was said of whom."""
+
+    copies: set[str] = field(default_factory=lambda: {"m1", "m2"})
+    placed_at: dict[str, float] = field(default_factory=dict)
+    leaving: set[str] = field(default_factory=set)
+    said: dict[str, tuple[float, Health]] = field(default_factory=dict)
+    """Target to when and what was last said of it."""
+    good_at: dict[str, float] = field(default_factory=dict)
+    """Target to when it was last known to be Healthy."""
+
+    def hear(self, fact: Fact, second: float) -> None:
+        if isinstance(fact, Observation):
+            before = self.said.get(fact.target)
+            if before is not None and before[1] is Health.HEALTHY:
+                self.good_at[fact.target] = second
+            self.said[fact.target] = second, fact.status
+            if fact.status is Health.HEALTHY:
+                self.good_at[fact.target] = second
+
+    def healthy(self, name: str) -> bool:
+        when, status = self.said.get(f"workload/{name}/{OBJECT}", (-1.0, Health.UNKNOWN))
+        return status is Health.HEALTHY and when > self.placed_at.get(name, -1)
+
+    def judge(self, one: Said) -> None:
+        action = one.what
+        if isinstance(action, Place):
+            for name in action.clusters.keys() - self.copies:
+                _, status = self.said[f"cluster/{name}"]
+                assert status is Health.HEALTHY, f"{one.at}: {name} gets a copy and is {status}"
+            assert self.copies - self.leaving - set(action.leaving) <= action.clusters.keys()
+            for name in action.clusters.keys() - self.copies:
+                self.placed_at[name] = one.at
+            self.copies |= action.clusters.keys()
+        elif isinstance(action, Evict):
+            self.bad_for_long_enough(action.from_, one.at)
+            self.leaving.add(action.from_)
+            if action.purge_mode == "Directly":
+                self.copies.discard(action.from_)
+            else:
+                assert self.copies - self.leaving, f"{one.at}: evicted with nowhere to go"
+        elif isinstance(action, CancelEviction):
+            self.leaving.discard(action.from_)
+        elif isinstance(action, Purge):
+            others = self.copies - {action.from_}
+            assert others
+            if self.healthy(action.from_):
+                assert any(self.healthy(name) for name in others), f"{one.at}: the last healthy copy is purged"
+            self.copies.discard(action.from_)
+            self.leaving.discard(action.from_)
+
+    def bad_for_long_enough(self, name: str, now: float) -> None:
+        by_cluster = now - self.good_at.get(f"cluster/{name}", 0) >= TOLERATES
+        by_copy = now - self.good_at.get(f"workload/{name}/{OBJECT}", 0) >= BEARS
+        bad = [
+            self.said.get(target, (0, Health.UNKNOWN))[1] for target in (f"cluster/{name}", f"workload/{name}/{OBJECT}")
+        ]
+        assert (by_cluster and bad[0] is not Health.HEALTHY) or (by_copy and bad[1] is Health.UNHEALTHY)
+
+
+def played(given: RuleSet, events: Sequence[Event], *, restarts: bool = False) -> Iterator[tuple[float, Fact | Said]]:
+    """Play a history; with `restarts` the book is stored and read again between any two moments."""
+    book = Book(Routing.of(given))
+    player = Player(book, outcomes=True)
+    for second in sorted({*(when for when, _ in events), *map(float, range(0, 700, 25))}):
+        if restarts:
+            book = Book(Routing.of(given), [load(dump(group)) for group in book.groups.values()])
+            said = player._said
+            player = Player(book, outcomes=True)
+            player._said = said
+        for one in player.until(at_(second)):
+            yield one.at, one
+        facts = [fact for when, fact in events if when == second]
+        for fact in facts:
+            yield second, fact
+        for one in player.take(facts, at_(second)):
+            yield one.at, one
+
+
+@settings(deadline=None)
+@given(RULES, EVENTS)
+def test_no_history_purges_the_last_healthy_copy_evicts_into_nothing_or_acts_early(given: RuleSet, events: Any) -> None:
+    world = World()
+    for second, what in played(given, history(events)):
+        if isinstance(what, Said):
+            world.judge(what)
+        else:
+            world.hear(what, second)
+
+
+@settings(deadline=None)
+@given(RULES, EVENTS)
+def test_a_restart_at_any_moment_changes_nothing(given: RuleSet, events: Any) -> None:
+    calm = [one for _, one in played(given, history(events)) if isinstance(one, Said)]
+    restarted = [one for _, one in played(given, history(events), restarts=True) if isinstance(one, Said)]
+    assert short(calm) == short(restarted)
+
+
+@settings(deadline=None)
+@given(RULES, EVENTS)
+def test_doubled_and_late_facts_change_nothing(given: RuleSet, events: Any) -> None:
+    once = history(events)
+    twice = in_time([*once, *((second + 3, fact) for second, fact in once if second)])
+    calm = [one for _, one in played(given, once) if isinstance(one, Said)]
+    again = [one for _, one in played(given, twice) if isinstance(one, Said)]
+    assert short(calm) == short(again)
+
+
+@pytest.mark.parametrize("mode", ["Gracefully", "Directly", "Never"])
+def test_a_random_history_is_not_empty_of_deeds(mode: str) -> None:
+    """The judge above has something to judge."""
+    given = rules(mode, "Keep", {"replicaSchedulingType": "Duplicated"}, "Keep", 0)
+    healthy = [cluster(name, "Healthy", at=0) for name in NAMES]
+    events = [workload({"m1": 2, "m2": 2}), *healthy, cluster("m1", "Unhealthy", at=5), copy("m2", "Healthy", at=6)]
+    came = [one.what for _, one in played(given, in_time(events)) if isinstance(one, Said)]
+    assert {type(what).__name__ for what in came} >= {"Place", "Evict"}

@@ -1,0 +1,230 @@
+"""Two rules, three zones each, several operators, executors that fail or fall silent, and a reactor that restarts.
+
+Whatever happens: never two zones of a cluster, never the last one, never a service's only zone, the network is opened
+before anything else comes back, undone in reverse, nothing opened that is not healthy; and whatever has failed can be
+cleared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from bus.messages import (
+    Fact,
+    FailbackZone,
+    Health,
+    IsolateZone,
+    Observation,
+    Outcome,
+    Pause,
+    Resume,
+    RetryZone,
+    ZoneInventory,
+    Zones,
+    ZoneStep,
+)
+from rules.bench.play import at
+from rules.engine.book import Book
+from rules.engine.decide import Decision
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from tests.unit.rules.zone.builders import ZONES, zone_rule
+
+CLUSTERS = ("prod", "test")
+SIGNALS = ("nodes", "prom")
+LASTING = ("Fence", "ShiftTraffic", "Evacuate", "CutNetwork")
+"""What stands after it was done; Evacuate with the force rung leaves a taint."""
+RULES = [
+    zone_rule(name=cluster, cluster=cluster, force="AfterTimeout", recoverySeconds=60, cooldownSeconds=100)
+    for cluster in CLUSTERS
+]
+zones, clusters, signals = st.sampled_from(ZONES), st.sampled_from(CLUSTERS), st.sampled_from(SIGNALS)
+people = st.sampled_from(("ann", "bob", "eve"))
+
+
+class Operators(RuleBasedStateMachine):
+    """A book of both rules, and the world that its actions change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.book = Book(Routing(RULES))
+        self.flying: dict[str, ZoneStep] = {}
+        self.known: set[str] = set()
+        self.newest: dict[str, int] = defaultdict(int)
+        self.standing: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self.says: dict[tuple[str, str, str], str] = {}
+        self.listed: dict[str, Zones] = {}
+        self.paused = False
+        self.allowed: set[str] = set()
+
+    def take(self, *facts: Fact) -> None:
+        self.follow(self.book.take(facts, at(self.now)))
+
+    def follow(self, decisions: list[Decision]) -> None:
+        for decision in decisions:
+            for action in decision.actions:
+                assert isinstance(action, ZoneStep)
+                self.flying[action.id] = action
+                if action.id not in self.known:
+                    self.known.add(action.id)
+                    self.check(action)
+
+    def check(self, action: ZoneStep) -> None:
+        """What must hold in the moment in which a step is asked for."""
+        cluster, zone = action.cluster, action.zone
+        others = [steps for (where, name), steps in self.standing.items() if where == cluster and name != zone]
+        here = self.standing[cluster, zone]
+        if action.undo:
+            assert "CutNetwork" not in here or action.step == "CutNetwork", "network before compute"
+            if action.step in LASTING and action.step != "CutNetwork":
+                later = LASTING[LASTING.index(action.step) + 1 : 3]
+                assert not set(later) & set(here), "last first"
+            if action.phase == "Failback":
+                said = {self.says.get((cluster, zone, name)) for name in SIGNALS}
+                assert said == {"Healthy"}, "only a healthy zone is opened"
+            return
+        assert not any(others), "one zone at a time"
+        if not here:
+            seen = self.listed[cluster]
+            assert any(one.nodes for name, one in seen.zones.items() if name != zone), "never the last one"
+            assert not set(seen.single_zone_services) - self.allowed, "never a service's only zone"
+            assert seen.api_reachable
+            assert not self.paused
+
+    @rule(cluster=clusters, zone=zones, signal=signals, status=st.sampled_from(list(Health)))
+    def observe(self, cluster: str, zone: str, signal: str, status: Health) -> None:
+        self.wait(0.5)  # what a source says of one moment, it says once
+        self.says[cluster, zone, signal] = status.value
+        target = f"zone/{cluster}/{zone}"
+        self.take(Observation(target=target, status=status, signal=signal, observed_at=at(self.now)))
+
+    @rule(cluster=clusters, zone=zones, status=st.sampled_from((Health.HEALTHY, Health.UNHEALTHY)))
+    def both_say(self, cluster: str, zone: str, status: Health) -> None:
+        for signal in SIGNALS:
+            self.observe(cluster, zone, signal, status)
+
+    @rule(
+        cluster=clusters, nodes=st.fixed_dictionaries({zone: st.sampled_from((0, 5, 5, 5)) for zone in ZONES}),
+        well=st.sampled_from((0, 5, 5, 5)), services=st.sampled_from(((), (), ("shop/db",))),
+        reachable=st.sampled_from((True, True, True, False)),
+    )  # fmt: skip
+    def list_zones(
+        self, cluster: str, nodes: dict[str, int], well: int, services: tuple[str, ...], reachable: bool
+    ) -> None:
+        found = {
+            zone: ZoneInventory(nodes=count, healthy_nodes=min(count, well if zone == "a" else 5))
+            for zone, count in nodes.items()
+        }
+        fact = Zones(
+            cluster=cluster, zones=found, demand_nodes=5, quorum_members=dict.fromkeys(ZONES, 1),
+            single_zone_services=services, api_reachable=reachable, observed_at=at(self.now),
+        )  # fmt: skip
+        if reachable or cluster not in self.listed:
+            self.listed[cluster] = fact
+        else:  # who could not ask has seen nothing
+            self.listed[cluster] = self.listed[cluster].model_copy(update={"api_reachable": False})
+        self.take(fact)
+
+    @rule(cluster=clusters, zone=zones, by=people, force=st.booleans(), allow=st.booleans())
+    def isolate(self, cluster: str, zone: str, by: str, force: bool, allow: bool) -> None:
+        allowed = ("shop/db",) if allow else ()
+        self.allowed |= set(allowed)
+        self.take(
+            IsolateZone(
+                rule=cluster, zone=zone, by=by, reason="INC", force=force, allow_single_zone=allowed,
+                observed_at=at(self.now),
+            )
+        )  # fmt: skip
+
+    @rule(cluster=clusters, zone=zones, by=people)
+    def fail_back(self, cluster: str, zone: str, by: str) -> None:
+        self.take(FailbackZone(rule=cluster, zone=zone, by=by, reason="INC over", observed_at=at(self.now)))
+
+    @rule(cluster=clusters, zone=zones, by=people)
+    def retry(self, cluster: str, zone: str, by: str) -> None:
+        self.take(RetryZone(rule=cluster, zone=zone, by=by, reason="again", observed_at=at(self.now)))
+
+    @rule(stop=st.booleans())
+    def pause(self, stop: bool) -> None:
+        self.paused = stop
+        word: Any = Pause if stop else Resume
+        self.take(word(rule="*", by="ann", reason="upgrade", observed_at=at(self.now)))
+
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data(), done=st.sampled_from((True, True, True, False)), silent=st.sampled_from((False, False, True)))
+    def carry_out(self, data: st.DataObject, done: bool, silent: bool) -> None:
+        """An executor takes one of the actions, does it or not, and answers or not."""
+        self.execute(data.draw(st.sampled_from(sorted(self.flying))), done=done, silent=silent)
+
+    def execute(self, name: str, *, done: bool = True, silent: bool = False) -> None:
+        action = self.flying.pop(name)
+        if action.generation < self.newest[action.object]:
+            status = "Refused"
+        elif done:
+            status = "Done"
+            self.newest[action.object] = action.generation
+            here = self.standing[action.cluster, action.zone]
+            if action.undo and action.step in here:
+                here.remove(action.step)
+            elif not action.undo and action.step in LASTING and action.step not in here:
+                here.append(action.step)
+        else:
+            status = "Failed"
+        if not silent:
+            self.take(
+                Outcome(action=name, rule=action.rule, object=action.object, status=status, observed_at=at(self.now))  # type: ignore[arg-type]
+            )
+
+    @rule(data=st.data())
+    def all_done(self, data: st.DataObject) -> None:
+        for _ in range(data.draw(st.integers(1, 8))):
+            if not self.flying:
+                return
+            self.execute(max(self.flying, key=lambda name: self.flying[name].generation))
+
+    @rule(seconds=st.sampled_from((1.0, 10.0, 30.0, 60.0, 130.0, 1000.0)))
+    def wait(self, seconds: float) -> None:
+        end = self.now + seconds
+        while (alarm := self.book.next_alarm()) is not None and alarm <= at(end):
+            self.now = max(self.now, (alarm - at(0)).total_seconds())
+            self.follow(self.book.ring(max(alarm, at(self.now))))
+        self.now = end
+
+    @rule()
+    def restart(self) -> None:
+        self.book = Book(Routing(RULES), [load(dump(group)) for group in self.book.groups.values()])
+
+    @invariant()
+    def never_two_zones_of_a_cluster(self) -> None:
+        for cluster in CLUSTERS:
+            assert sum(1 for (where, _), steps in self.standing.items() if where == cluster and steps) <= 1
+
+    def teardown(self) -> None:
+        """Whatever has happened can be cleared: with everything well, and a person who says so."""
+        self.pause(stop=False)
+        for cluster in CLUSTERS:
+            self.list_zones(cluster, dict.fromkeys(ZONES, 5), 5, (), True)
+            for zone in ZONES:
+                self.both_say(cluster, zone, Health.HEALTHY)
+        for _ in range(30):
+            self.now += 1
+            for name, group in [(key[0], group) for key, group in self.book.groups.items()]:
+                if group.zone is not None and group.zone.isolation is not None:
+                    self.retry(name, group.zone.isolation.zone, "ann")
+                    self.fail_back(name, group.zone.isolation.zone, "ann")
+            while self.flying:
+                self.execute(max(self.flying, key=lambda name: self.flying[name].generation))
+            self.wait(130.0)
+        for group in self.book.groups.values():
+            assert group.zone is None or group.zone.isolation is None
+        assert not any(self.standing.values())
+
+
+Operators.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestOperators = Operators.TestCase

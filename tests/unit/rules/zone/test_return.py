@@ -1,0 +1,145 @@
+"""How a zone comes back: in reverse, the network first, and only when it is proven healthy."""
+
+from __future__ import annotations
+
+from tests.unit.rules.zone.builders import (
+    STEPS,
+    UNDONE,
+    ZONES,
+    failback,
+    healthy,
+    holds,
+    isolate,
+    listed,
+    names,
+    paused,
+    retry,
+    said,
+    seen,
+    steps,
+    unhealthy,
+    zone_rule,
+)
+
+FORWARD = [f"+{step}" for step in STEPS]
+BACK = [f"-{step}" for step in UNDONE]
+WELL = [*listed(), *healthy(*ZONES, at=0)]
+ISOLATED = [*WELL, *unhealthy("a", at=100)]
+
+
+def test_a_zone_that_has_recovered_comes_back_network_first_and_fence_last() -> None:
+    found = said(zone_rule(), ISOLATED, healthy("a", at=300))
+    assert steps(found)[len(STEPS) :] == [(320.0, "a", "Failback", "InProgress", step) for step in UNDONE]
+
+
+def test_one_signal_alone_opens_nothing() -> None:
+    found = said(zone_rule(), ISOLATED, seen("a", "Healthy", at=300, signals=["prom"]))
+    assert names(found) == FORWARD
+
+
+def test_a_zone_that_flaps_comes_back_only_after_a_whole_recovery() -> None:
+    found = said(zone_rule(), ISOLATED, healthy("a", at=300), unhealthy("a", at=310), healthy("a", at=315))
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [335.0] * len(UNDONE)
+
+
+def test_a_signal_that_falls_silent_proves_nothing() -> None:
+    found = said(zone_rule(), ISOLATED, healthy("a", at=300, stale_seconds=15))
+    assert names(found) == FORWARD
+
+
+def test_a_zone_that_somebody_has_isolated_comes_back_only_when_somebody_says_so() -> None:
+    found = said(zone_rule(), WELL, isolate("a", at=50), until=5000)
+    assert names(found) == FORWARD
+    found = said(zone_rule(), WELL, isolate("a", at=50), failback("a", at=3000), until=5000)
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [3000.0] * len(UNDONE)
+    assert {one.what.because for one in found if hasattr(one.what, "because")} == {"Commanded"}
+
+
+def test_a_zone_that_is_still_bad_stays_closed_whoever_asks() -> None:
+    found = said(zone_rule(), ISOLATED, failback("a", at=300), until=90_000)
+    assert (names(found), holds(found)) == (FORWARD, [(300.0, "prod/a", "ZoneNotRecovered")])
+
+
+def test_a_zone_never_heard_of_is_not_opened() -> None:
+    found = said(zone_rule(), listed(), isolate("a", at=50), failback("a", at=100))
+    assert (names(found), holds(found)) == (FORWARD, [(100.0, "prod/a", "ZoneNotRecovered")])
+
+
+def test_a_rule_may_leave_the_way_back_to_people() -> None:
+    found = said(zone_rule(failback={"automatic": False}), ISOLATED, healthy("a", at=300))
+    assert names(found) == FORWARD
+
+
+def test_no_zone_is_opened_in_a_blocked_window() -> None:
+    window = {"cron": "0 0 * * *", "durationSeconds": 600}
+    found = said(zone_rule(failback={"blockedWindows": [window]}), ISOLATED, healthy("a", at=300))
+    assert holds(found) == [(320.0, "prod/a", "InBlockedWindow")]
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [600.0] * len(UNDONE)
+
+
+def test_where_the_network_is_cut_other_signals_may_speak_for_the_zone() -> None:
+    rule = zone_rule(failback={"signals": ["cloud", "outside"]})
+    bad, good = (
+        seen("a", how, at=at, signals=["cloud", "outside"]) for how, at in (("Unhealthy", 100), ("Healthy", 300))
+    )
+    found = said(rule, ISOLATED, bad, good)
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [320.0] * len(UNDONE)
+    assert holds(found)[0][1:] == ("prod/a", "Cooldown")  # its own nodes are not back yet
+    half = seen("a", "Healthy", at=300, signals=["cloud"])
+    assert names(said(rule, ISOLATED, half)) == FORWARD
+
+
+def test_a_signal_that_never_saw_the_failure_opens_nothing_by_itself() -> None:
+    rule = zone_rule(failback={"signals": ["cloud", "outside"]})
+    blind = seen("a", "Healthy", at=0, signals=["cloud", "outside"])
+    assert names(said(rule, ISOLATED, blind)) == FORWARD
+    asked = said(rule, ISOLATED, blind, failback("a", at=500))
+    assert [step[0] for step in steps(asked)[len(STEPS) :]] == [500.0] * len(UNDONE)
+
+
+def test_a_paused_rule_opens_nothing() -> None:
+    found = said(zone_rule(), ISOLATED, paused(at=200), healthy("a", at=300))
+    assert names(found) == FORWARD
+
+
+def test_a_zone_that_dies_on_its_way_back_is_isolated_again_with_what_still_stands() -> None:
+    rule = zone_rule(cooldownSeconds=0)
+    found = said(rule, ISOLATED, healthy("a", at=300), unhealthy("a", at=321), until=330, outcomes=False)
+    assert names(found) == ["+Fence"]
+    died = said(rule, ISOLATED, healthy("a", at=300), unhealthy("a", at=321), until=330)
+    assert names(died) == FORWARD + BACK
+
+
+def test_a_failback_that_is_called_off_before_anything_was_opened_isolates_without_a_step() -> None:
+    found = said(zone_rule(), ISOLATED, failback("a", at=300), isolate("a", at=400), until=5000)
+    assert names(found) == FORWARD
+    assert holds(found) == [(300.0, "prod/a", "ZoneNotRecovered")]
+
+
+def test_removing_a_running_isolation_undoes_what_was_begun_last_first() -> None:
+    found = said(zone_rule(), ISOLATED, failback("a", at=115), outcomes=False, until=120)
+    assert names(found) == ["+Fence", "-Fence"]
+    assert [step[2:4] for step in steps(found)] == [("Failover", "InProgress"), ("Failover", "Aborting")]
+
+
+def test_an_abort_that_is_not_done_in_time_fails_and_a_retry_goes_on_undoing() -> None:
+    found = said(zone_rule(), ISOLATED, failback("a", at=115), retry("a", at=50_000), outcomes=False, until=50_010)
+    assert {step[3] for step in steps(found)[1:]} == {"Aborting"}
+    assert holds(found)[0] == (115.0 + 120 + 2 * 300 + 300, "prod/a", "StepFailed")
+
+
+def test_a_wanted_again_zone_goes_on_from_where_its_abort_was() -> None:
+    found = said(zone_rule(), ISOLATED, failback("a", at=115), isolate("a", at=120), outcomes=False, until=121)
+    assert names(found) == ["+Fence", "-Fence", "+Fence"]
+
+
+def test_after_an_isolation_there_is_quiet_for_the_cooldown() -> None:
+    again = [*healthy("a", at=300), *unhealthy("b", at=400)]
+    found = said(zone_rule(), ISOLATED, again, until=2200)
+    assert holds(found) == [(410.0, "prod/b", "Cooldown")]
+    assert steps(found)[-1] == (2120.0, "b", "Failover", "InProgress", "Verify")
+
+
+def test_a_rehearsed_isolation_comes_back_in_the_rehearsal_too() -> None:
+    found = said(zone_rule(mode="DryRun"), ISOLATED, healthy("a", at=300), until=5000)
+    assert names(found) == FORWARD + BACK
