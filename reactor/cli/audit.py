@@ -5,29 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from bus.errors import Malformed
-from bus.messages import DecisionRecord, Message, Observation
+from bus.messages import DecisionRecord, Observation
 from reactor import settings as settings_
 from reactor.cli.outcome import told
+from reactor.cli.stored import stored
 from reactor.settings import BusSettings
 
 if TYPE_CHECKING:
-    from bus.jetstream import JetStreamBus
-    from bus.topology import Stream
     from reactor.audit.checker import Verdict
     from reactor.audit.decisions import Window
     from rules.language.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
-END = timedelta(seconds=1)
-"""Nothing more for so long: the stream is read."""
 PROMISES = ("early", "doubled", "interleaved")
 
 
@@ -62,27 +58,41 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     sys.exit(1 if verdict.breaches else 0)
 
 
+@audit.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
+)
+@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+def export(config: Path | None, bus: str | None) -> None:
+    """Print all decision records, one JSON object a line: for `reactor replay --file`, and for keeping.
+
+    Exit code: 0; 3 where the bus cannot be reached.
+    """
+    with told():
+        from reactor.connecting import address
+
+        settings = settings_.load(config)
+        asyncio.run(_export(settings.bus, address(settings.bus, bus)))
+
+
+async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
+    from bus.topology import DECISIONS
+    from reactor.connecting import connected
+
+    async with connected(settings, url, "audit", patience=PATIENCE) as bus:
+        async for one in stored(bus, DECISIONS):
+            click.echo(one.model_dump_json())
+
+
 async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSet) -> Verdict:
     from bus.topology import DECISIONS, FACTS
     from reactor.audit.decisions import hear, judge
     from reactor.connecting import connected
 
     async with connected(settings, url, "audit", patience=PATIENCE) as bus:
-        records = [one async for one in _stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]
-        observations = [one async for one in _stored(bus, FACTS) if isinstance(one, Observation)]
+        records = [one async for one in stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]
+        observations = [one async for one in stored(bus, FACTS) if isinstance(one, Observation)]
     return judge(records, hear(observations), _windows(rules))
-
-
-async def _stored(bus: JetStreamBus, stream: Stream) -> AsyncIterator[Message]:
-    from bus.envelope import decode
-
-    async with bus.read(stream, stream.subjects[0], after=0) as reading:
-        while not reading.current:
-            for one in await reading.next(END):
-                try:
-                    yield decode(one.body).data
-                except Malformed as error:
-                    click.echo(f"{stream.name} {one.sequence} is left out: {error}", err=True)
 
 
 def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:

@@ -17,6 +17,7 @@ import click
 
 from reactor import settings as settings_
 from reactor.cli.outcome import told
+from reactor.cli.printing import as_json, as_tables, as_yaml
 from reactor.clock import Clock
 from reactor.settings import BusSettings
 
@@ -27,9 +28,9 @@ PATIENCE = timedelta(seconds=3)
 ASK = timedelta(seconds=1)
 LOOK = timedelta(seconds=0.5)
 """How long is waited for the first unread fact of a partition."""
-Row = dict[str, Any]
 OBSERVER = "observer"
-"""Observers are a fleet of their own on the same bus: their keys and subjects begin so."""
+"""Observers are fleets of their own on the same bus, one for each list of sources: their keys and subjects begin so."""
+Row = dict[str, Any]
 
 
 @click.command()
@@ -37,9 +38,9 @@ OBSERVER = "observer"
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
 @click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
 def fleet(config: Path | None, bus: str | None, output: str) -> None:
-    """Show the reactors on this bus, their partitions, and how far behind each is.
+    """Show the reactors on this bus, the rules they go by, their partitions, and how far behind each is.
 
     Exit code: 0; 1 where a partition has no living owner; 3 where the bus cannot be reached.
     """
@@ -48,38 +49,47 @@ def fleet(config: Path | None, bus: str | None, output: str) -> None:
 
         settings = settings_.load(config).bus
         seen = asyncio.run(_look(settings, address(settings, bus)))
-    click.echo(json.dumps(seen, indent=2) if output == "json" else _tables(seen))
+    click.echo({"json": as_json, "yaml": as_yaml, "table": _shown}[output](seen))
     if any(not partition["alive"] for partition in seen["partitions"]):
         sys.exit(1)
 
 
 async def _look(settings: BusSettings, url: str | Sequence[str]) -> dict[str, list[Row]]:
-    from bus import subjects
-    from bus.topology import LEASES
     from reactor.connecting import connected
+    from reactor.presence import present
 
     async with connected(settings, url, "fleet", patience=PATIENCE) as bus:
-        entries = {entry.key: entry.value for entry in await bus.store(LEASES).entries(">")}
-        layout = json.loads(entries.get(subjects.key("layout"), b"{}"))
-        beats = [(key, json.loads(value)) for key, value in sorted(entries.items()) if "member." in key]
-        members = await asyncio.gather(*(_member(bus, key, beat, Clock().now()) for key, beat in beats))
-        living = {member["name"] for member in members if member["alive"] and member["role"] == "decider"}
-        owners = {number: entries.get(f"owner.{number}", b"").decode() for number in range(layout.get("partitions", 0))}
-        partitions = await asyncio.gather(*(_partition(bus, one, owner, living) for one, owner in owners.items()))
+        members, partitions = await owners(bus)
+        processes = [process.shown() for process in await present(bus)]
     for member in members:
         if member["role"] == "decider":
             member["partitions"] = sum(partition["owner"] == member["name"] for partition in partitions)
-    return {"members": members, "partitions": partitions}
+    return {"members": members, "processes": processes, "partitions": partitions}
+
+
+async def owners(bus: JetStreamBus) -> tuple[list[Row], list[Row]]:
+    """Give the members of the fleet, and who owns each partition and how far behind it is. Raises Unavailable."""
+    from bus import subjects
+    from bus.topology import LEASES
+
+    entries = {entry.key: entry.value for entry in await bus.store(LEASES).entries(">")}
+    layout = json.loads(entries.get(subjects.key("layout"), b"{}"))
+    beats = [(key, json.loads(value)) for key, value in sorted(entries.items()) if "member." in key]
+    members = await asyncio.gather(*(_member(bus, key, beat, Clock().now()) for key, beat in beats))
+    living = {member["name"] for member in members if member["alive"] and member["role"] == "decider"}
+    owned = {number: entries.get(f"owner.{number}", b"").decode() for number in range(layout.get("partitions", 0))}
+    partitions = await asyncio.gather(*(_partition(bus, one, owner, living) for one, owner in owned.items()))
+    return list(members), list(partitions)
 
 
 async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: datetime) -> Row:
     from bus import subjects
 
-    prefix = OBSERVER if key.startswith(OBSERVER) else ""
-    name = beat["name"]
+    kind, name = key.partition("member.")[0], beat["name"]
     age = (now - datetime.fromisoformat(beat["at"])).total_seconds()
-    alive = await bus.ask(subjects.alive(prefix + name), ASK)
-    return {"name": name, "role": prefix or "decider", "alive": alive is True, "heartbeat_seconds": round(age, 1)}
+    alive = await bus.ask(subjects.alive(kind + name), ASK)
+    role = OBSERVER if kind.startswith(OBSERVER) else "decider"
+    return {"name": name, "role": role, "alive": alive is True, "heartbeat_seconds": round(age, 1)}
 
 
 async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str]) -> Row:
@@ -101,17 +111,13 @@ async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str
     return {"partition": number, "owner": owner, "alive": owner in living, "position": position, "unread": unread}
 
 
-def _tables(seen: dict[str, list[Row]]) -> str:
-    parts = [_table(rows) for rows in seen.values() if rows]
-    return "\n\n".join(parts) if parts else "no reactor has ever been here"
-
-
-def _table(rows: list[Row]) -> str:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [[name.upper() for name in names], *([_shown(row.get(name, "")) for name in names] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
-    return "\n".join("  ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip() for line in lines)
-
-
-def _shown(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value) if value != "" else "-"
+def _shown(seen: dict[str, list[Row]]) -> str:
+    processes = [process | {"problems": len(process["problems"])} for process in seen["processes"]]
+    tables = as_tables({**seen, "processes": processes})
+    by_rules: dict[str, list[str]] = {}
+    for process in processes:
+        by_rules.setdefault(process["rules"], []).append(process["name"])
+    if len(by_rules) > 1:
+        differ = "; ".join(f"{rules} on {', '.join(names)}" for rules, names in sorted(by_rules.items()))
+        tables += f"\n\nrules differ: {differ}"
+    return tables or "no reactor has ever been here"

@@ -6,6 +6,7 @@ Exit codes are promtool's: 0 all is well, 1 something was found or failed, 2 the
 from __future__ import annotations
 
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -17,15 +18,38 @@ COMMANDS = {
     "test": "Run rule tests.",
     "simulate": "Play a history through rules.",
     "backtest": "Play the past of a Prometheus through rules.",
+    "import": "Turn what other tools go by into rule files.",
     "schema": "Print the JSON Schema of a file, for editors.",
     "demo": "Watch a failover on this machine.",
     "run": "Carry rules out until stopped.",
     "status": "Show rules and what they stand at.",
+    "pause": "Let rules do nothing until they are resumed.",
+    "resume": "Let paused rules act again.",
+    "approve": "Say yes to what a rule in mode Approve asks for.",
+    "zones": "Show zones, and how far an isolation is.",
+    "isolate": "Take a zone out of service.",
+    "failback": "Bring an isolated zone back.",
+    "abort": "Stop an isolation that is on its way, and undo it.",
+    "retry": "Go on with an isolation that has failed.",
+    "drill": "Show a zone's plan and what each guard says, and do nothing.",
     "fleet": "Show who is there, and who decides for what.",
+    "bus": "Set up, check and look at the bus.",
+    "explain": "Follow an act back to what caused it.",
+    "replay": "Decide recorded decisions again, and compare.",
     "audit": "Check what was done against what was promised.",
     "version": "Print versions.",
 }
-"""Each is a function of this name in a file of this name. The help stands here, so that listing imports none."""
+"""Each is a function of this name, in a file of this name but for those below. The help stands here, so that listing
+imports none."""
+FILES = {
+    "import": "import_",
+    "resume": "pause",
+    "isolate": "zones",
+    "failback": "zones",
+    "abort": "zones",
+    "retry": "zones",
+    "drill": "zones",
+}
 
 
 class Lazy(click.Group):
@@ -39,7 +63,8 @@ class Lazy(click.Group):
         """Import the command; None where there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"reactor.cli.{cmd_name}"), cmd_name)
+        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(import_module(f"reactor.cli.{FILES.get(cmd_name, cmd_name)}"), function)
         return command
 
     def resolve_command(

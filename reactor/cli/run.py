@@ -19,6 +19,7 @@ from reactor.telemetry import start_logging
 from rules.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
+"""As in reactor.crew, which whoever only asks for help need not import."""
 
 
 @click.command()
@@ -38,7 +39,8 @@ def run(
 ) -> None:  # fmt: skip
     """Carry rules out until stopped.
 
-    One process runs every role by default. FILES are rule files, as with --rules.
+    One process runs every role by default. FILES are rule files, as with --rules. Changed rule files are taken while it
+    runs, at once on SIGHUP; files that cannot be used change nothing.
 
     \b
     reactor run rules/shop.yaml
@@ -87,9 +89,11 @@ async def _run(settings: Settings, roles: frozenset[str]) -> None:
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    app = App(settings, roles)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with App(settings, roles) as app:
+    loop.add_signal_handler(signal.SIGHUP, app.reload)
+    async with app:
         listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>"
         click.echo(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}", err=True)
         died = asyncio.create_task(app.failed())

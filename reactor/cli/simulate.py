@@ -9,6 +9,7 @@ import click
 from reactor.cli.files import STDIN, Text, count, fail, find_rules, read_all
 from rules.bench import history as history_
 from rules.bench.simulator import simulate as play
+from rules.engine.routing import Routing
 from rules.errors import InvalidFiles, InvalidHistory
 from rules.language import loader
 
@@ -71,6 +72,7 @@ def _play(rules: loader.RuleSet, text: Text, *, until: float | None, outcomes: b
     if len(events) >= LONG and sys.stderr.isatty():
         click.echo(f"playing {count(len(events), 'event')}…", err=True)
     out = sys.stdout
-    for line in play(rules.rules, events, until=history_.last(events) if until is None else until, outcomes=outcomes):
+    end = history_.last(events) if until is None else until
+    for line in play(Routing.of(rules), events, until=end, outcomes=outcomes):
         out.write(line + "\n")
     out.flush()

@@ -6,21 +6,25 @@ Read from the bus, so that the state of every process shows.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from bus.errors import Malformed
 from reactor import settings as settings_
+from reactor.cli.asking import stored_groups
 from reactor.cli.outcome import told
+from reactor.cli.printing import as_json, as_yaml
 from reactor.clock import Clock
 from reactor.settings import BusSettings
-from rules.group import Group, load, to_python
+from rules.engine.pauses import PAUSES
+from rules.group import Group, to_python
 from rules.language.targets import matches
+
+if TYPE_CHECKING:
+    from reactor.presence import Process
 
 
 @click.command()
@@ -39,34 +43,55 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str) -> N
         from reactor.connecting import address
 
         settings = settings_.load(config).bus
-        groups = asyncio.run(_groups(settings, address(settings, bus)))
-    chosen = [group for group in groups if matches(pattern, group.rule)]
+        groups, processes = asyncio.run(_read(settings, address(settings, bus)))
+    chosen = [group for group in groups if matches(pattern, group.rule) and _meant(pattern, group)]
+    for line in sorted({_pause(group) for group in groups if group.rule == PAUSES}):
+        click.echo(line, err=True)
+    for process in processes:
+        _warn(process)
     if output == "table":
         _table(chosen, Clock().now())
         return
     rows = [to_python(group) for group in chosen]
-    click.echo(json.dumps(rows, indent=2) if output == "json" else _yaml(rows))
+    click.echo(as_json(rows) if output == "json" else as_yaml(rows))
 
 
-async def _groups(settings: BusSettings, url: str | Sequence[str]) -> list[Group]:
-    from bus.topology import GROUPS
+async def _read(settings: BusSettings, url: str | Sequence[str]) -> tuple[list[Group], Sequence[Process]]:
     from reactor.connecting import connected
+    from reactor.presence import present
 
-    groups = []
     async with connected(settings, url, "status", patience=timedelta(seconds=3)) as bus:
-        for entry in await bus.store(GROUPS).entries("*.group.>"):
-            try:
-                groups.append(load(entry.value))
-            except Malformed as error:
-                click.echo(f"{entry.key}: {error}", err=True)
-    return sorted(groups, key=lambda group: (group.rule, group.object))
+        groups = await stored_groups(bus)
+        processes = await present(bus)
+    return groups, processes
+
+
+def _meant(pattern: str, group: Group) -> bool:
+    """Guards and pauses are groups of the reactor's own: shown to who asks for them (`reactor status '@*'`)."""
+    return pattern.startswith("@") or not group.rule.startswith("@")
+
+
+def _pause(group: Group) -> str:
+    paused = group.paused
+    who = f" by {paused.by} since {paused.since.isoformat(timespec='seconds')}: {paused.reason}" if paused else ""
+    return f"paused: rules {group.object!r}{who}"
+
+
+def _warn(process: Process) -> None:
+    """On stderr, whatever is printed: what stands here was decided by older rules than those on the disk."""
+    if process.problems:
+        click.echo(f"{process.name}: its rule files cannot be used, older rules go on:", err=True)
+        for problem in process.problems:
+            click.echo(f"  {problem}", err=True)
 
 
 def row(group: Group, now: datetime) -> dict[str, str]:
     """One line of the table: state in a word, what is waited for, and why."""
     windows = [member.window for member in group.members.values() if member.window is not None]
     owed = next(iter(group.owed), None)
-    if group.held is not None:
+    if group.paused is not None and group.held is None:
+        state, detail = "Paused", f"by {group.paused.by}: {group.paused.reason}"
+    elif group.held is not None:
         state, detail = "Held", f"{group.held.reason}: {group.held.detail}"
     elif owed is not None:
         state, detail = "Acting", owed.failed or owed.action.id
@@ -91,9 +116,3 @@ def _table(groups: Iterable[Group], now: datetime) -> None:
     widths = {key: max(len(key), *(len(line[key]) for line in rows)) for key in rows[0]}
     for line in [{key: key for key in rows[0]}, *rows]:
         click.echo("  ".join(text.ljust(widths[key]) for key, text in line.items()).rstrip())
-
-
-def _yaml(rows: list[Any]) -> str:
-    import yaml
-
-    return str(yaml.safe_dump(rows, sort_keys=False))

@@ -10,13 +10,24 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.port import (
+    ApiUnavailable,
+    BudgetsOverlap,
+    BudgetSpent,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+)
 from reactor.clients.watching import Expired
 from reactor.errors import Retryable, Terminal
 
 JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
 _EXCERPT_CHARACTERS = 300  # an HTML error page of a proxy is not worth more of a log line
 _OVERLOADED = frozenset({408, 425, 429})
+_NO_PERMISSION = ("exceeded quota", "denied the request", "violates PodSecurity", "is being terminated")
+"""Words of 403s that are no matter of RBAC: quota, admission webhooks and policies, Pod Security, a dying namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +50,17 @@ def refusal(request: Request, status: int, body: bytes, headers: Mapping[str, st
     """Give the error that an answer other than 2xx stands for."""
     message = f"{request.text} was answered {status}: {_words(body)}"
     if status in (401, 403):
-        return Forbidden(f"{message}; {_remedy(request, status)}")
+        return Forbidden(f"{message}; {_remedy(request, status, message)}")
     if status == 404:
         return NotFound(message)
     if status == 409 or (status == 422 and _failed_test(request, body)):
         return Conflict(f"{message}; the object has changed since it was read", after=_retry_after(body, headers))
+    if request.path.endswith("/eviction") and (refused := _refused_eviction(status, message, body, headers)):
+        return refused
     if status == 410:
         return Expired(message, after=_retry_after(body, headers))
     if status in _OVERLOADED or status >= 500:
-        return ApiUnavailable(message, after=_retry_after(body, headers))
+        return ApiUnavailable(message, after=_retry_after(body, headers), status=status)
     return Invalid(message)
 
 
@@ -77,6 +90,23 @@ def _failed_test(request: Request, body: bytes) -> bool:
     return "the server rejected our request" in text or "testing value" in text or "test failed" in text
 
 
+def _refused_eviction(
+    status: int, message: str, body: bytes, headers: Mapping[str, str]
+) -> BudgetSpent | BudgetsOverlap | None:
+    """What the Eviction API says of disruption budgets; None: it speaks of something else, such as its own load.
+
+    Source: Kubernetes pkg/registry/core/pod/rest/eviction.go: 429 with the cause DisruptionBudget, 500 in these words.
+    """
+    details = _status_of(body).get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    spent = [cause for cause in causes or () if isinstance(cause, dict) and cause.get("reason") == "DisruptionBudget"]
+    if status == 429 and spent:
+        return BudgetSpent(f"{message} {spent[0].get('message', '')}", after=_retry_after(body, headers))
+    if status == 500 and b"more than one PodDisruptionBudget" in body:
+        return BudgetsOverlap(message)
+    return None
+
+
 def _retry_after(body: bytes, headers: Mapping[str, str]) -> float | None:
     """Seconds to wait: the header, else the Status's own field. An HTTP date is ignored: no server sends one here."""
     details = _status_of(body).get("details")
@@ -91,9 +121,11 @@ def _retry_after(body: bytes, headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _remedy(request: Request, status: int) -> str:
+def _remedy(request: Request, status: int, message: str) -> str:
     if status == 401:
         return f"the credentials of cluster {request.cluster!r} are not accepted: check its kubeconfig and context"
+    if any(words in message for words in _NO_PERMISSION):
+        return "no permission would help: the cluster's own limits refuse this object"
     verb, group, resource, namespace = permission(request)
     where = f"in namespace {namespace!r}" if namespace else "in all namespaces"
     return f"grant the verb {verb!r} on resource {resource!r} of API group {group!r} {where}"

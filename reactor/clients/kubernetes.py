@@ -20,7 +20,7 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import ApiClient, ApiException, Configuration
 from kubernetes.aio.config import ConfigException
 
-from reactor.clients.answers import JSON_PATCH, Request, refusal
+from reactor.clients.answers import APPLY_PATCH, JSON_PATCH, Request, refusal
 from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
@@ -110,9 +110,12 @@ class Kubernetes:
     async def get(self, path: str) -> JsonObject:
         return await self._json("GET", path)
 
-    async def list(self, path: str, *, label_selector: str | None = None) -> Sequence[JsonObject]:
+    async def list(
+        self, path: str, *, label_selector: str | None = None, field_selector: str | None = None
+    ) -> Sequence[JsonObject]:
         items: list[JsonObject] = []
-        query = {"limit": str(PAGE_OBJECTS)} | ({"labelSelector": label_selector} if label_selector else {})
+        selected = {"labelSelector": label_selector, "fieldSelector": field_selector}
+        query = {"limit": str(PAGE_OBJECTS)} | {name: value for name, value in selected.items() if value}
         for _ in range(MAX_PAGES):
             page = await self.page(path, query)
             items += page.get("items") or []
@@ -133,6 +136,27 @@ class Kubernetes:
 
     async def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         return await self._json("POST", path, query={"fieldManager": FIELD_MANAGER}, body=dict(body))
+
+    async def delete(
+        self, path: str, *, uid: str = "", resource_version: str = "", grace_seconds: int | None = None
+    ) -> None:
+        meant = {"uid": uid, "resourceVersion": resource_version}
+        # Said, because a Job's own default leaves its pods behind.
+        options: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        if preconditions := {field: value for field, value in meant.items() if value}:
+            options["preconditions"] = preconditions
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        await self._json("DELETE", path, body=options)
+
+    async def apply(self, path: str, body: Mapping[str, Any], *, force: bool = False) -> JsonObject:
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        return await self._json("PATCH", path, query=query, body=dict(body), content_type=APPLY_PATCH)
+
+    async def status(self, path: str, *, seconds: float) -> int:
+        request = Request(self._name, "GET", path, {})
+        async with self._any_answer(request, None, aiohttp.ClientTimeout(total=seconds)) as response:
+            return response.status
 
     @asynccontextmanager
     async def stream(
@@ -173,7 +197,17 @@ class Kubernetes:
     async def _answer(
         self, request: Request, body: object, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send it and give a 2xx answer whose body is still to be read; raise for any other.
+        """Send it and give a 2xx answer whose body is still to be read; raise for any other."""
+        async with self._any_answer(request, body, timeout) as response:
+            if response.status // 100 != 2:
+                raise refusal(request, response.status, await _start(request, response), response.headers)
+            yield response
+
+    @asynccontextmanager
+    async def _any_answer(
+        self, request: Request, body: object, timeout: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send it and give the answer.
 
         A 401 has the credentials read again, once: tokens of exec plugins and rotated certificates run out.
         """
@@ -184,9 +218,6 @@ class Kubernetes:
                 try:
                     if response.status == 401 and not last_try and await self._reload(connection):
                         continue
-                    if response.status // 100 != 2:
-                        words = await _start(request, response)
-                        raise refusal(request, response.status, words, response.headers)
                     yield response
                 finally:
                     response.close()  # given back for reuse if it was read to its end, cut if not

@@ -27,7 +27,22 @@ class Conflict(Retryable):
 
 
 class ApiUnavailable(Retryable):
-    """No answer in time, a cut connection, 429 or 5xx."""
+    """No answer in time, a cut connection, 429 or 5xx.
+
+    `status`: the answer's, None where there was none.
+    """
+
+    def __init__(self, message: str, *, after: float | None = None, status: int | None = None) -> None:
+        super().__init__(message, after=after)
+        self.status = status
+
+
+class BudgetSpent(ApiUnavailable):
+    """429 to an eviction: the pod's disruption budget allows none now. The message names the budget."""
+
+
+class BudgetsOverlap(Invalid):
+    """500 to an eviction: more than one disruption budget selects the pod. Nothing but mending them helps."""
 
 
 class KubeApi(Protocol):
@@ -45,8 +60,10 @@ class KubeApi(Protocol):
         """Read one object, or a document of discovery."""
         ...
 
-    async def list(self, path: str, *, label_selector: str | None = None) -> Sequence[JsonObject]:
-        """Read all objects, page by page."""
+    async def list(
+        self, path: str, *, label_selector: str | None = None, field_selector: str | None = None
+    ) -> Sequence[JsonObject]:
+        """Read all objects that are selected, page by page."""
         ...
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
@@ -55,4 +72,21 @@ class KubeApi(Protocol):
 
     async def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """POST."""
+        ...
+
+    async def apply(self, path: str, body: Mapping[str, Any], *, force: bool = False) -> JsonObject:
+        """Server-side apply with our field manager: makes the object where it is not there.
+
+        With `metadata.resourceVersion` in the body only onto that version. A field that somebody else owns is
+        Conflict, unless `force`. A missing namespace, or a kind that is not served, is NotFound.
+        """
+        ...
+
+    async def delete(
+        self, path: str, *, uid: str = "", resource_version: str = "", grace_seconds: int | None = None
+    ) -> None:
+        """Delete what was read: with `uid` (and version) given, another object of that name is Conflict.
+
+        `grace_seconds`: how long a pod may take to end; None: as its spec says.
+        """
         ...

@@ -20,6 +20,13 @@ class WatchApi(KubeApi, Protocol):
         """Read one page of a list, `metadata` included. Raises as KubeApi does, and Expired."""
         ...
 
+    async def status(self, path: str, *, seconds: float) -> int:
+        """GET, and give the HTTP status of the answer, whatever it says: for health endpoints.
+
+        Raises ApiUnavailable where nothing answers in time, Forbidden where our credentials cannot be read.
+        """
+        ...
+
     def stream(
         self, path: str, query: Mapping[str, str], *, idle_seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:

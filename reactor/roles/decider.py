@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 from bus.errors import BusError
 from reactor import telemetry
 from reactor.roles.fleet import LOOK, Fleet
-from reactor.roles.partition import Desk, Lost, Partition
+from reactor.roles.partition import Desk, Partition
+from reactor.roles.records import Lost
 from rules.group import Group
 from rules.reasons import Held
 

@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 CarryOut = Callable[[Action], Awaitable[Outcome]]
 WAIT = timedelta(seconds=1)
-EXTEND = 10.0
-"""An action that takes long says so this often, in seconds: a third of the queue's ack_wait."""
+EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
+"""An action that takes long says so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
 
@@ -63,7 +63,7 @@ class Executor:
         self._carry_out = carry_out
         self._concurrency = concurrency
         self._intents: Store = bus.store(INTENTS)
-        # Actions for one object one after the other; a lock lives as long as somebody holds or waits for it.
+        # Actions of one lane one after the other; a lock lives as long as somebody holds or waits for it.
         self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
@@ -98,7 +98,7 @@ class Executor:
 
     async def _acted(self, action: Action, delivery: Delivery) -> None:
         """Carry out and publish the outcome. Raises Refused, Unavailable where it has to be done again."""
-        lock = self._busy.setdefault(action.object, asyncio.Lock())
+        lock = self._busy.setdefault(_key(action), asyncio.Lock())
         async with lock:
             outcome = await self._fenced(action)
         outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
@@ -111,7 +111,7 @@ class Executor:
     async def _fenced(self, action: Action) -> Outcome:
         if isinstance(action, Notify):
             return await self._write(action)  # told twice is better than not told
-        key = subjects.key(action.rule, action.object)
+        key = _key(action)
         try:
             entry = await self._intents.get(key)
         except NotFound:
@@ -155,6 +155,11 @@ class Executor:
         level = logging.INFO if outcome.status == "Done" else logging.WARNING
         extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
         log.log(level, "%s: %s %s", outcome.status, kind, outcome.detail, extra=extra)
+
+
+def _key(action: Action) -> str:
+    """What is done one after the other, and fenced by generation: a lane of an object."""
+    return subjects.key(action.rule, action.object, *([action.lane] if action.lane else []))
 
 
 async def _extend(work: Work, delivery: Delivery) -> None:

@@ -8,25 +8,27 @@ so that what was read after the last checkpoint is read again, and folding it in
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 from bus import subjects
-from bus.envelope import decode, encode
+from bus.envelope import decode
 from bus.errors import Malformed, Refused
-from bus.messages import Action, DecisionRecord, Fact, Mode, Observation, Outcome, Pause, Resume, Route
-from bus.port import Bus, Delivery, Fence, Outgoing, Reading, Store
-from bus.topology import FACTS, GROUPS
+from bus.messages import Fact
+from bus.port import Bus, Delivery, Fence, Reading
+from bus.topology import FACTS
 from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
-from rules.engine.book import Book, Key
+from reactor.roles.publisher import Publisher
+from reactor.roles.records import Lost, Records
+from reactor.roles.speaker import Speaker, report
+from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
-from rules.group import Group, dump, load
 from rules.reasons import Held
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
 LAP = timedelta(seconds=5)
 """A loop that was away for longer was stopped (SIGSTOP, a paused machine), and checks its ownership again."""
-_FACTS = (Observation, Route, Outcome, Pause, Resume)
+_FACTS = get_args(Fact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,10 @@ class Desk:
     partitions: int
     name: str
 
-
-class Lost(Exception):
-    """Somebody else decides for this partition now."""
+    @property
+    def publisher(self) -> Publisher:
+        """Who publishes what groups say to each other."""
+        return Publisher(self.bus, self.routing, self.partitions, self.clock, source="/reactor/decider")
 
 
 class Partition:
@@ -65,14 +68,11 @@ class Partition:
     def __init__(self, desk: Desk, number: int) -> None:
         self._desk = desk
         self._number = number
-        self._store: Store = desk.bus.store(GROUPS)
-        self._revisions: dict[str, int] = {}
-        self._dirty: set[Key] = set()
+        self._records = Records(desk.bus, number, desk.name)
         self._position = 0
-        self._saved_position = 0
         self._saved_at = desk.clock.monotonic()
         self.book = Book(desk.routing)
-        self._fence = Fence("", 0)
+        self._speaker = Speaker(number, Fence("", 0), desk.publisher)
         self._catching_up = False
         self._inherited = True
         """Whether what the owner before us owed is still to be published."""
@@ -82,9 +82,11 @@ class Partition:
     async def run(self, stop: asyncio.Event) -> None:
         """Decide until told to stop, or until the partition is somebody else's. Raises Lost, Unavailable."""
         try:
-            self._fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
+            fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
+            self._speaker = Speaker(self._number, fence, self._desk.publisher)
             reach("decider.epoch-taken")
-            await self._load()
+            groups, self._position = await self._records.load()
+            self.book = Book(self._desk.routing, groups, mine=self._mine)
             reach("decider.loaded")
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 stopped = asyncio.create_task(stop.wait())
@@ -97,28 +99,13 @@ class Partition:
         except Refused as error:
             raise Lost(f"partition {self._number}: {error}") from error
 
-    async def _load(self) -> None:
-        groups: list[Group] = []
-        for entry in await self._store.entries(f"{self._number}.>"):
-            self._revisions[entry.key] = entry.revision
-            if entry.key == self._position_key:
-                self._position = self._saved_position = int(json.loads(entry.value)["sequence"])
-                continue
-            try:
-                groups.append(load(entry.value))
-            except Malformed as error:
-                # Its facts come again; starting afresh is better than not starting.
-                telemetry.quarantined.labels(GROUPS.name).inc()
-                log.warning("group %s cannot be read and starts anew: %s", entry.key, error)
-        self.book = Book(self._desk.routing, groups, mine=self._mine)
-
     async def _publish_owed(self) -> None:
         """The owner before us may have stored what it owes and not published it; what it did is not taken twice.
 
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
         owed = [
-            self._outgoing(group, owed.action, None)
+            self._speaker.action(group, owed.action, None)
             for group in self.book.groups.values()
             for owed in group.owed
             if owed.wanted and not owed.failed
@@ -141,7 +128,7 @@ class Partition:
             return
         deliveries = coming.result()
         if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
-            await self._still_ours()
+            await self._records.still_ours()
         if deliveries:
             await self._take(*await self._with_what_follows(deliveries, reading))
         await self._ring(reading)
@@ -157,12 +144,6 @@ class Partition:
             return CHECKPOINT
         soonest = CATCH_UP if self._catching_up else timedelta(milliseconds=1)
         return min(max(alarm - self._desk.clock.now(), soonest), CHECKPOINT)
-
-    async def _still_ours(self) -> None:
-        """After a pause: the fence says whether anybody took over. Raises Lost."""
-        entry = await self._store.get(self._position_key) if self._position_key in self._revisions else None
-        if entry is not None and entry.revision != self._revisions[self._position_key]:
-            raise Lost(f"partition {self._number} was taken over while this process was stopped")
 
     async def _with_what_follows(
         self, deliveries: Sequence[Delivery], reading: Reading
@@ -198,7 +179,7 @@ class Partition:
         self._position = last.sequence
         with telemetry.decide_seconds.time():
             decisions = self.book.take(facts, now, positions)
-        await self._carry(decisions, facts, now, last.traceparent)
+        await self._carry(decisions, now, last.traceparent)
 
     def _as_late_as(self, facts: Sequence[Fact], *, all_read: bool) -> datetime:
         """How late it is for facts that were read: as late as the newest of them, or now where that is all there is.
@@ -225,113 +206,31 @@ class Partition:
             return
         self._catching_up = False
         self._now = max(self._now, now)
-        await self._carry(self.book.ring(self._now), (), self._now, None)
+        await self._carry(self.book.ring(self._now), self._now, None)
 
-    async def _carry(
-        self, decisions: Sequence[Decision], facts: Sequence[Fact], now: datetime, trace: str | None
-    ) -> None:
-        """Store the groups that owe something, then publish what they owe, then the audit."""
-        self._dirty.update((decision.group.rule, decision.group.object) for decision in decisions)
-        await self._forget()
-        speaking = [decision for decision in decisions if decision.actions or decision.held]
-        if not speaking:
+    async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
+        """Store the groups that owe or say something, then publish what they owe and say, then the audit."""
+        self._records.changed((decision.group.rule, decision.group.object) for decision in decisions)
+        await self._records.forget(self.book)
+        loud = [decision for decision in decisions if decision.actions or decision.held or decision.says]
+        if not loud:
             return
         reach("decider.decided")
-        await self._save([(decision.group.rule, decision.group.object) for decision in speaking])
+        await self._records.save(self.book, [(decision.group.rule, decision.group.object) for decision in loud])
         reach("decider.state-stored")
-        actions = [
-            self._outgoing(decision.group, action, trace)
-            for decision in speaking
-            for action in decision.actions
-            if action.mode is Mode.ENFORCE
-        ]
-        if actions:
-            await self._desk.bus.publish_all(actions)
+        if messages := [*self._speaker.actions(loud, trace), *self._speaker.facts(loud, trace)]:
+            await self._desk.bus.publish_all(messages)
             reach("decider.actions-published")
-        await self._desk.bus.publish_all([self._audit(decision, facts, now, trace) for decision in speaking])
+        told = [decision for decision in loud if decision.actions or decision.held]
+        audit = [
+            self._speaker.audit(one, self._desk.routing.digest(one.group.rule), now, self._position, trace)
+            for one in told
+        ]
+        await self._desk.bus.publish_all(audit)
         reach("decider.audit-published")
-        for decision in speaking:
-            _report(decision)
-
-    def _outgoing(self, group: Group, action: Action, trace: str | None) -> Outgoing:
-        tries = next((owed.tries for owed in group.owed if owed.action.id == action.id), 1)
-        action = action.model_copy(update={"epoch": self._fence.epoch})
-        # The id names the try: after a failure the same action has to reach an executor again.
-        id_ = f"{action.id}#{tries}"
-        subject = subjects.action(self._number, type(action).__name__, action.object)
-        body = encode(action, id=id_, source="/reactor/decider", time=action.decided_at)
-        return Outgoing(subject, body, id_, self._fence, trace)
-
-    def _audit(self, decision: Decision, facts: Sequence[Fact], now: datetime, trace: str | None) -> Outgoing:
-        group, held = decision.group, decision.held
-        concerned = [fact for fact in facts if fact.about in group.members or fact.about == group.object]
-        record = DecisionRecord(
-            rule=group.rule, object=group.object, decided_at=now, because=decision.because,
-            facts=tuple(fact.model_dump(mode="json") for fact in concerned),
-            actions=tuple(_as_said(action) for action in decision.actions),
-            held=f"{held.reason}: {held.detail}" if held else None,
-        )  # fmt: skip
-        id_ = f"{self._number}/{self._fence.epoch}/{group.rule}/{group.object}/{now.isoformat()}/{self._position}"
-        body = encode(record, id=id_, source="/reactor/decider", time=now)
-        return Outgoing(subjects.decision(self._number, group.rule), body, id_, None, trace)
-
-    async def _save(self, keys: Sequence[Key]) -> None:
-        """Write these groups by compare-and-set. Raises Lost where another owner has written."""
-        writes = []
-        for key in dict.fromkeys(keys):
-            name = self._key(key)
-            writes.append((name, dump(self.book.groups[key]), self._revisions.get(name, 0)))
-        revisions = await self._store.put_all(writes)
-        for (name, _, _), revision in zip(writes, revisions, strict=True):
-            if revision is None:
-                raise Lost(f"partition {self._number}: {name} was written by another owner")
-            self._revisions[name] = revision
-        self._dirty.difference_update(keys)
+        for decision in told:
+            report(decision)
 
     async def _checkpoint(self) -> None:
-        """Write what has changed, then the position: never a position whose groups are not written."""
         self._saved_at = self._desk.clock.monotonic()
-        if self._dirty:
-            await self._save(sorted(self._dirty & self.book.groups.keys()))
-            self._dirty.clear()
-            reach("decider.groups-stored")
-        if self._position != self._saved_position:
-            body = json.dumps({"sequence": self._position, "owner": self._desk.name}).encode()
-            revision = self._revisions.get(self._position_key, 0)
-            self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
-            self._saved_position = self._position
-            reach("decider.checkpointed")
-
-    async def _forget(self) -> None:
-        while self.book.dropped:
-            name = self._key(self.book.dropped.pop())
-            if (revision := self._revisions.pop(name, None)) is not None:
-                await self._store.delete(name, revision=revision)
-
-    def _key(self, key: Key) -> str:
-        return subjects.key(str(self._number), "group", f"{key[0]}/{key[1]}")
-
-    @property
-    def _position_key(self) -> str:
-        return subjects.key(str(self._number), "position")
-
-
-def _as_said(action: Action) -> dict[str, object]:
-    return {"action": type(action).__name__, **action.model_dump(mode="json", by_alias=True)}
-
-
-def _report(decision: Decision) -> None:
-    group, held = decision.group, decision.held
-    for action in decision.actions:
-        kind = type(action).__name__
-        would = "" if action.mode is Mode.ENFORCE else " (dry run)"
-        telemetry.decisions.labels(action.rule, action.because).inc()
-        log.info(
-            "%s%s", kind, would,
-            extra={"rule": action.rule, "object": action.object, "because": action.because, "id": action.id,
-                   "what": getattr(action, "weights", None) or getattr(action, "message", "")},
-        )  # fmt: skip
-    if held is not None:
-        telemetry.held.labels(group.rule, held.reason).inc()
-        extra = {"rule": group.rule, "object": group.object, "reason": held.reason, "detail": held.detail}
-        log.warning("holds", extra=extra)
+        await self._records.checkpoint(self.book, self._position)

@@ -40,9 +40,8 @@ class Publisher:
         kind = type(fact).__name__.lower()
         id_ = id_ or _id(fact)
         body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
-        about = subjects.token(fact.about)
         return [
-            Outgoing(subjects.fact(partition, kind, about), body, f"{partition}/{id_}", traceparent=trace)
+            Outgoing(subjects.fact(partition, kind, fact.about), body, f"{partition}/{id_}", traceparent=trace)
             for partition in sorted(partitions)
         ]
 

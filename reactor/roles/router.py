@@ -10,12 +10,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, get_args
 
-from bus.envelope import decode
+from bus import subjects
+from bus.envelope import decode, encode
 from bus.errors import Malformed, Unavailable
-from bus.messages import Observation, Pause, Resume, Route, WebhookPost
-from bus.port import Bus, Delivery, Work
+from bus.messages import AnyCommand, Command, DecisionRecord, Inventory, Observation, WebhookPost
+from bus.port import Bus, Delivery, Outgoing, Work
 from bus.topology import INBOX, ROUTERS
 from reactor import telemetry
 from reactor.failpoints import reach
@@ -27,6 +28,8 @@ WAIT = timedelta(seconds=1)
 BATCH = 200
 CONCURRENCY = 64
 AGAIN = timedelta(seconds=2)
+FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
+"""What anybody may say. Outcomes, claims and verdicts are the reactor's own."""
 SWEEP = 1.0
 """How often, in seconds, standing alerts are looked at; each has its own schedule."""
 
@@ -90,10 +93,23 @@ class Router:
         match event.data:
             case WebhookPost() as post:
                 await self._alerts.take_post(post)
-            case Observation() | Route() | Pause() | Resume() as fact:
+            case fact if isinstance(fact, FROM_OUTSIDE):
                 await self._publisher.publish(fact, f"{event.source}/{event.id}", delivery.traceparent)
+                if isinstance(fact, Command):
+                    await self._bus.publish_all([_audited(fact, f"{event.source}/{event.id}")])
             case other:
                 raise Malformed(f"{type(other).__name__} is nothing that may come in from outside")
+
+
+def _audited(command: Command, id_: str) -> Outgoing:
+    """Whatever comes of a person's word, the audit says that it was given: by whom, when, and why."""
+    record = DecisionRecord(
+        rule=command.rule, object=str(getattr(command, "object", None) or getattr(command, "zone", "*")),
+        decided_at=command.observed_at, facts=(command.model_dump(mode="json"),),
+        because=(f"{command.by} said {type(command).__name__}: {command.reason}",),
+    )  # fmt: skip
+    body = encode(record, id=f"command/{id_}", source="/reactor/router", time=command.observed_at)
+    return Outgoing(subjects.decision(0, command.rule), body, f"command/{id_}")
 
 
 async def _later(work: Work, delivery: Delivery) -> None:

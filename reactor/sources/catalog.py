@@ -9,45 +9,63 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from reactor import telemetry
 from reactor.clients.backoff import Backoff
 from reactor.sources.world import World
+from rules.language.kinds import LoadedSource
 from rules.language.model import RouteSelection
-from rules.language.sources import AlertmanagerWebhook, AnySource
 
 MODULES = {
     "HttpProbe": "reactor.sources.http_probe",
     "TcpProbe": "reactor.sources.tcp_probe",
     "GrpcProbe": "reactor.sources.grpc_probe",
+    "ClusterProbe": "reactor.sources.cluster_probe",
+    "LeaseWatch": "reactor.sources.lease_watch",
     "EndpointsWatch": "reactor.sources.endpoints_watch",
+    "WorkloadWatch": "reactor.sources.workload_watch",
+    "NodeWatch": "reactor.sources.node_watch",
     "PrometheusQuery": "reactor.sources.prometheus_query",
 }
-"""Kind to the module whose `run(source, world)` runs it. AlertmanagerWebhook has none: the receiver hears it."""
+"""Kind to the module whose `run(source, world)` runs it.
+
+AlertmanagerWebhook has none, since the receiver hears it, and Quorum has none: the core counts what others say.
+"""
 GOOD_SECONDS = 60.0  # a source that ran so long before it broke is started again soon
 
 log = logging.getLogger(__name__)
 
 
 def start_all(
-    sources: Iterable[AnySource], world: World, *, routes: Sequence[RouteSelection] = ()
-) -> list[asyncio.Task[None]]:
-    """Start a supervised task for each source, and one for the inventory of routes. Cancel them to stop."""
+    sources: Iterable[LoadedSource], world: World, *, routes: Sequence[RouteSelection] = (),
+    karmada: Mapping[str, Sequence[str]] | None = None,
+) -> list[asyncio.Task[None]]:  # fmt: skip
+    """Start a supervised task for each source, one for the inventory of routes, and one for each control plane.
+
+    `karmada`: the name of a Karmada control plane in the settings to the label selectors of the policies that rules
+    honour there. Cancel the tasks to stop.
+    """
     tasks = [
         asyncio.create_task(supervise(source.name, _runner(source, world), world), name=f"source {source.name}")
         for source in sources
-        if not isinstance(source, AlertmanagerWebhook)
+        if source.kind in MODULES
     ]
     if routes:
         from reactor.sources import routes as inventory
 
         run = asyncio.create_task(supervise(inventory.NAME, lambda: inventory.run(routes, world), world), name="routes")
         tasks.append(run)
+    for plane, policies in (karmada or {}).items():
+        from reactor.sources import karmada as planes
+
+        watch = supervise(planes.NAME, partial(planes.run, plane, policies, world), world)
+        tasks.append(asyncio.create_task(watch, name=f"karmada {plane}"))
     return tasks
 
 
-def _runner(source: AnySource, world: World) -> Callable[[], Awaitable[None]]:
+def _runner(source: LoadedSource, world: World) -> Callable[[], Awaitable[None]]:
     async def run() -> None:
         await importlib.import_module(MODULES[source.kind]).run(source, world)
 

@@ -18,13 +18,12 @@ from typing import TypeAlias, TypeVar
 
 from bus.messages import Route
 from reactor import telemetry
-from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key, Kind, key_of
 from reactor.clients.port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import Reflector
 from reactor.clients.versions import KINDS, served
-from reactor.errors import Retryable, Terminal
 from reactor.sources.endpoints_watch import collection
+from reactor.sources.insisting import insist
 from reactor.sources.route_projection import (
     RouteKind,
     missing_route,
@@ -96,22 +95,8 @@ class _Inventory:
             group.create_task(self._follow_those_that_left(api, version, reflector))
 
     async def _insisting(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call until there is an answer. Why there is none is counted, and logged once."""
-        backoff, complaint = Backoff(first_seconds=0.5, most_seconds=60), ""
-        while True:
-            try:
-                return await call()
-            except (Retryable, Terminal) as error:
-                reason = type(error).__name__
-                telemetry.source_errors.labels(NAME, reason).inc()
-                if reason != complaint:
-                    log.warning(
-                        "cannot read the routes, trying again",
-                        extra={"cluster": self._scope.cluster, "kind": self._scope.kind, "reason": str(error)},
-                    )
-                    complaint = reason
-                asked = error.after if isinstance(error, Retryable) else None
-            await self._world.clock.sleep(backoff.failed(asked_seconds=asked))
+        where = {"cluster": self._scope.cluster, "kind": self._scope.kind}
+        return await insist(call, self._world.clock, source=NAME, what="routes", where=where)
 
     async def _changed(self, changes: Sequence[Change]) -> None:
         for kind, found in changes:

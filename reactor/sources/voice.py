@@ -49,24 +49,44 @@ class Voice:
         resolved: bool = False,
     ) -> None:
         """Let this be the target's status. Another detail alone is no change: it is told with the next refresh."""
-        before = self._standing.get(target)
-        observation = Observation(
+        observation = self._observation(target, status, labels or {}, detail, resolved=resolved)
+        await self._standing.say(target, observation, changed=self._noted(observation))
+
+    async def say_once(
+        self, target: str, status: Health, *, labels: Mapping[str, str] | None = None, detail: str = ""
+    ) -> None:
+        """Let this be the last word about the target: nothing is repeated afterwards."""
+        observation = self._observation(target, status, labels or {}, detail)
+        self._noted(observation)
+        await self._standing.say_once(target, observation)
+
+    def _observation(
+        self, target: str, status: Health, labels: Mapping[str, str], detail: str, *, resolved: bool = False
+    ) -> Observation:
+        return Observation(
             target=target,
             status=status,
             signal=self._source.says,
             observed_at=self._clock.now(),
             stale_seconds=self._source.stale_seconds,
             resolved=resolved,
-            labels={key: text[:LABEL_CHARACTERS] for key, text in (labels or {}).items()},
+            labels={key: text[:LABEL_CHARACTERS] for key, text in labels.items()},
             detail=" ".join(detail.split())[:DETAIL_CHARACTERS],
         )
-        changed = before is None or (before.status, before.resolved) != (status, resolved)
+
+    def _noted(self, said: Observation) -> bool:
+        """Whether this is news; then it is logged."""
+        before = self._standing.get(said.target)
+        changed = before is None or (before.status, before.resolved) != (said.status, said.resolved)
         if changed:
             log.info(
                 "a target's status changed",
-                extra={"source": self._source.name, "target": target, "status": status.value, "detail": detail},
-            )
-        await self._standing.say(target, observation, changed=changed)
+                extra={
+                    "source": self._source.name, "target": said.target, "status": said.status.value,
+                    "detail": said.detail,
+                },
+            )  # fmt: skip
+        return changed
 
     def forget(self, target: str) -> None:
         """Say nothing more about it: it becomes Unknown after its staleSeconds."""

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import aiohttp
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from bus.messages import Observation, Route
+from bus.messages import Fact
 from reactor.clients.promql import Queries
 from reactor.clients.watching import WatchApi
 from reactor.clock import Clock
 from reactor.errors import SettingsError
+from reactor.settings import Cluster
 
 
 class ClusterApis(Protocol):
@@ -36,13 +37,17 @@ class World:
     """One process's surroundings."""
 
     clock: Clock
-    tell: Callable[[Observation | Route], Awaitable[None]]
+    tell: Callable[[Fact], Awaitable[None]]
     """Publishes a fact; Retryable where the bus does not take it now."""
     clusters: ClusterApis
     prometheus: Mapping[str, Queries]
     http: aiohttp.ClientSession
     """For HTTP probes: `addresses.probing_session()`."""
     scheduler: Any = field(default_factory=scheduler)
+    described: Mapping[str, Cluster] = field(default_factory=dict)
+    """What the settings say of each cluster."""
+    health_scripts: frozenset[str] = frozenset()
+    """Languages in which health scripts may run: `lua`, `cel`."""
 
     def prometheus_named(self, name: str) -> Queries:
         """Give a Prometheus of the settings. Raises SettingsError."""

@@ -1,0 +1,150 @@
+"""`reactor bus`: set up what the reactor needs on NATS, check what is there, and look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from reactor import settings as settings_
+from reactor.cli.outcome import told
+from reactor.cli.printing import as_json, as_tables, as_yaml
+from reactor.settings import BusSettings
+
+if TYPE_CHECKING:
+    from bus.jetstream import JetStreamBus
+
+PATIENCE = timedelta(seconds=5)
+Row = dict[str, Any]
+Command = Callable[..., None]
+T = TypeVar("T")
+
+
+@click.group()
+def bus() -> None:
+    """Set up, check and look at the bus."""
+    logging.getLogger("bus").setLevel(logging.ERROR)  # what it would warn of is what we print
+
+
+def _asking(command: Command) -> Command:
+    """What every command here takes."""
+    options = (
+        click.option(
+            "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
+            help="Settings file.",
+        ),
+        click.option(
+            "--bus", "url", metavar="URL", help="NATS server; by default the one that a local reactor has embedded."
+        ),
+        click.option(
+            "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@bus.command()
+@_asking
+@click.option("--replicas", type=click.IntRange(1, 5), help="Copies of each stream; default: the settings'.")
+@click.option("--partitions", type=click.IntRange(1, 1024), help="Partitions of a new bus; default: the settings'.")
+def init(config: Path | None, url: str | None, output: str, replicas: int | None, partitions: int | None) -> None:
+    """Make the streams, buckets and queues that are missing, and say what was changed.
+
+    Run again, it changes nothing. It makes nothing smaller and deletes nothing.
+
+    \b
+    reactor bus init --bus nats://nats:4222 --replicas 3
+
+    Exit code: 0; 1 where something is there that cannot be used; 3 where the bus cannot be reached.
+    """
+    with told():
+        settings = settings_.load(config).bus
+        steps = _run(settings, url, lambda bus: _init(bus, settings, replicas, partitions))
+    rows = [{"name": step.name, "done": "made" if step.new else "changed", "what": _what(step)} for step in steps]
+    click.echo(_printed({"changes": rows}, output) or "everything is there already: nothing was changed")
+
+
+@bus.command()
+@_asking
+def check(config: Path | None, url: str | None, output: str) -> None:
+    """Find out whether the reactor can work on this bus: version, permissions, a write, streams, clocks.
+
+    It writes one value and changes nothing.
+
+    Exit code: 0; 1 where something has to be mended; 3 where the bus cannot be reached.
+    """
+    with told():
+        from reactor.cli.bus_findings import check_all
+
+        settings = settings_.load(config).bus
+        found = _run(settings, url, lambda bus: check_all(bus, settings))
+    rows = [{"check": one.name, "result": one.result, "detail": one.detail} for one in found]
+    click.echo(_printed({"checks": rows}, output))
+    sys.exit(1 if any(one.result == "failed" for one in found) else 0)
+
+
+@bus.command()
+@_asking
+def status(config: Path | None, url: str | None, output: str) -> None:
+    """Show streams, queues, and each partition with its owner and what is unread.
+
+    Exit code: 0; 1 where the streams are not there; 3 where the bus cannot be reached.
+    """
+    with told():
+        from reactor.cli.bus_findings import look
+
+        seen = _run(settings_.load(config).bus, url, look)
+    click.echo(_printed(seen, output))
+
+
+def _run(settings: BusSettings, url: str | None, ask: Callable[[JetStreamBus], Awaitable[T]]) -> T:
+    from reactor.connecting import address, connected
+
+    async def run() -> T:
+        async with connected(settings, address(settings, url), "bus", patience=PATIENCE) as bus:
+            return await ask(bus)
+
+    return asyncio.run(run())
+
+
+async def _init(
+    bus: JetStreamBus, settings: BusSettings, replicas: int | None, partitions: int | None
+) -> Sequence[Any]:
+    from bus.jetstream import provision
+    from bus.jetstream.provisioning import copies
+    from reactor.connecting import agree_on_partitions, partitions_of
+    from reactor.errors import SettingsError
+
+    there, wanted = await copies(bus), replicas or settings.replicas
+    if replicas is not None and (more := {name: count for name, count in there.items() if count > replicas}):
+        raise SettingsError(
+            f"--replicas {replicas}: {_pairs(more)} are there, and are not made fewer; "
+            "if you mean it: nats stream edit NAME --replicas …, with one stream after the other"
+        )
+    known = await partitions_of(bus)
+    count = partitions or known or settings.partitions
+    if known is not None:
+        await agree_on_partitions(bus, count)  # first: a bus with other partitions is left as it is
+    steps = await provision(bus, replicas=wanted)
+    await agree_on_partitions(bus, count)
+    return steps
+
+
+def _what(step: Any) -> str:
+    return ", ".join(f"{key}: {there} -> {needed}" for key, (there, needed) in step.changes.items())
+
+
+def _pairs(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}: {count}" for name, count in counts.items())
+
+
+def _printed(data: Mapping[str, Sequence[Row]], output: str) -> str:
+    return {"json": as_json, "yaml": as_yaml, "table": as_tables}[output](data)

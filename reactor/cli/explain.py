@@ -1,0 +1,118 @@
+"""`reactor explain`: from an act back to what caused it; or which rules an alert would reach."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import click
+
+from bus.messages import DecisionRecord, Observation, Outcome
+from reactor import settings as settings_
+from reactor.cli.asking import PATIENCE
+from reactor.cli.outcome import told
+from reactor.cli.printing import as_json, as_yaml
+from reactor.cli.stored import stored
+from reactor.clock import Clock
+from reactor.errors import SettingsError
+from reactor.rulefiles import load_for
+from reactor.settings import BusSettings
+from rules.bench.explainer import Chain, chain, matching
+from rules.language.matchers import Matchers
+
+_PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
+
+
+@click.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
+)
+@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
+@click.option("--match", metavar="LABELS", help='Labels of an alert, as in severity="page",cluster="east".')
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.argument("action", required=False)
+def explain(
+    config: Path | None, bus: str | None, rules: tuple[str, ...], match: str | None, output: str, action: str | None
+) -> None:
+    """Follow ACTION back: observation, window, decision, guard, write, outcome. Or say which rules an alert reaches.
+
+    ACTION is an id, as logs, Kubernetes Events and the annotation reactor/decision show it. Decisions are kept for a
+    month, the observations behind them for a day.
+
+    \b
+    reactor explain checkout/east/shop/TrafficSplit/checkout/3
+    reactor explain --match 'alertname="HighErrors",service="checkout"' --rules rules/
+
+    Exit code: 0; 1 where there is no such action, or no rule hears of the alert; 3 where the bus cannot be reached.
+    """
+    if (action is None) == (match is None):
+        raise click.UsageError("name an action, or labels with --match")
+    with told():
+        settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
+        if match is not None:
+            lines = list(matching(_labels(match), load_for(settings), Clock().now()))
+            click.echo("\n".join(lines) or "there is no AlertmanagerWebhook source")
+            sys.exit(0 if any(line.startswith("  rule") and ": yes" in line for line in lines) else 1)
+        found = asyncio.run(_chain(settings.bus, bus, action or ""))
+    if found is None:
+        click.echo(f"reactor: no decision of the last month asks for {action}", err=True)
+        sys.exit(1)
+    data = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "records"}
+    click.echo(_text(found) if output == "text" else {"json": as_json, "yaml": as_yaml}[output](_plain(data)))
+
+
+def _labels(text: str) -> dict[str, str]:
+    matchers = Matchers.parse(text).all
+    if wrong := [one for one in matchers if one.operator != "="]:
+        raise SettingsError(f"--match: {wrong[0].label}{wrong[0].operator}: an alert has labels, not matchers: write =")
+    return {one.label: one.value for one in matchers}
+
+
+async def _chain(settings: BusSettings, url: str | None, id_: str) -> Chain | None:
+    from bus import subjects
+    from bus.topology import DECISIONS, FACTS
+    from reactor.connecting import address, connected
+
+    rule = id_.partition("/")[0]
+    async with connected(settings, address(settings, url), "explain", patience=PATIENCE) as bus:
+        about = f"{subjects.ROOT}.decisions.*.{subjects.token(rule)}"
+        records = [one async for one in stored(bus, DECISIONS, about) if isinstance(one, DecisionRecord)]
+        record = next((one for one in records if any(action["id"] == id_ for action in one.actions)), None)
+        if record is None:
+            return None
+        observations = [
+            one
+            for target in _targets(record)
+            async for one in stored(bus, FACTS, f"{subjects.ROOT}.facts.*.observation.{subjects.token(target)}")
+            if isinstance(one, Observation)
+        ]
+        mine = f"{subjects.ROOT}.facts.*.outcome.{subjects.token(id_)}"
+        outcomes = [one async for one in stored(bus, FACTS, mine) if isinstance(one, Outcome)]
+    return chain(id_, records, _once(observations), outcomes)
+
+
+def _targets(record: DecisionRecord) -> list[str]:
+    """Whose health the decision rests on: members, also those of what the groups of the rule know together."""
+    known = {target for state in (record.before, record.around) for target in (state or {}).get("members") or {}}
+    return sorted(known | {str(fact["target"]) for fact in record.facts if fact.get("fact") == "Observation"})
+
+
+def _once(observations: Sequence[Observation]) -> list[Observation]:
+    """One observation stands in each partition that it concerns."""
+    return list({(one.target, one.signal, one.observed_at, one.status): one for one in observations}.values())
+
+
+def _text(found: Chain) -> str:
+    lines = [f"{found.action['id']}: {found.action['action']}"]
+    for part in _PARTS:
+        lines.append(part)
+        lines += [f"  {line}" for line in getattr(found, part)] or ["  none is kept"]
+    return "\n".join(lines)
+
+
+def _plain(data: dict[str, object]) -> dict[str, object]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in data.items()}

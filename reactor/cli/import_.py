@@ -1,0 +1,19 @@
+"""`reactor import`: what other tools are told to do, as rule files. A new format is one module and one line here."""
+
+from __future__ import annotations
+
+import click
+
+from reactor.cli.import_karmada import karmada
+
+
+@click.group(name="import")
+def import_() -> None:
+    """Turn what other tools go by into rule files.
+
+    The rules are printed, and on stderr what could not be carried over. They are in mode DryRun: read them, check and
+    test them, and only then let them act.
+    """
+
+
+import_.add_command(karmada)

@@ -1,0 +1,80 @@
+"""`reactor pause` and `reactor resume`: a global stop, or one for some rules, with who and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
+
+import click
+
+from bus.messages import Pause, Resume
+from reactor.cli.asking import Asker, asking, finish, look, send
+from reactor.cli.outcome import told
+from rules.engine.pauses import PAUSES
+from rules.group import Group
+from rules.language.targets import matches
+
+
+@click.command()
+@click.argument("pattern")
+@asking
+def pause(asker: Asker, pattern: str) -> None:
+    """Let the rules whose names match PATTERN do nothing until they are resumed. `*` stops all of them.
+
+    What is on its way already is carried out. A paused rule goes on watching, so that it can act at once when it is
+    resumed and the cause still stands.
+
+    Exit code: 0; 1 where nobody was asked; 3 where the bus cannot be reached.
+    """
+    with told():
+        groups = _meant(look(asker.settings, asker.bus_url), pattern)
+        asker.confirmed(_plan("pause", pattern, groups))
+        seen = partial(_paused, pattern=pattern)
+        finish(send(asker, lambda at: Pause(rule=pattern, **asker.words(at)), seen))
+
+
+@click.command()
+@click.argument("pattern")
+@asking
+def resume(asker: Asker, pattern: str) -> None:
+    """Let the rules whose names match PATTERN act again.
+
+    Windows have gone on while they were paused: what has been bad for long enough is acted upon at once. The plan says
+    what that would be.
+
+    Exit code: 0; 1 where nobody was asked; 3 where the bus cannot be reached.
+    """
+    with told():
+        groups = _meant(look(asker.settings, asker.bus_url), pattern)
+        asker.confirmed(_plan("resume", pattern, groups))
+        seen = partial(_resumed, pattern=pattern)
+        finish(send(asker, lambda at: Resume(rule=pattern, **asker.words(at)), seen))
+
+
+def _meant(groups: Iterable[Group], pattern: str) -> list[Group]:
+    return [group for group in groups if not group.rule.startswith("@") and matches(pattern, group.rule)]
+
+
+def _plan(verb: str, pattern: str, groups: Sequence[Group]) -> str:
+    rules = sorted({group.rule for group in groups})
+    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none that has acted yet'}"]
+    for group in groups:
+        if group.paused is not None:
+            lines.append(f"  {group.rule} is paused by {group.paused.by}: {group.paused.reason}")
+        if group.held is not None:
+            lines.append(f"  {group.rule} waits on {group.held.about or group.object}: {group.held.detail}")
+        lines += [f"  {owed.action.id} is on its way, and is carried out" for owed in group.owed if owed.wanted]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _paused(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
+    standing = next((g.paused for g in groups if g.rule == PAUSES and g.object == pattern and g.paused), None)
+    return f"paused by {standing.by} since {standing.since.isoformat()}: {standing.reason}" if standing else None
+
+
+def _resumed(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
+    groups = list(groups)
+    standing = [group for group in groups if group.rule == PAUSES and matches(pattern, group.object)]
+    still = [group for group in _meant(groups, pattern) if group.paused is not None]
+    return None if standing or still else f"resumed {pattern}"

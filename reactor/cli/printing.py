@@ -1,0 +1,42 @@
+"""How commands that ask the bus print: a table for people, JSON and YAML for pipelines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def as_json(data: object) -> str:
+    """Give it as JSON."""
+    return json.dumps(data, indent=2)
+
+
+def as_yaml(data: object) -> str:
+    """Give it as YAML."""
+    import yaml
+
+    return str(yaml.safe_dump(data, sort_keys=False)).rstrip()
+
+
+def as_table(rows: Sequence[Row]) -> str:
+    """Give one line for each row under the names of all their keys; what is empty is a dash."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [[name.upper() for name in names], *([_cell(row.get(name, "")) for name in names] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(names))]
+    return "\n".join("  ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def as_tables(data: Mapping[str, Sequence[Row]]) -> str:
+    """Give a table for each list that is not empty."""
+    return "\n\n".join(as_table(rows) for rows in data.values() if rows)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value)) or "-"
+    return str(value) if value not in ("", None) else "-"

@@ -1,0 +1,91 @@
+"""`reactor replay`: the decisions of a live system, decided again: each must come out exactly as it was recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from bus.messages import DecisionRecord
+from reactor import settings as settings_
+from reactor.cli.asking import PATIENCE
+from reactor.cli.files import read_text
+from reactor.cli.outcome import told
+from reactor.cli.printing import as_json
+from reactor.cli.stored import from_lines, stored
+from reactor.errors import SettingsError
+from reactor.rulefiles import load_for
+from reactor.settings import BusSettings
+from rules.bench.replayer import Match, Replayed
+from rules.bench.replayer import replay as again
+from rules.engine.routing import Routing
+
+
+@click.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
+)
+@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
+@click.option("--file", metavar="FILE", help="Records as `reactor audit export` writes them, instead of a bus.")
+@click.option("--other-rules", is_flag=True, help="Decide also by rules that have changed since: shows what differs.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def replay(
+    config: Path | None, bus: str | None, rules: tuple[str, ...], file: str | None, output: str, *, other_rules: bool
+) -> None:
+    """Decide all recorded decisions again, and compare.
+
+    A record holds the state, the facts and the moment that a decision rested on. By the same rule it must come out the
+    same. Records of a rule that has changed since prove nothing, and are counted apart, unless --other-rules asks what
+    the rule would do today.
+
+    Exit code: 0; 1 where a decision came out differently, or nothing could be compared; 3 where the bus cannot be
+    reached.
+    """
+    with told():
+        settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
+        routing = Routing.of(load_for(settings))
+        records = _file(file) if file is not None else asyncio.run(_stream(settings.bus, bus))
+    results = [again(record, routing, other_rules=other_rules) for record in records]
+    counts = Counter(one.match for one in results)
+    different = [one for one in results if one.match is Match.DIFFERENT]
+    if output == "json":
+        click.echo(as_json({"counts": {match.value: counts[match] for match in Match}, "different": [
+            {"recorded": one.record.model_dump(mode="json"),
+             "decided": one.actual.model_dump(mode="json") if one.actual else None} for one in different
+        ]}))  # fmt: skip
+    else:
+        for one in different:
+            click.echo(_difference(one))
+        click.echo(", ".join(f"{match.value} {counts[match]}" for match in Match))
+    sys.exit(1 if different or not counts[Match.SAME] else 0)
+
+
+def _file(name: str) -> list[DecisionRecord]:
+    try:
+        return list(from_lines(read_text(name).split("\n"), name))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{name}: {error}") from error
+
+
+async def _stream(settings: BusSettings, url: str | None) -> list[DecisionRecord]:
+    from bus.topology import DECISIONS
+    from reactor.connecting import address, connected
+
+    async with connected(settings, address(settings, url), "replay", patience=PATIENCE) as bus:
+        return [one async for one in stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]
+
+
+def _difference(one: Replayed) -> str:
+    record, actual = one.record, one.actual
+    lines = [f"{record.rule} {record.object} at {record.decided_at.isoformat()}:"]
+    for name, side in (("recorded", record), ("decided now", actual)):
+        if side is not None:
+            asked = [
+                f"{action['action']} {action['id']} {action.get('weights', '')}".rstrip() for action in side.actions
+            ]
+            lines.append(f"  {name}: {', '.join(asked) or 'no action'}; held: {side.held or 'no'}")
+    return "\n".join(lines)

@@ -1,0 +1,144 @@
+"""Amazon EC2: the one importer of boto3 (the extra `aws`). Import it lazily, it costs half a second.
+
+boto3 is synchronous, so every call runs in a worker thread of its own: an action that is cancelled stops between two
+calls, never in the middle of one. Credentials are boto3's business (environment, IRSA, instance profile).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.errors import Retryable, SettingsError, Terminal
+
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 10.0
+ATTEMPTS_MAX = 2  # what fails twice is told, and the engine asks again: an action must not hide minutes of retries
+PAGES_MAX = 100  # 100,000 subnets: more is a server that never stops saying NextToken
+
+# Codes whose meaning is not in their ending. Source: Amazon EC2 API reference, "Error codes for the Amazon EC2 API".
+_FORBIDDEN = frozenset(
+    {"UnauthorizedOperation", "AuthFailure", "Blocked", "OptInRequired", "PendingVerification", "ExpiredToken",
+     "InvalidClientTokenId", "SignatureDoesNotMatch", "AccessDenied", "RequestExpired"}
+)  # fmt: skip
+_BUSY = frozenset(
+    {"RequestLimitExceeded", "Throttling", "ThrottlingException", "Unavailable", "ServiceUnavailable", "InternalError",
+     "InternalFailure", "RequestTimeout"}
+)  # fmt: skip
+_MOVED = frozenset({"InvalidAssociationID.NotFound", "DependencyViolation", "IncorrectState", "ConcurrentTagAccess"})
+"""The world has changed since it was read: read it again."""
+
+
+class Ec2(Protocol):
+    """EC2 in one region: its operations by their names, with their parameters as the API reference has them.
+
+    Every call raises NotFound, Forbidden, Invalid, Conflict or ApiUnavailable, with the operation named.
+    """
+
+    @property
+    def region(self) -> str:
+        """Which region it speaks to."""
+        ...
+
+    async def read(self, operation: str, key: str, **parameters: Any) -> Sequence[Mapping[str, Any]]:
+        """Give all items under `key` of a Describe operation, page by page."""
+        ...
+
+    async def write(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
+        """Call a mutating operation and give its answer."""
+        ...
+
+
+class Regions:
+    """EC2 by region, connected at first use and kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Ec2] = {}
+
+    async def get(self, region: str) -> Ec2:
+        """Give EC2 of a region. Raises SettingsError where boto3 is not installed or knows no such region."""
+        if region not in self._known:
+            self._known[region] = await asyncio.to_thread(connect, region)
+        return self._known[region]
+
+
+def connect(region: str) -> Boto:
+    """Give EC2 of a region, not yet called. Raises SettingsError where boto3 is not installed or knows no such region.
+
+    Takes half a second of CPU: call it in a worker thread.
+    """
+    try:
+        import boto3  # the extra: only who isolates on AWS has it
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError
+    except ImportError as error:
+        raise SettingsError("network.provider AwsNetworkAcl needs boto3: install alert-reactor[aws]") from error
+    retries: Any = {"mode": "standard", "total_max_attempts": ATTEMPTS_MAX}
+    config = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries=retries)
+    try:
+        return Boto(region, boto3.client("ec2", region_name=region, config=config))
+    except (BotoCoreError, ValueError) as error:
+        raise SettingsError(f"network.region {region!r}: {error}") from error
+
+
+class Boto:
+    """EC2 by boto3; implements Ec2."""
+
+    def __init__(self, region: str, client: Any) -> None:
+        self._region = region
+        self._client = client
+
+    @property
+    def region(self) -> str:
+        return self._region
+
+    async def read(self, operation: str, key: str, **parameters: Any) -> Sequence[Mapping[str, Any]]:
+        items: list[Mapping[str, Any]] = []
+        for _ in range(PAGES_MAX):
+            page = await self.write(operation, **parameters)
+            items += page.get(key) or []
+            if not page.get("NextToken"):
+                return items
+            parameters["NextToken"] = page["NextToken"]
+        raise ApiUnavailable(f"ec2 {self._region}: {operation} gave more than {PAGES_MAX} pages")
+
+    async def write(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = await asyncio.to_thread(self._called, operation, parameters)
+        return answer
+
+    def _called(self, operation: str, parameters: Mapping[str, Any]) -> Any:
+        from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
+
+        about = f"ec2 {self._region}: {operation}"
+        try:
+            return getattr(self._client, operation)(**parameters)
+        except ClientError as error:
+            raise refusal(about, error.response.get("Error", {})) from error
+        except NoCredentialsError as error:
+            raise Forbidden(f"{about}: {error}; give the reactor's service account an IAM role (IRSA)") from error
+        except ParamValidationError as error:
+            raise Invalid(f"{about}: {error}") from error
+        except BotoCoreError as error:  # no connection, no answer in time: it may have taken effect
+            raise ApiUnavailable(f"{about} got no answer: {error}") from error
+
+
+def refusal(about: str, error: Mapping[str, Any]) -> Terminal | Retryable:
+    """Give the error that an EC2 answer other than success stands for. Pure, so that the table can be tested."""
+    code, words = str(error.get("Code", "")), str(error.get("Message", ""))
+    message = f"{about} was answered {code}: {' '.join(words.split())[:300]}"
+    if code in _FORBIDDEN:
+        return Forbidden(f"{message}; grant ec2:{_action(about)} to the reactor's IAM role")
+    if code in _BUSY or code.startswith("5"):
+        return ApiUnavailable(message)
+    if code in _MOVED:
+        return Conflict(message)
+    if code.endswith(".NotFound"):
+        return NotFound(message)
+    return Invalid(message)
+
+
+def _action(about: str) -> str:
+    """From `ec2 eu-central-1: create_network_acl` to the name that IAM has for it."""
+    return "".join(word.capitalize() for word in about.rpartition(" ")[2].split("_"))

@@ -1,0 +1,108 @@
+"""What one partition keeps in the store: its groups, and the position up to which their facts were read.
+
+Everything is written by revision. Groups are written when they owe something, all others with the next checkpoint, and
+the position after them: never a position whose groups are not written.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Sequence
+
+from bus import subjects
+from bus.errors import Malformed
+from bus.port import Bus, Store
+from bus.topology import GROUPS
+from reactor import telemetry
+from reactor.failpoints import reach
+from rules.engine.book import Book
+from rules.engine.watching import Key
+from rules.group import Group, dump, load
+
+log = logging.getLogger(__name__)
+
+
+class Lost(Exception):
+    """Somebody else decides for this partition now."""
+
+
+class Records:
+    """The stored side of one partition, while we own it."""
+
+    def __init__(self, bus: Bus, number: int, owner: str) -> None:
+        self._store: Store = bus.store(GROUPS)
+        self._number = number
+        self._owner = owner
+        self._revisions: dict[str, int] = {}
+        self._dirty: set[Key] = set()
+        self._saved_position = 0
+
+    async def load(self) -> tuple[list[Group], int]:
+        """Give the groups that are stored, and the position of the last fact that they have had."""
+        groups: list[Group] = []
+        for entry in await self._store.entries(f"{self._number}.>"):
+            self._revisions[entry.key] = entry.revision
+            if entry.key == self._position_key:
+                self._saved_position = int(json.loads(entry.value)["sequence"])
+                continue
+            try:
+                groups.append(load(entry.value))
+            except Malformed as error:
+                # Its facts come again; starting afresh is better than not starting.
+                telemetry.quarantined.labels(GROUPS.name).inc()
+                log.warning("group %s cannot be read and starts anew: %s", entry.key, error)
+        return groups, self._saved_position
+
+    def changed(self, keys: Iterable[Key]) -> None:
+        """These are to be written with the next checkpoint."""
+        self._dirty.update(keys)
+
+    async def save(self, book: Book, keys: Sequence[Key]) -> None:
+        """Write these groups by compare-and-set. Raises Lost where another owner has written."""
+        writes = []
+        for key in dict.fromkeys(keys):
+            name = self._key(key)
+            writes.append((name, dump(book.stored(key)), self._revisions.get(name, 0)))
+        revisions = await self._store.put_all(writes)
+        for (name, _, _), revision in zip(writes, revisions, strict=True):
+            if revision is None:
+                raise Lost(f"partition {self._number}: {name} was written by another owner")
+            self._revisions[name] = revision
+        self._dirty.difference_update(keys)
+
+    async def checkpoint(self, book: Book, position: int) -> None:
+        """Write what has changed, then the position."""
+        if self._dirty:
+            await self.save(book, sorted(self._dirty))
+            reach("decider.groups-stored")
+        if position != self._saved_position:
+            body = json.dumps({"sequence": position, "owner": self._owner}).encode()
+            revision = self._revisions.get(self._position_key, 0)
+            self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
+            self._saved_position = position
+            reach("decider.checkpointed")
+
+    async def forget(self, book: Book) -> None:
+        """Delete the groups that are no more."""
+        while book.dropped:
+            key = book.dropped.pop()
+            self._dirty.discard(key)
+            name = self._key(key)
+            if (revision := self._revisions.pop(name, None)) is not None:
+                await self._store.delete(name, revision=revision)
+
+    async def still_ours(self) -> None:
+        """After a pause of this process: whether anybody took over meanwhile. Raises Lost."""
+        if self._position_key not in self._revisions:
+            return
+        entry = await self._store.get(self._position_key)
+        if entry.revision != self._revisions[self._position_key]:
+            raise Lost(f"partition {self._number} was taken over while this process was stopped")
+
+    def _key(self, key: Key) -> str:
+        return subjects.key(str(self._number), "group", f"{key[0]}/{key[1]}")
+
+    @property
+    def _position_key(self) -> str:
+        return subjects.key(str(self._number), "position")

@@ -1,0 +1,192 @@
+"""Karmada's bindings, Clusters and policies as facts: pure, and total. What is odd or missing is simply not said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from bus.messages import Cluster, Health, Observation, Taint, Workload
+from reactor.actions.karmada.tasks import copies
+from reactor.clients.changes import Key, metadata_of, strings_of
+from reactor.clients.port import JsonObject
+from reactor.sources.fields import Malformed
+from reactor.sources.quantities import quantity
+from rules.language.targets import encode_segment
+
+SIGNAL = "karmada"
+STALE_SECONDS = 90.0  # as for every source, unless it says otherwise
+REPLICAS_MAX = 1_000_000  # what a message takes
+_READY = {"True": Health.HEALTHY, "False": Health.UNHEALTHY}
+_POLICY = "propagationpolicy.karmada.io/"
+_CLUSTER_POLICY = "clusterpropagationpolicy.karmada.io/"
+_DETAIL = 500
+
+
+class PolicyKey(NamedTuple):
+    """A policy; without a namespace a ClusterPropagationPolicy."""
+
+    namespace: str
+    name: str
+
+
+def policy_of(binding: JsonObject) -> PolicyKey | None:
+    """Give the policy that governs a binding: Karmada notes it in annotations, older releases in labels."""
+    metadata = metadata_of(binding)
+    for notes in (strings_of(metadata.get("annotations")), strings_of(metadata.get("labels"))):
+        if name := notes.get(f"{_POLICY}name"):
+            return PolicyKey(notes.get(f"{_POLICY}namespace", ""), name)
+        if name := notes.get(f"{_CLUSTER_POLICY}name"):
+            return PolicyKey("", name)
+    return None
+
+
+def project_binding(found: JsonObject) -> JsonObject:
+    """Keep what is read: placements and member statuses can be large, and there are ten thousand bindings."""
+    metadata, spec, status = metadata_of(found), _dict(found.get("spec")), _dict(found.get("status"))
+    fields = ("resource", "replicas", "clusters", "gracefulEvictionTasks", "requiredBy")
+    items = [{key: one.get(key) for key in ("clusterName", "health")} for one in _list(status.get("aggregatedStatus"))]
+    return {
+        "metadata": {key: metadata.get(key) for key in ("namespace", "name", "labels", "annotations")},
+        "spec": {key: spec[key] for key in fields if key in spec},
+        "status": {"aggregatedStatus": items},
+    }
+
+
+def workload_of(
+    binding: JsonObject, policy: JsonObject | None, *, at: datetime, exists: bool = True
+) -> Workload | None:
+    """Give the workload that a binding is about, or None where that is no name of a workload."""
+    spec = _dict(binding.get("spec"))
+    resource = _dict(spec.get("resource"))
+    placed = {_text(one.get("name")): _count(one.get("replicas")) or 0 for one in _list(spec.get("clusters"))}
+    try:
+        return Workload(
+            namespace=_text(resource.get("namespace")), kind=_text(resource.get("kind")),
+            name=_text(resource.get("name")), api_version=_text(resource.get("apiVersion")) or "v1",
+            uid=_text(resource.get("uid")), replicas=_count(spec.get("replicas")),
+            clusters={key: count for key, count in placed.items() if key}, policy=policy, exists=exists, observed_at=at,
+        )  # fmt: skip
+    except ValidationError:
+        return None
+
+
+def health_of(binding: JsonObject, workload: Workload, *, at: datetime) -> Iterator[Observation]:
+    """Give the health of each copy that should be there and of which Karmada has collected a status.
+
+    A kind for which Karmada has no health rule is said to be Healthy by Karmada itself; what it could not tell is
+    Unknown.
+    """
+    spec, status = _dict(binding.get("spec")), _dict(binding.get("status"))
+    there = copies(spec)
+    for item in _list(status.get("aggregatedStatus")):
+        cluster, health = _text(item.get("clusterName")), item.get("health")
+        if cluster in there:
+            status_ = next((one for one in Health if one == health), Health.UNKNOWN)
+            target = f"workload/{encode_segment(cluster)}/{workload.object}"
+            try:
+                yield _observation(target, status_, "", at)
+            except ValidationError:
+                continue
+
+
+def cluster_of(found: JsonObject, *, at: datetime, exists: bool = True) -> Cluster | None:
+    """Give a member cluster, or None where its name is none."""
+    metadata, spec = metadata_of(found), _dict(found.get("spec"))
+    zones = spec.get("zones")
+    zone = spec.get("zone") or (zones[0] if isinstance(zones, list) and zones else "")
+    try:
+        return Cluster(
+            name=_text(metadata.get("name")), labels=strings_of(metadata.get("labels")),
+            region=_text(spec.get("region")), zone=_text(zone), provider=_text(spec.get("provider")),
+            available_replicas=_room(found), taints=tuple(_taints(spec)), exists=exists, observed_at=at,
+        )  # fmt: skip
+    except ValidationError:
+        return None
+
+
+def ready_of(found: JsonObject, name: str, *, at: datetime) -> Observation:
+    """Give the health of the cluster of this name: its Ready condition; Unknown where it has none."""
+    conditions = _list(_dict(found.get("status")).get("conditions"))
+    ready = next((one for one in conditions if one.get("type") == "Ready"), {})
+    words = ": ".join(filter(None, (_text(ready.get("reason")), _text(ready.get("message")))))
+    health = _READY.get(str(ready.get("status")), Health.UNKNOWN)
+    return _observation(f"cluster/{encode_segment(name)}", health, words, at)
+
+
+def project_cluster(found: JsonObject) -> JsonObject:
+    """Keep what is read: a Cluster lists every API that its members serve."""
+    metadata, spec, status = metadata_of(found), _dict(found.get("spec")), _dict(found.get("status"))
+    return {
+        "metadata": {key: metadata.get(key) for key in ("name", "labels")},
+        "spec": {key: spec.get(key) for key in ("region", "zone", "zones", "provider", "taints")},
+        "status": {key: status.get(key) for key in ("conditions", "resourceSummary")},
+    }
+
+
+def project_policy(found: JsonObject) -> JsonObject:
+    """Keep the labels, by which rules choose policies, and the spec."""
+    metadata = metadata_of(found)
+    return {
+        "metadata": {key: metadata.get(key) for key in ("namespace", "name", "labels")},
+        "spec": _dict(found.get("spec")),
+    }
+
+
+def key_of_policy(key: Key) -> PolicyKey:
+    """Give the key by which bindings name the policy."""
+    return PolicyKey(key.namespace, key.name)
+
+
+def _observation(target: str, status: Health, detail: str, at: datetime) -> Observation:
+    return Observation(
+        target=target, status=status, signal=SIGNAL, observed_at=at, stale_seconds=STALE_SECONDS,
+        detail=" ".join(detail.split())[:_DETAIL],
+    )  # fmt: skip
+
+
+def _room(found: JsonObject) -> int | None:
+    """For how many more pods there is room; None where the cluster does not say. Pods, because nobody knows whose."""
+    summary = _dict(_dict(found.get("status")).get("resourceSummary"))
+    try:
+        has = quantity(_dict(summary.get("allocatable")).get("pods"))
+        used = sum(quantity(_dict(summary.get(part)).get("pods", 0)) for part in ("allocated", "allocating"))
+    except Malformed:
+        return None
+    return min(max(int(has - used), 0), REPLICAS_MAX)
+
+
+def _taints(spec: Mapping[str, object]) -> Iterator[Taint]:
+    for one in _list(spec.get("taints")):
+        added = _moment(one.get("timeAdded"))
+        try:
+            known = {"key": one.get("key"), "effect": one.get("effect"), "value": _text(one.get("value"))}
+            yield Taint.model_validate({**known, "timeAdded": added})
+        except ValidationError:
+            continue
+
+
+def _moment(found: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(_text(found))
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else None
+
+
+def _count(found: object) -> int | None:
+    return min(max(found, 0), REPLICAS_MAX) if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def _text(found: object) -> str:
+    return found if isinstance(found, str) else ""
+
+
+def _dict(found: object) -> JsonObject:
+    return found if isinstance(found, dict) else {}
+
+
+def _list(found: object) -> list[JsonObject]:
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -1,0 +1,106 @@
+"""LeaseWatch: a target whose Lease is renewed is Healthy, one whose Lease has fallen silent is Unknown.
+
+    - {name: heartbeats, kind: LeaseWatch, cluster: karmada}   # namespace: karmada-cluster, target: cluster/{name}
+
+A renewal that we saw is the only proof: timestamps are those of another clock, and a Lease that is merely there may be
+years old. More than `graceSeconds` without one is Unknown; one that was never seen renewed has `startupGraceSeconds`.
+While the watch is lost nothing is said, and that time is no silence of theirs. A Lease that is deleted says nothing
+any more, and its target is Unknown after `staleSeconds`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bus.messages import Health
+from reactor.clients.changes import Change, Key, Kind, key_of, strings_of
+from reactor.clients.reflector import IDLE_SECONDS, Reflector
+from reactor.clients.watching import WatchApi
+from reactor.sources.endpoints_watch import collection
+from reactor.sources.heartbeats import Heartbeats, mark, project
+from reactor.sources.voice import Voice
+from reactor.sources.world import World
+from rules.kinds.cluster_health import heartbeat
+from rules.language.sources import LeaseWatch
+
+LEASES = "/apis/coordination.k8s.io/v1"
+
+
+async def run(source: LeaseWatch, world: World) -> None:
+    """Watch until cancelled."""
+    await Watch(source, world, await world.clusters.get(source.cluster)).run()
+
+
+@dataclass(slots=True)
+class _Lease:
+    """What a Lease speaks of, and what was last said."""
+
+    target: str
+    labels: dict[str, str]
+    said: Health | None = None
+
+
+class Watch:
+    """The Leases of one namespace."""
+
+    def __init__(self, source: LeaseWatch, world: World, api: WatchApi) -> None:
+        self._source = source
+        self._clock = world.clock
+        self._known: dict[Key, _Lease] = {}
+        self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
+        self.voice = Voice(source, world.tell, world.clock)
+        self.leases = Reflector(
+            api, collection(LEASES, "leases", source.namespace), self._changed, project=project,
+            # A watch that is dead and does not know it has to be found out before its silence is taken for theirs.
+            idle_seconds=min(IDLE_SECONDS, source.grace_seconds / 2),
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.leases.run())
+            group.create_task(self.voice.refresh(lambda: self.leases.connected))
+            group.create_task(self._monitor())
+
+    async def _changed(self, changes: Sequence[Change]) -> None:
+        for kind, found in changes:
+            key = key_of(found)
+            if key is None:
+                continue
+            if kind is Kind.DELETED:
+                self._forget(key)
+                continue
+            labels = {**strings_of(found["metadata"]["labels"]), "cluster": self._source.cluster, **key._asdict()}
+            target = self.voice.target(labels)
+            if target is None:
+                continue
+            lease = self._known.setdefault(key, _Lease(target, labels))
+            beat = self._beats.seen(key, mark(found), self._clock.monotonic())
+            if beat.last_beat is not None:
+                await self._say(lease, Health.HEALTHY, "its Lease is renewed")
+
+    async def _monitor(self) -> None:
+        while True:
+            await self._clock.sleep(self._source.monitor_seconds)
+            now = self._clock.monotonic()
+            self._beats.look(now, listening=self.leases.connected)
+            for key, beat in self._beats:
+                lease = self._known[key]
+                status = heartbeat(
+                    lease.said, first_seen=beat.first_seen, last_beat=beat.last_beat, now=now,
+                    grace_seconds=self._source.grace_seconds, startup_grace_seconds=self._source.startup_grace_seconds,
+                )  # fmt: skip
+                if status is Health.UNKNOWN:
+                    silent = beat.silent_seconds(now)
+                    await self._say(lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
+
+    async def _say(self, lease: _Lease, status: Health, detail: str) -> None:
+        lease.said = status
+        await self.voice.say(lease.target, status, labels=lease.labels, detail=detail)
+
+    def _forget(self, key: Key) -> None:
+        self._beats.gone(key)
+        if lease := self._known.pop(key, None):
+            self.voice.forget(lease.target)

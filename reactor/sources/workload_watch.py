@@ -1,0 +1,161 @@
+"""WorkloadWatch: the health of workloads by what their objects say, and which copies there are.
+
+    - name: workloads
+      kind: WorkloadWatch
+      cluster: member1
+      namespace: default                     # default: all
+      kinds: [Deployment, {apiVersion: flink.apache.org/v1beta1, kind: FlinkDeployment}]
+      selector: app=nginx                    # default: all
+      # target: workload/{cluster}/{namespace}/{kind}/{name}; labels of the object may be used as well
+      # health: {lua: …} or {cel: …} instead of the built-in rules, where the settings' healthScripts allow it
+
+One watch for each kind: one that is lost, or whose kind is not served, silences no other. Nothing is said before the
+whole list has been read and nothing is repeated while the watch is lost: its targets are Unknown after `staleSeconds`.
+The health of an object that is deleted is Unknown, said once: whether that is a failure is for rules to know, which
+hear of the copy that is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from bus.messages import Health, WorkloadCopy
+from reactor.clients.changes import Change, Key, Kind, key_of, metadata_of, strings_of
+from reactor.clients.port import JsonObject
+from reactor.clients.reflector import Reflector
+from reactor.clients.watching import WatchApi
+from reactor.errors import SettingsError
+from reactor.sources.endpoints_watch import collection
+from reactor.sources.insisting import insist
+from reactor.sources.standing import Standing
+from reactor.sources.voice import Voice
+from reactor.sources.workload_health import Verdict, judge
+from reactor.sources.workload_kinds import ServedKind, served_kind
+from reactor.sources.world import World
+from rules.language.sources import CustomKind, WorkloadWatch
+
+Judge = Callable[[JsonObject], Verdict]
+REPLICAS_MAX = 1_000_000  # what a message takes
+
+
+async def run(source: WorkloadWatch, world: World) -> None:
+    """Watch until cancelled."""
+    script = _script(source, world)
+    api = await world.clusters.get(source.cluster)
+    async with asyncio.TaskGroup() as group:
+        for kind in source.kinds:
+            group.create_task(_watch(source, world, api, kind, script))
+
+
+def _script(source: WorkloadWatch, world: World) -> Judge | None:
+    """Give the source's own judge. Raises SettingsError where it may not run, or cannot."""
+    if source.health is None:
+        return None
+    language = "lua" if source.health.lua is not None else "cel"
+    if language not in world.health_scripts:
+        raise SettingsError(
+            f"source {source.name}: health.{language} runs a program of the rule file, and the settings do not allow "
+            f"it: add {language} to healthScripts, or remove it from the rule file"
+        )
+    if source.health.lua is not None:
+        from reactor.sources.lua_health import LuaHealth
+
+        return LuaHealth(source.health.lua).judge
+    from reactor.sources.cel_health import CelHealth
+
+    return CelHealth(source.health.cel or "").judge
+
+
+async def _watch(
+    source: WorkloadWatch, world: World, api: WatchApi, kind: str | CustomKind, script: Judge | None
+) -> None:
+    name = kind if isinstance(kind, str) else f"{kind.api_version} {kind.kind}"
+    served = await insist(
+        partial(served_kind, api, kind), world.clock, source=source.name, what="kind of workload",
+        where={"cluster": source.cluster, "kind": name},
+    )  # fmt: skip
+    await Watch(source, world, api, served, script).run()
+
+
+class Watch:
+    """The objects of one kind."""
+
+    def __init__(
+        self, source: WorkloadWatch, world: World, api: WatchApi, kind: ServedKind, script: Judge | None = None
+    ) -> None:
+        self._source = source
+        self._clock = world.clock
+        self._kind = kind
+        self._judge = script or partial(judge, kind.group, kind.kind)
+        self.voice = Voice(source, world.tell, world.clock)
+        self.copies: Standing[WorkloadCopy] = Standing(world.tell, world.clock, period_seconds=source.refresh_seconds)
+        namespace = source.namespace if kind.namespaced else None
+        self.objects = Reflector(
+            api, collection(kind.base, kind.plural, namespace), self._changed, label_selector=source.selector,
+            project=self._project,
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.objects.run())
+            group.create_task(self.voice.refresh(lambda: self.objects.connected))
+            group.create_task(self.copies.keep(lambda: self.objects.connected))
+
+    async def _changed(self, changes: Sequence[Change]) -> None:
+        for kind, found in changes:
+            key = key_of(found)
+            if key is not None:
+                await (self._gone(key, found) if kind is Kind.DELETED else self._say(key, found))
+
+    async def _say(self, key: Key, found: JsonObject) -> None:
+        copy = self._copy(key, found)
+        before = self.copies.get(copy.object)
+        changed = before is None or copy.model_copy(update={"observed_at": before.observed_at}) != before
+        await self.copies.say(copy.object, copy, changed=changed)
+        labels = self._labels(key, found)
+        if target := self.voice.target(labels):
+            verdict: Verdict = found["verdict"]
+            if verdict.status is Health.UNKNOWN:
+                self.voice.complain("NoVerdict")
+            await self.voice.say(target, verdict.status, labels=labels, detail=verdict.detail)
+
+    async def _gone(self, key: Key, found: JsonObject) -> None:
+        copy = self._copy(key, found)
+        await self.copies.say_once(copy.object, copy.model_copy(update={"exists": False, "replicas": None}))
+        labels = self._labels(key, found)
+        if target := self.voice.target(labels):
+            await self.voice.say_once(target, Health.UNKNOWN, labels=labels, detail=f"the {self._kind.kind} is gone")
+
+    def _project(self, found: JsonObject) -> JsonObject:
+        """Judge it, and keep the answer instead of the object: ten thousand Deployments are 100 MB."""
+        metadata = metadata_of(found)
+        judged = {key: value for key, value in metadata.items() if key != "managedFields"}
+        return {
+            "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "labels")},
+            "replicas": _replicas(found),
+            "verdict": self._judge({"metadata": judged, "spec": found.get("spec"), "status": found.get("status")}),
+        }
+
+    def _labels(self, key: Key, found: JsonObject) -> Mapping[str, str]:
+        own = strings_of(metadata_of(found).get("labels"))
+        return {**own, "cluster": self._source.cluster, "kind": self._kind.kind, **key._asdict()}
+
+    def _copy(self, key: Key, found: JsonObject) -> WorkloadCopy:
+        metadata = metadata_of(found)
+        return WorkloadCopy(
+            namespace=key.namespace, kind=self._kind.kind, name=key.name, api_version=self._kind.api_version,
+            cluster=self._source.cluster, uid=str(metadata.get("uid") or ""), labels=strings_of(metadata.get("labels")),
+            replicas=found["replicas"], observed_at=self._clock.now(),
+        )  # fmt: skip
+
+
+def _replicas(found: JsonObject) -> int | None:
+    """Give what the spec wants, None for a kind without replicas."""
+    spec = found.get("spec")
+    wanted: Any = spec.get("replicas") if isinstance(spec, dict) else None
+    good = isinstance(wanted, int) and not isinstance(wanted, bool) and 0 <= wanted <= REPLICAS_MAX
+    return wanted if good else None
