@@ -41,6 +41,10 @@ class World:
     bus: JetStreamBus
     webhook: str
     """Where posts go, without the source."""
+    config: Path
+    """The reactor's settings file."""
+    pid: int
+    """The reactor's process; its embedded nats-server is its child."""
 
     def break_service(self, number: int) -> None:
         """The primary of this route loses its last ready endpoint."""
@@ -80,13 +84,14 @@ async def world(routes: int, rules: str = RULES) -> AsyncIterator[World]:
             write_kubeconfig(folder / "kubeconfig", sim)
             (folder / "rules.yaml").write_text(rules, "utf-8")
             (folder / "reactor.yaml").write_text(SETTINGS.format(folder=folder, port=(port := _free_port())), "utf-8")
-            async with _reactor(folder) as url, JetStreamBus.connect(url, name="bench") as bus:
-                yield World(cluster, sim.url("east"), bus, f"http://127.0.0.1:{port}/v1/alerts")
+            async with _reactor(folder) as (pid, url), JetStreamBus.connect(url, name="bench") as bus:
+                webhook = f"http://127.0.0.1:{port}/v1/alerts"
+                yield World(cluster, sim.url("east"), bus, webhook, folder / "reactor.yaml", pid)
 
 
 @asynccontextmanager
-async def _reactor(folder: Path) -> AsyncIterator[str]:
-    """A reactor process; gives the URL of its embedded bus."""
+async def _reactor(folder: Path) -> AsyncIterator[tuple[int, str]]:
+    """A reactor process; gives its process id and the URL of its embedded bus."""
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "reactor.cli.main", "run", "--config", str(folder / "reactor.yaml"), stderr=log
@@ -95,7 +100,7 @@ async def _reactor(folder: Path) -> AsyncIterator[str]:
         await until(lambda: b"webhooks on" in (folder / "log").read_bytes() or process.returncode is not None)
         if process.returncode is not None:
             raise RuntimeError((folder / "log").read_text("utf-8"))
-        yield (folder / "nats" / "url").read_text("utf-8").strip()
+        yield process.pid, (folder / "nats" / "url").read_text("utf-8").strip()
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)

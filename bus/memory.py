@@ -87,9 +87,10 @@ class MemoryBus:
         """True: somebody answers. False: nobody listens. None: the bus is down."""
         return None if self.down else subject in self._answered
 
-    async def probe(self) -> None:
-        """Raises Unavailable where the bus was set to be down."""
+    async def probe(self) -> datetime:
+        """What time it is here. Raises Unavailable where the bus was set to be down."""
         self._check()
+        return self._now()
 
     def _check(self) -> None:
         if self.down:

@@ -166,6 +166,9 @@ class Bus(Protocol):
         """True: somebody answered. False: surely nobody listens. None: no answer in time."""
         ...
 
-    async def probe(self) -> None:
-        """Write and read one value: a connection that looks healthy may sit on a full disk. Raises Unavailable."""
+    async def probe(self) -> datetime:
+        """Write and read one value, and give when it was stored, by the server's clock.
+
+        A connection that looks healthy may sit on a full disk. Raises Unavailable.
+        """
         ...

@@ -74,12 +74,19 @@ DECISIONS = Stream(
 )  # fmt: skip
 STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS)
 
-ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", timedelta(seconds=30), -1, 2_000)
-EXECUTORS = Queue("executors", ACTIONS.name, f"{ROOT}.actions.>", timedelta(seconds=30), -1, 1_000)
+ACK_WAIT = timedelta(seconds=10)
+"""So long waits what a process had in hands that died. Not less: a cluster that lost its leader cannot hear for up to
+6.5 s (measured) that somebody is still working on it. Longer work says so (`Work.extend`)."""
+
+ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", ACK_WAIT, -1, 2_000)
+EXECUTORS = Queue("executors", ACTIONS.name, f"{ROOT}.actions.>", ACK_WAIT, -1, 1_000)
 QUEUES = (ROUTERS, EXECUTORS)
 
 GROUPS = Bucket("reactor_groups", 4 * GIB, "the state of each group, and each partition's position")
 LEASES = Bucket("reactor_leases", GIB // 16, "who decides for which partition, and who is there")
 INTENTS = Bucket("reactor_intents", 1 * GIB, "per object: the newest generation and what became of it")
 ALERTS = Bucket("reactor_alerts", 1 * GIB, "each alert that stands, or is resolved and waits for its confirmation")
-BUCKETS = (GROUPS, LEASES, INTENTS, ALERTS)
+TEMPLATES = Bucket(
+    "reactor_templates", 2 * GIB, "remembered copies of workloads, for the day when their cluster is dead"
+)
+BUCKETS = (GROUPS, LEASES, INTENTS, ALERTS, TEMPLATES)

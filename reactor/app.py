@@ -6,71 +6,39 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from functools import partial
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from bus.embedded import EmbeddedServer
-from bus.errors import BusError
+from bus.errors import BusError, Unavailable
 from bus.jetstream import JetStreamBus, provision
-from bus.topology import ALERTS
 from reactor import telemetry
 from reactor.clock import Clock
-from reactor.connecting import agree_on_partitions, connected
+from reactor.connecting import CLOCKS_APART, agree_on_partitions, clock_difference, connected, keep_time_with
+from reactor.crew import ROLES, Crew, House, keep_running
 from reactor.errors import ReactorError, Retryable
+from reactor.presence import Presence, Process, few
+from reactor.reloading import RuleFiles
 from reactor.roles.decider import Decider
-from reactor.roles.fleet import Fleet
-from reactor.roles.partition import Desk
-from reactor.roles.publisher import Publisher
-from reactor.roles.supervise import ended, forever
-from reactor.rulefiles import load_for
 from reactor.settings import BusSettings, Settings
-from rules.engine.routing import Routing
 from rules.language.loader import RuleSet
-from rules.language.model import TrafficFailover
 from rules.language.sources import AlertmanagerWebhook
 
 if TYPE_CHECKING:
-    import aiohttp
-
-    from reactor.clients.clusters import Clusters
-    from reactor.clients.prometheus import Prometheus
     from reactor.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
 
-ROLES = ("observer", "receiver", "router", "decider", "executor")
 ALL_ROLES = frozenset(ROLES)
 PROBE_SECONDS = 2.0
-STOP_SECONDS = 10.0
-"""A loop that has not ended by then is told once more: twice what a decider takes to hand its partitions over."""
+SWITCH_AGAIN_SECONDS = 1.0
+"""How long the next crew waits for a bus that is away."""
 
 
 class Died(ReactorError):
     """Something that this process cannot live without has ended for good."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What the roles of one process share."""
-
-    settings: Settings
-    rules: RuleSet
-    clock: Clock
-    name: str
-    bus: JetStreamBus
-    routing: Routing
-    clusters: Clusters
-    prometheus: Mapping[str, Prometheus]
-    http: aiohttp.ClientSession
-
-    def publisher(self, role: str) -> Publisher:
-        """A publisher that says who it is."""
-        return Publisher(
-            self.bus, self.routing, self.settings.bus.partitions, self.clock, source=f"/reactor/{role}/{self.name}"
-        )
 
 
 class App:
@@ -83,11 +51,16 @@ class App:
         self.name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
         self.receiver_url = ""
         """Where the HTTP server listens: webhooks, health, metrics."""
-        self.decider: Decider | None = None
         self.server: EmbeddedServer | None = None
         self._bus: JetStreamBus | None = None
-        self._up = False
+        self._files: RuleFiles | None = None
+        self._webhooks: WebhookServer | None = None
+        self._crew: Crew | None = None
+        self._since = self.clock.now()
+        """Since when this crew is at work."""
+        self._broken = asyncio.Event()
         self._stack = AsyncExitStack()
+        self._shift = AsyncExitStack()
 
     @property
     def bus(self) -> JetStreamBus:
@@ -97,13 +70,21 @@ class App:
             raise RuntimeError(msg)
         return self._bus
 
+    @property
+    def decider(self) -> Decider | None:
+        """What decides here; None where nothing does, or not at this moment."""
+        return self._crew.decider if self._crew is not None else None
+
+    def reload(self) -> None:
+        """Look at the rule files now: somebody says that they are ready."""
+        if self._files is not None:
+            self._files.look_now()
+
     async def __aenter__(self) -> App:
         """Start. Raises SettingsError, InvalidFiles, BusError: everything that is wrong before anything runs."""
-        rules = load_for(self.settings)
-        for warning in rules.warnings:
-            log.warning("%s", warning)
+        self._files = RuleFiles(self.settings)
         try:
-            await self._start(rules)
+            await self._start(self._files)
         except BaseException:
             await self._stack.aclose()
             raise
@@ -115,36 +96,44 @@ class App:
 
     async def failed(self) -> None:
         """Wait until something has ended that this process cannot live without. Raises Died."""
-        waits: list[asyncio.Task[Any]] = [asyncio.create_task(self.bus.connection.closed.wait())]
+        ends: dict[asyncio.Task[Any], str] = {
+            asyncio.create_task(self.bus.connection.closed.wait()): "the bus is gone for good; start the process again",
+            asyncio.create_task(self._broken.wait()): "no rules can be carried out any more; start the process again",
+        }
         if self.server is not None:
-            waits.append(asyncio.create_task(self.server.exited()))
+            ends[asyncio.create_task(self.server.exited())] = "the bus has ended; start the process again"
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for wait in waits:
+            for wait in ends:
                 wait.cancel()
-        raise Died("the bus is gone for good; start the process again")
+        raise Died(ends[done.pop()])
 
-    async def _start(self, rules: RuleSet) -> None:
+    async def _start(self, files: RuleFiles) -> None:
         # The HTTP server first: while the rest starts, a webhook hears 503 and comes again.
-        server = await self._listen(rules)
-        self._bus = await self._connect(self.settings.bus)
-        await provision(self._bus, replicas=self.settings.bus.replicas)
-        await agree_on_partitions(self._bus, self.settings.bus.partitions)
-        shared = await self._shared(rules, self._bus)
-        if "executor" in self.roles:
-            await self._executor(shared)
-        if "decider" in self.roles:
-            self._decider(shared)
-        if "router" in self.roles:
-            await self._router(shared)
-        if "observer" in self.roles:
-            await self._observer(shared)
-        self._run("bus probe", self._probing)
-        if server is not None:
-            server.bus = self._bus
+        self._webhooks = await self._listen(files.rules)
+        self._bus = bus = await self._connect(self.settings.bus)
+        await provision(bus, replicas=self.settings.bus.replicas)
+        await agree_on_partitions(bus, self.settings.bus.partitions)
+        await keep_time_with(bus, self.clock)
+        house = await self._house(bus)
+        self._stack.push_async_callback(self._end_shift)
+        await self._begin(house, files.rules)
+        presence = Presence(bus, self._process(files))
 
-    async def _shared(self, rules: RuleSet, bus: JetStreamBus) -> Shared:
+        async def switch(rules: RuleSet) -> None:
+            await self._switch(house, files.rules, rules)
+
+        async def watch() -> None:
+            await files.watch(switch, lambda: presence.say(self._process(files)))
+
+        self._run("presence", presence.run)
+        self._run("bus probe", self._probing)
+        self._run("rule files", watch)
+        if "receiver" in self.roles:
+            self._webhooks.bus = bus
+
+    async def _house(self, bus: JetStreamBus) -> House:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
@@ -156,22 +145,70 @@ class App:
         for one in prometheus.values():
             self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
-        return Shared(
-            self.settings, rules, self.clock, self.name, bus, Routing(rules.rules), clusters, prometheus, http
-        )
+        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http)
 
-    async def _listen(self, rules: RuleSet) -> WebhookServer | None:
+    async def _begin(self, house: House, rules: RuleSet) -> None:
+        self._crew = await self._shift.enter_async_context(Crew(house, rules, self.roles))
+        self._since = self.clock.now()
+
+    async def _end_shift(self) -> None:
+        self._crew = None
+        await self._shift.aclose()
+
+    async def _switch(self, house: House, before: RuleSet, rules: RuleSet) -> None:
+        """Go by other rules. Raises ReactorError where that fails, and goes by those of before again.
+
+        Webhooks are taken meanwhile: they wait on the bus for the next router.
+        """
+        self._listen_for(before, rules)
+        await self._end_shift()
+        telemetry.rule_problems.clear()  # of rules that may be no more
+        try:
+            await self._patiently(house, rules)
+        except Exception as error:
+            await self._back_to(house, before)
+            raise ReactorError(f"{type(error).__name__}: {error}") from error
+        self._listen_for(rules)
+
+    async def _back_to(self, house: House, rules: RuleSet) -> None:
+        try:
+            await self._patiently(house, rules)
+        except Exception:
+            self._broken.set()
+            raise
+        self._listen_for(rules)
+
+    async def _patiently(self, house: House, rules: RuleSet) -> None:
+        while True:
+            try:
+                return await self._begin(house, rules)
+            except Unavailable as error:
+                log.warning("the next rules wait for the bus: %s", error)
+                await asyncio.sleep(SWITCH_AGAIN_SECONDS)
+
+    def _process(self, files: RuleFiles) -> Process:
+        return Process(self.name, tuple(sorted(self.roles)), files.digest, self._since, few(files.problems))
+
+    async def _listen(self, rules: RuleSet) -> WebhookServer:
         from reactor.roles.receiver import listening
         from reactor.webhook.server import WebhookServer
 
         # Every process answers /livez, /readyz and /metrics; only a receiver takes alerts.
-        takes = "receiver" in self.roles
-        sources = {s.name for s in rules.sources if isinstance(s, AlertmanagerWebhook)} if takes else set()
         server = WebhookServer(
-            self.settings.receiver, sources=sources, bus=None, ready=self._not_ready, clock=self.clock
-        )
+            self.settings.receiver, sources=self._webhook_sources(rules), bus=None, ready=self._not_ready,
+            clock=self.clock,
+        )  # fmt: skip
         self.receiver_url = await self._stack.enter_async_context(listening(server))
-        return server if takes else None
+        return server
+
+    def _listen_for(self, *rules: RuleSet) -> None:
+        if self._webhooks is not None:
+            self._webhooks.sources = frozenset[str]().union(*(self._webhook_sources(one) for one in rules))
+
+    def _webhook_sources(self, rules: RuleSet) -> frozenset[str]:
+        if "receiver" not in self.roles:
+            return frozenset()
+        return frozenset(source.name for source in rules.sources if isinstance(source, AlertmanagerWebhook))
 
     async def _connect(self, settings: BusSettings) -> JetStreamBus:
         urls = settings.url
@@ -181,100 +218,43 @@ class App:
             log.info("embedded nats-server", extra={"url": urls, "store": str(settings.store)})
         return await self._stack.enter_async_context(connected(settings, urls, self.name))
 
-    async def _executor(self, shared: Shared) -> None:
-        from reactor.actions.aside import Aside
-        from reactor.actions.catalog import ActionWorld, carry_out
-        from reactor.roles.executor import Executor
-
-        aside = await self._stack.enter_async_context(Aside())
-        world = ActionWorld(
-            shared.clock, shared.clusters.get, shared.settings.notifiers, shared.http, instance=shared.name,
-            aside=aside,
-        )  # fmt: skip
-        executor = Executor(
-            shared.bus, shared.clock, shared.publisher("executor"), lambda action: carry_out(action, world),
-            concurrency=shared.settings.concurrency,
-        )  # fmt: skip
-        self._run("executor", executor.run)
-
-    def _decider(self, shared: Shared) -> None:
-        desk = Desk(shared.bus, shared.clock, shared.routing, shared.settings.bus.partitions, shared.name)
-        self.decider = Decider(desk)
-        self._run("decider", self.decider.run)
-
-    async def _router(self, shared: Shared) -> None:
-        from reactor.clients.alertmanager import Alertmanager
-        from reactor.roles.router import Router
-        from reactor.webhook.keeper import Keeper
-
-        publisher = shared.publisher("router")
-        alertmanagers = {name: Alertmanager(name, end) for name, end in shared.settings.alertmanager.items()}
-        for alertmanager in alertmanagers.values():
-            self._stack.push_async_callback(alertmanager.close)
-
-        async def query(prometheus: str, promql: str) -> list[Mapping[str, str]]:
-            return [sample.labels for sample in await shared.prometheus[prometheus].query(promql)]
-
-        keeper = Keeper(
-            sources=[source for source in shared.rules.sources if isinstance(source, AlertmanagerWebhook)],
-            store=shared.bus.store(ALERTS), clock=shared.clock, tell=publisher.publish, query=query,
-            alertmanagers=alertmanagers,
-        )  # fmt: skip
-        await self._stack.enter_async_context(keeper)
-        router = Router(shared.bus, publisher, keeper)
-        self._run("router", router.run)
-        self._run("alert keeper", router.sweep)
-
-    async def _observer(self, shared: Shared) -> None:
-        from reactor.roles.observer import KIND, Observer, Start
-        from reactor.sources.addresses import probing_session
-        from reactor.sources.catalog import start_all
-        from reactor.sources.world import World
-
-        probing = await self._stack.enter_async_context(probing_session())
-        world = World(shared.clock, shared.publisher("observer").tell, shared.clusters, shared.prometheus, probing)
-        world.scheduler.start()
-        self._stack.callback(world.scheduler.shutdown, wait=False)
-        jobs: dict[str, Start] = {
-            f"source/{source.name}": partial(start_all, [source], world)
-            for source in shared.rules.sources
-            if not isinstance(source, AlertmanagerWebhook)
-        }
-        if routes := [rule.route for rule in shared.rules.rules if isinstance(rule, TrafficFailover)]:
-            jobs["routes"] = partial(start_all, (), world, routes=routes)
-        fleet = Fleet(shared.bus, shared.name, len(jobs), shared.clock, kind=KIND)
-        self._run("observer", Observer(fleet, jobs).run)
-
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Keep a loop running until the process stops."""
-        self._stack.push_async_callback(_cancelled, asyncio.create_task(forever(name, loop), name=name))
+        keep_running(self._stack, name, loop)
 
     async def _probing(self) -> None:
         """A connection that looks healthy may sit on a full disk: only a write tells."""
+        apart = False
         while True:
             try:
-                await self.bus.probe()
+                ahead, doubt = await clock_difference(self.bus, self.clock)
             except BusError:
-                self._set_up(up=False)
+                telemetry.bus_up.set(0)
                 # It may have lost all that it held; then nobody else makes the streams anew.
                 await provision(self.bus, replicas=self.settings.bus.replicas)
                 raise
-            self._set_up(up=True)
+            telemetry.bus_up.set(1)
+            apart = self._told_of_clocks(ahead, doubt, apart)
             await asyncio.sleep(PROBE_SECONDS)
 
-    def _set_up(self, *, up: bool) -> None:
-        self._up = up
-        telemetry.bus_up.set(up)
+    def _told_of_clocks(self, ahead: timedelta, doubt: timedelta, before: bool) -> bool:
+        """Time is never made to jump while we decide; what drifts apart is told, and set right at the next start."""
+        telemetry.clock_difference.set(ahead.total_seconds())
+        apart = abs(ahead) - doubt > CLOCKS_APART
+        if apart and not before:
+            log.warning(
+                "the bus's clock and ours have drifted apart; a restart goes by the bus's",
+                extra={"ahead_seconds": round(-ahead.total_seconds(), 1)},
+            )
+        return apart
 
     async def _not_ready(self) -> list[str]:
         if self._bus is None:
             return ["starting"]
+        if self._crew is None:
+            return ["the rules are being changed"]
         try:
             await self._bus.probe()
         except (BusError, Retryable) as error:
             return [f"bus: {error}"]
         return []
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    await ended(task, patience=STOP_SECONDS)

@@ -1,22 +1,33 @@
-"""From the settings to the bus: the one place that knows what a connection needs."""
+"""From the settings to the bus: the one place that knows what a connection needs, and what is agreed on over it."""
 
 from __future__ import annotations
 
 import json
+import logging
 import ssl
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from pathlib import Path
 
 from bus import subjects
 from bus.errors import NotFound, Refused
 from bus.jetstream import Credentials, JetStreamBus
+from bus.jetstream.connection import ApiError
+from bus.jetstream.provisioning import NO_STREAM
 from bus.port import Bus
 from bus.topology import LEASES
+from reactor.clock import Clock
 from reactor.errors import SettingsError
 from reactor.settings import BusSettings
 
+log = logging.getLogger(__name__)
+
 PATIENCE = timedelta(seconds=10)
+CLOCKS_APART = timedelta(seconds=1)
+"""More than NTP ever leaves between two machines; less than any window that is worth a second."""
+LOOKS = 3
+"""How often the bus is asked what time it is: the quickest answer is the most exact one."""
 _LAYOUT = subjects.key("layout")
 
 
@@ -44,29 +55,83 @@ def connected(
 
 
 def _credentials(settings: BusSettings) -> Credentials:
+    """Raises OSError where a file is missing, ValueError where it is not what it should be."""
+    for file in (
+        settings.credentials, settings.nkey_seed_file, settings.ca_file, settings.cert_file, settings.key_file
+    ):  # fmt: skip
+        if file is not None:
+            file.read_bytes()  # nats-py would fail in the middle of connecting, ssl without the file's name
     password = settings.password.get_secret_value() if settings.password else None
     if settings.password_file is not None:
         password = settings.password_file.read_text("utf-8").strip()
     return Credentials(
-        creds_file=settings.credentials, user=settings.user, password=password,
-        tls=ssl.create_default_context(cafile=str(settings.ca_file)) if settings.ca_file else None,
+        creds_file=settings.credentials, nkey_seed_file=settings.nkey_seed_file,
+        user=settings.user, password=password, tls=_tls(settings),
     )  # fmt: skip
 
 
-async def agree_on_partitions(bus: Bus, partitions: int) -> None:
-    """Make sure that everybody on this bus spreads facts over as many partitions. Raises SettingsError."""
-    store = bus.store(LEASES)
-    body = json.dumps({"partitions": partitions}).encode()
+def _tls(settings: BusSettings) -> ssl.SSLContext | None:
+    """None: as the URL and the server say, with the system's CAs."""
+    if settings.ca_file is None and settings.cert_file is None:
+        return None
+    context = ssl.create_default_context(cafile=_text(settings.ca_file))
+    if settings.cert_file is not None:
+        context.load_cert_chain(settings.cert_file, settings.key_file)
+    return context
+
+
+def _text(path: Path | None) -> str | None:
+    return str(path) if path is not None else None
+
+
+async def partitions_of(bus: JetStreamBus) -> int | None:
+    """Give over how many partitions facts are spread on this bus; None: nobody has said yet. Raises Unavailable."""
     try:
-        entry = await store.get(_LAYOUT)
+        entry = await bus.store(LEASES).get(_LAYOUT)
     except NotFound:
+        return None
+    except ApiError as error:
+        if error.code == NO_STREAM:
+            return None
+        raise
+    return int(json.loads(entry.value)["partitions"])
+
+
+async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
+    """Make sure that everybody on this bus spreads facts over as many partitions. Raises SettingsError."""
+    there = await partitions_of(bus)
+    if there is None:
         try:
-            await store.put(_LAYOUT, body, revision=0)
+            await bus.store(LEASES).put(_LAYOUT, json.dumps({"partitions": partitions}).encode(), revision=0)
         except Refused:
             await agree_on_partitions(bus, partitions)  # somebody was faster: compare with theirs
         return
-    there = json.loads(entry.value)["partitions"]
     if there != partitions:
         raise SettingsError(
-            f"bus.partitions: {partitions}, but this bus was set up with {there}: use {there}, or another bus"
+            f"bus.partitions: {partitions}, but this bus was set up with {there}: use {there}, or another bus; "
+            "to change it, stop all reactors, delete the reactor's streams and buckets, and run reactor bus init "
+            "(routes tell what was done, open windows start anew)"
+        )
+
+
+async def clock_difference(bus: Bus, clock: Clock) -> tuple[timedelta, timedelta]:
+    """Give how far the bus's clock is ahead of ours, and how wrong that may be. Raises Unavailable."""
+    began = clock.now()
+    stored_at = await bus.probe()
+    half = (clock.now() - began) / 2
+    return stored_at - began - half, half
+
+
+async def keep_time_with(bus: Bus, clock: Clock) -> None:
+    """Go by the bus's clock where ours is off: whoever decides for a group has to agree with the one before.
+
+    Stored deadlines are moments; a process an hour ahead would take every open window for over. Raises Unavailable.
+    """
+    looks = [await clock_difference(bus, clock) for _ in range(LOOKS)]
+    ahead, doubt = min(looks, key=lambda look: look[1])
+    if abs(ahead) - doubt > CLOCKS_APART:
+        clock.align(ahead)
+        log.error(
+            "this machine's clock is wrong, or the bus's: going by the bus's",
+            extra={"ahead_seconds": round(-ahead.total_seconds(), 1), "fix": "NTP on both"},
         )

@@ -1,9 +1,12 @@
-"""Rule files on disk: found by globs, read once, and checked against the settings."""
+"""Rule files on disk: found by globs, read as one snapshot, and checked against the settings."""
 
 from __future__ import annotations
 
 import glob
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from reactor.errors import SettingsError
@@ -40,17 +43,44 @@ def read(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
             raise SettingsError(f"{path}: {error}") from error
 
 
-def load_for(settings: Settings) -> RuleSet:
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The rule files as they stood when they were looked at. Two that are equal are of the same files."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and text."""
+    unreadable: str = ""
+    """Why they could not all be read; empty: they could."""
+
+    @classmethod
+    def take(cls, settings: Settings) -> Snapshot:
+        """Read the rule files that the settings name."""
+        try:
+            return cls(tuple(read(find(settings.rule_files))))
+        except SettingsError as error:
+            return cls(unreadable=str(error))
+
+
+def load_for(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
     """Load the rule files that the settings name, and check what they ask of the settings.
 
     Raises SettingsError, and InvalidFiles with every mistake of every file.
     """
     if not settings.rule_files:
         raise SettingsError("ruleFiles: none given; name at least one rule file, or pass --rules FILE")
-    rules = load(read(find(settings.rule_files)))
+    snapshot = snapshot or Snapshot.take(settings)
+    if snapshot.unreadable:
+        raise SettingsError(snapshot.unreadable)
+    rules = load(snapshot.files)
     if wrong := sorted(set(_unknown(rules, settings))):
         raise SettingsError("\n".join(wrong))
     return rules
+
+
+def digest(rules: RuleSet) -> str:
+    """Give 12 hex digits that are the same wherever the same rules and sources stand, however they are written down."""
+    named = sorted((type(one).__name__, one.name, one.model_dump_json()) for one in (*rules.rules, *rules.sources))
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:12]
 
 
 def _unknown(rules: RuleSet, settings: Settings) -> Iterator[str]:

@@ -33,15 +33,38 @@ class BusSettings(Part):
     store: Path = Path(".reactor/nats")
     """Embedded only: the folder of its files."""
     credentials: Path | None = None
-    """A .creds file."""
+    """A .creds file: JWT and seed, as `nsc` writes them."""
+    nkey_seed_file: Path | None = None
+    """A file with an nkey's seed."""
     user: str | None = None
     password: SecretStr | None = None
     password_file: Path | None = None
     ca_file: Path | None = None
+    """The CA of the server's certificate. Default with `tls://` or `certFile`: the system's."""
+    cert_file: Path | None = None
+    """Our own certificate, where the server asks for one."""
+    key_file: Path | None = None
     replicas: Annotated[int, Field(ge=1, le=5)] = 1
     """Copies of each stream: 3 in a cluster."""
     partitions: Annotated[int, Field(ge=1, le=1024)] = 64
     """Fixed for good when the streams are first created."""
+
+    @model_validator(mode="after")
+    def _one_identity(self) -> BusSettings:
+        given = {"credentials": self.credentials, "nkeySeedFile": self.nkey_seed_file, "user": self.user}
+        if len(named := [name for name, value in given.items() if value]) > 1:
+            msg = f"{' and '.join(named)} are given: one of them says who we are"
+            raise ValueError(msg)
+        if self.password and self.password_file:
+            msg = "password and passwordFile are given: keep the file"
+            raise ValueError(msg)
+        if bool(self.user) != bool(self.password or self.password_file):
+            msg = "user goes together with password or passwordFile"
+            raise ValueError(msg)
+        if bool(self.cert_file) != bool(self.key_file):
+            msg = "certFile and keyFile go together"
+            raise ValueError(msg)
+        return self
 
 
 class Receiver(Part):
@@ -123,6 +146,11 @@ class Cluster(Part):
 
     kubeconfig: Path | None = None
     context: str | None = None
+    labels: dict[str, str] = {}
+    """What placement may select it by; so are the next three."""
+    region: str = ""
+    zone: str = ""
+    provider: str = ""
 
 
 class Notifier(Part):
@@ -156,6 +184,8 @@ class Settings(BaseSettings):
     notifiers: dict[str, Notifier] = {}
     rule_files: tuple[str, ...] = ()
     """Paths or globs."""
+    health_scripts: tuple[Literal["lua", "cel"], ...] = ()
+    """Languages in which WorkloadWatch may run `health` scripts of rule files; each needs its extra. Default: none."""
     name: str | None = None
     """This process's name among its peers. Default: host name and process id."""
     log_format: Literal["logfmt", "json"] = "logfmt"

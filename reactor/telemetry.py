@@ -44,6 +44,17 @@ open_windows = Gauge(
 )
 partitions_owned = Gauge("reactor_partitions_owned", "Partitions that this process decides for.", registry=REGISTRY)
 bus_up = Gauge("reactor_bus_up", "1 while a write probe succeeds.", registry=REGISTRY)
+clock_difference = Gauge(
+    "reactor_clock_difference_seconds", "How far the bus's clock is ahead of this process's.", registry=REGISTRY
+)
+rule_files_invalid = Gauge(
+    "reactor_rule_files_invalid", "1 while the rule files on the disk cannot be used, and older rules go on.",
+    registry=REGISTRY,
+)  # fmt: skip
+rule_reloads = Counter(
+    "reactor_rule_reloads", "Looks at changed rule files: changed, unchanged, invalid, failed.", ["result"],
+    registry=REGISTRY,
+)  # fmt: skip
 rule_problems = Gauge(
     "reactor_rule_problems", "Objects of a rule that somebody has to mend: see its status.", ["rule"], registry=REGISTRY
 )

@@ -162,7 +162,8 @@ def rule_file() -> str:
     rules: Models = (model.TrafficFailover, model.Notification)
     parts: Models = (model.RouteSelection, model.BackendRule, model.Step)
     origins: Models = (
-        sources.HttpProbe, sources.TcpProbe, sources.GrpcProbe, sources.EndpointsWatch, sources.PrometheusQuery,
+        sources.HttpProbe, sources.TcpProbe, sources.GrpcProbe, sources.ClusterProbe, sources.LeaseWatch,
+        sources.EndpointsWatch, sources.WorkloadWatch, sources.NodeWatch, sources.Quorum, sources.PrometheusQuery,
         sources.AlertmanagerWebhook,
     )  # fmt: skip
     out = [
@@ -180,7 +181,7 @@ def rule_file() -> str:
         base = sources.Probe if issubclass(origin, sources.Probe) else sources.Source
         out += [f"\n### {origin.__name__}\n", _says(origin)]
         out += table(origin, definitions[origin.__name__], without=base)
-    bounds: Models = (sources.Bound, sources.Confirm)
+    bounds: Models = (sources.CustomKind, sources.HealthScript, sources.Bound, sources.Confirm)
     for cls in bounds:
         out += [f"\n### {cls.__name__}\n", _says(cls), *table(cls, definitions[cls.__name__])]
     out += [

@@ -1,4 +1,4 @@
-"""The bus on NATS JetStream: `JetStreamBus` and `provision`, which makes what it needs on the server."""
+"""The bus on NATS JetStream: `JetStreamBus`, and `provision`, which makes what it needs on the server."""
 
 from bus.jetstream.bus import JetStreamBus
 from bus.jetstream.connection import Credentials

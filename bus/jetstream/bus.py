@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from nats.aio.msg import Msg
 from nats.errors import Error, NoRespondersError
@@ -136,11 +136,14 @@ class JetStreamBus:
             raise Unavailable(f"not connected: {error}") from error
         return True
 
-    async def probe(self) -> None:
-        """Write and read one value, without patience: the answer is wanted now. Raises Unavailable."""
+    async def probe(self) -> datetime:
+        """Write one value, read it back, and give when the server stored it.
+
+        Without patience: the answer is wanted now. Raises Unavailable.
+        """
         store = KeyValueStore(self.connection, self._prompt, topology.GROUPS)
         await store.put(PROBE_KEY, b"", revision=None)
-        await store.get(PROBE_KEY)
+        return await store.written_at(PROBE_KEY)
 
 
 def _post(message: Outgoing) -> Post:

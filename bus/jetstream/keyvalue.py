@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bus.errors import NotFound, Refused, Unavailable
 from bus.jetstream.connection import Connection
@@ -40,6 +40,13 @@ class KeyValueStore:
         if newest.removed:
             raise NotFound(key)
         return Entry(key, newest.body, newest.sequence)
+
+    async def written_at(self, key: str) -> datetime:
+        """When the key was last written, by the server's clock. Raises NotFound, Unavailable."""
+        newest = await last(self._connection, self._stream, self._prefix + key)
+        if newest.removed:
+            raise NotFound(key)
+        return newest.stored_at
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
         """Write if the key stands at `revision`. Raises Refused, Unavailable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from bus.errors import Refused
 from bus.jetstream.connection import ApiError, Connection
@@ -11,6 +12,7 @@ from bus.jetstream.incoming import REMOVED
 from bus.jetstream.publishing import Post
 
 NO_MESSAGE = 10037  # JetStream: no message found
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Last:
     sequence: int
     body: bytes = b""
     headers: str = ""
+    stored_at: datetime = _NEVER
+    """By the server's clock."""
 
     @property
     def removed(self) -> bool:
@@ -45,4 +49,4 @@ async def last(connection: Connection, stream: str, subject: str) -> Last:
         raise
     message = answer["message"]
     body, headers = (base64.b64decode(message.get(part, "")) for part in ("data", "hdrs"))
-    return Last(message["seq"], body, headers.decode())
+    return Last(message["seq"], body, headers.decode(), datetime.fromisoformat(message["time"]))

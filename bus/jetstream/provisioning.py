@@ -6,6 +6,8 @@ operator's. What exists and cannot be used (other subjects, another retention) i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,65 +19,125 @@ from bus.topology import DUPLICATE_WINDOW, Bucket, Queue, Stream
 
 NO_STREAM = 10059
 NO_CONSUMER = 10014
+NOT_SO_MANY = (10005, 10074)  # no suitable peers for placement; replicas > 1 on a server that stands alone
 FIXED = ("subjects", "retention", "storage", "max_msgs_per_subject")
 """What decides how messages are kept. With anything else there the product would lose some."""
 
 
-async def provision(bus: JetStreamBus, *, replicas: int = 1) -> None:
-    """Make what is missing. Raises WrongServer where something is there that cannot be used, and Unavailable."""
-    for stream in topology.STREAMS:
-        await _stream(bus.connection, _stream_config(stream, replicas))
-    for bucket in topology.BUCKETS:
-        await _stream(bus.connection, _bucket_config(bucket, replicas))
-    for queue in topology.QUEUES:
-        await _queue(bus.connection, queue)
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is to be done for one stream, bucket or queue."""
+
+    name: str
+    """`REACTOR_FACTS`, `KV_reactor_groups`, `REACTOR_INBOX > routers`."""
+    new: bool = False
+    changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Key to what is there and what is needed."""
+    wrong: str = ""
+    """Why what is there cannot be used; empty: it can."""
+    request: tuple[str, Mapping[str, Any]] | None = None
+    """What the server is asked for; None: nothing."""
+
+    def __str__(self) -> str:
+        if self.wrong:
+            return f"{self.name} {self.wrong}"
+        if self.new:
+            return f"{self.name}: is missing"
+        told = ", ".join(f"{key} {there} -> {needed}" for key, (there, needed) in self.changes.items())
+        return f"{self.name}: {told or 'as expected'}"
 
 
-async def _stream(connection: Connection, wanted: dict[str, Any]) -> None:
+async def provision(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[Step]:
+    """Make what is missing, and give what was done. Raises Unavailable, and WrongServer where something is there that
+    cannot be used: then nothing was changed."""
+    steps = await plan(bus, replicas=replicas)
+    if wrong := [str(step) for step in steps if step.wrong]:
+        raise WrongServer("; ".join(wrong))
+    done = [step for step in steps if step.request is not None]
+    for step in done:
+        if step.request is not None:
+            await _ask(bus.connection, *step.request)
+    return done
+
+
+async def _ask(connection: Connection, api: str, request: Mapping[str, Any]) -> None:
+    try:
+        await connection.api(api, request)
+    except ApiError as error:
+        if error.code in NOT_SO_MANY:
+            raise WrongServer(f"copies need a cluster of as many servers with room on each: {error}") from error
+        raise
+
+
+async def plan(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[Step]:
+    """What `provision` would do, in its order. Raises Unavailable."""
+    connection = bus.connection
+    streams = [await _stream(connection, _stream_config(stream, replicas)) for stream in topology.STREAMS]
+    buckets = [await _stream(connection, _bucket_config(bucket, replicas)) for bucket in topology.BUCKETS]
+    return [*streams, *buckets, *[await _queue(connection, queue) for queue in topology.QUEUES]]
+
+
+async def copies(bus: JetStreamBus) -> Mapping[str, int]:
+    """Give how many replicas each of our streams has that is there. Raises Unavailable."""
+    found = {}
+    for name in [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]:
+        try:
+            found[name] = int((await bus.connection.api(f"STREAM.INFO.{name}", {}))["config"]["num_replicas"])
+        except ApiError as error:
+            if error.code != NO_STREAM:
+                raise
+    return found
+
+
+async def _stream(connection: Connection, wanted: dict[str, Any]) -> Step:
     name = wanted["name"]
     try:
         there = (await connection.api(f"STREAM.INFO.{name}", {}))["config"]
     except ApiError as error:
         if error.code != NO_STREAM:
             raise
-        await connection.api(f"STREAM.CREATE.{name}", wanted)
-        return
-    _refuse_other(name, there, wanted)
+        return Step(name, new=True, request=(f"STREAM.CREATE.{name}", wanted))
+    if wrong := _other(there, wanted, FIXED):
+        return Step(name, wrong=wrong)
     needed = {key: wanted[key] for key in ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl")}
     needed["num_replicas"] = max(there["num_replicas"], wanted["num_replicas"])
     needed["duplicate_window"] = max(there.get("duplicate_window", 0), wanted["duplicate_window"])
-    if any(there.get(key, False) != value for key, value in needed.items()):
-        await connection.api(f"STREAM.UPDATE.{name}", {**there, **needed})
+    return _update(name, there, needed, f"STREAM.UPDATE.{name}", {**there, **needed})
 
 
-async def _queue(connection: Connection, queue: Queue) -> None:
+async def _queue(connection: Connection, queue: Queue) -> Step:
+    name = f"{queue.stream} > {queue.name}"
     wanted = {
         "durable_name": queue.name, "filter_subject": queue.filter, "ack_policy": "explicit", "deliver_policy": "all",
         "replay_policy": "instant", "ack_wait": _ns(queue.ack_wait), "max_deliver": queue.max_deliver,
         "max_ack_pending": queue.max_ack_pending,
     }  # fmt: skip
+    create = f"CONSUMER.DURABLE.CREATE.{queue.stream}.{queue.name}"
     try:
         there = (await connection.api(f"CONSUMER.INFO.{queue.stream}.{queue.name}", {}))["config"]
     except ApiError as error:
-        if error.code != NO_CONSUMER:
+        if error.code not in (NO_CONSUMER, NO_STREAM):
             raise
-        there = {}
-    if there:
-        _refuse_other(f"{queue.stream} > {queue.name}", there, wanted, ("filter_subject", "ack_policy"))
-    if {**there, **wanted} != there:
-        config = {**there, **wanted}
-        await connection.api(
-            f"CONSUMER.DURABLE.CREATE.{queue.stream}.{queue.name}", {"stream_name": queue.stream, "config": config}
-        )
+        return Step(name, new=True, request=(create, {"stream_name": queue.stream, "config": wanted}))
+    if wrong := _other(there, wanted, ("filter_subject", "ack_policy")):
+        return Step(name, wrong=wrong)
+    return _update(name, there, wanted, create, {"stream_name": queue.stream, "config": {**there, **wanted}})
 
 
-def _refuse_other(name: str, there: dict[str, Any], wanted: dict[str, Any], keys: tuple[str, ...] = FIXED) -> None:
+def _update(name: str, there: dict[str, Any], needed: dict[str, Any], api: str, body: dict[str, Any]) -> Step:
+    changes = {key: (there.get(key), value) for key, value in needed.items() if there.get(key, False) != value}
+    return Step(name, changes=changes, request=(api, body)) if changes else Step(name)
+
+
+def _other(there: dict[str, Any], wanted: dict[str, Any], keys: tuple[str, ...]) -> str:
+    """Why it cannot be used; empty: it can."""
     for key in keys:
         if _plain(there.get(key)) != _plain(wanted[key]):
-            raise WrongServer(
-                f"{name} exists with {key} {there.get(key)}, but {wanted[key]} is needed: "
+            return (
+                f"exists with {key} {there.get(key)}, but {wanted[key]} is needed: "
                 "nothing was changed; move its data away, delete it, and start again"
             )
+    return ""
 
 
 def _plain(value: Any) -> Any:

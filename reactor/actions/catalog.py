@@ -7,11 +7,31 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from bus.messages import Action, Notify, Outcome, SetWeights
+from bus.messages import (
+    Action,
+    CancelEviction,
+    Evict,
+    Notify,
+    Outcome,
+    Place,
+    Purge,
+    SetTaints,
+    SetWeights,
+    ZoneStep,
+)
 from reactor.actions import notify, routes
 from reactor.actions.aside import Aside
 from reactor.actions.events import CONTROLLER
+from reactor.actions.karmada import bindings
+from reactor.actions.karmada import clusters as karmada_clusters
+from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.outcomes import Unfit, failed
+from reactor.actions.workload import evict, purge, taints
+from reactor.actions.workload.place import Placer
+from reactor.actions.workload.templates import Templates
+from reactor.actions.zone import carry as zones
+from reactor.actions.zone.context import Query, Say, ZoneWorld
+from reactor.clients.aws import Ec2, Regions
 from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.errors import ReactorError, SettingsError
@@ -32,6 +52,18 @@ class ActionWorld:
     told: notify.Told = field(default_factory=notify.Told)
     aside: Aside | None = None
     """Does what nobody has to wait for; None: it is waited for."""
+    templates: Templates | None = None
+    """Remembered copies of workloads, for when their cluster is dead."""
+    create_namespaces: bool = False
+    """Whether a placement may make the namespace that is missing in its target."""
+    karmada: ControlPlane | None = None
+    """None: the one that the settings' clusters name `karmada`."""
+    ec2: Callable[[str], Awaitable[Ec2]] = field(default_factory=lambda: Regions().get)
+    """From a region to its EC2: for zones whose network is cut on AWS."""
+    query: Query | None = None
+    """Asks a Prometheus of the settings: for zones that are verified by a query."""
+    say: Say | None = None
+    """Publishes an observation: for zones whose targets our traffic rules are to leave."""
 
 
 async def carry_out(action: Action, world: ActionWorld) -> Outcome:
@@ -42,10 +74,38 @@ async def carry_out(action: Action, world: ActionWorld) -> Outcome:
     match action:
         case SetWeights():
             return await _set_weights(action, world)
+        case Place() | Evict() | Purge() | CancelEviction():
+            return await _move(action, world)
+        case SetTaints():
+            if action.carrier == "Karmada":
+                return await karmada_clusters.carry_out(action, _plane(world), world.clock)
+            return taints.carry_out(action, world.clock)
+        case ZoneStep():
+            ways = ZoneWorld(world.clusters, world.ec2, world.query, world.say)
+            return await zones.carry_out(action, ways, world.clock)
         case Notify():
             return await notify.carry_out(
                 action, world.clock, notifiers=world.notifiers, http=world.http, told=world.told
             )
+
+
+async def _move(action: Place | Evict | Purge | CancelEviction, world: ActionWorld) -> Outcome:
+    if action.carrier == "Karmada":
+        return await bindings.carry_out(action, _plane(world), world.clock)
+    match action:
+        case Place():
+            placer = Placer(world.clusters, world.clock, world.templates, world.create_namespaces)
+            return await placer.carry_out(action)
+        case Evict():
+            return await evict.carry_out(action, world.clusters, world.clock)
+        case Purge():
+            return await purge.carry_out(action, world.clusters, world.clock)
+        case CancelEviction():
+            return await evict.cancel(action, world.clusters, world.clock)
+
+
+def _plane(world: ActionWorld) -> ControlPlane:
+    return world.karmada or ControlPlane(world.clusters, world.clock)
 
 
 async def _set_weights(action: SetWeights, world: ActionWorld) -> Outcome:

@@ -28,7 +28,7 @@ _REASONS: tuple[tuple[type[ReactorError], str], ...] = (
     (Conflict, "Conflict"),
     (ApiUnavailable, "ApiUnavailable"),
 )
-_DETAIL_MAX = 1024  # an outcome is a fact on the bus: a server's page-long error has no business in one
+DETAIL_MAX = 1024  # an outcome is a fact on the bus: a server's page-long error has no business in one
 
 
 class Unfit(Terminal):
@@ -40,7 +40,7 @@ class Unfit(Terminal):
 
 
 class NotAsAsked(Retryable):
-    """The write was accepted, and its answer shows other weights: something in the cluster changes what we send."""
+    """The write was accepted, and its answer shows something else: something in the cluster changes what we send."""
 
 
 def reason_of(error: ReactorError) -> str:
@@ -52,12 +52,12 @@ def reason_of(error: ReactorError) -> str:
 
 def done(action: str, clock: Clock, *, wrote: bool, detail: str = "") -> Outcome:
     """The world is as asked; `wrote` says whether we had to make it so."""
-    return Outcome(action=action, status="Done", detail=detail[:_DETAIL_MAX], wrote=wrote, observed_at=clock.now())
+    return Outcome(action=action, status="Done", detail=detail[:DETAIL_MAX], wrote=wrote, observed_at=clock.now())
 
 
 def failed(action: str, clock: Clock, error: ReactorError) -> Outcome:
     """Refused where the action must not be carried out, else Failed. `wrote` is False: nothing is known to stand."""
     reason = reason_of(error)
     status: Literal["Failed", "Refused"] = "Refused" if reason in REFUSALS else "Failed"
-    detail = str(error)[:_DETAIL_MAX]
+    detail = str(error)[:DETAIL_MAX]
     return Outcome(action=action, status=status, reason=reason, detail=detail, wrote=False, observed_at=clock.now())

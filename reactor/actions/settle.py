@@ -1,4 +1,4 @@
-"""The one way to change a route: read, plan, one conditional write, verify; again where somebody else was quicker.
+"""The one way to change an object: read, plan, one conditional write, verify; again where somebody else was quicker.
 
 A write without an answer may or may not have happened. It is never guessed at: the object is read again, and either is
 as asked by now, or the next write is conditional on what was just read.
@@ -7,8 +7,9 @@ as asked by now, or the next write is conditional on what was just read.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 import stamina
 
@@ -23,6 +24,8 @@ WAIT_SECONDS_MAX = 1.0
 SETTLE_SECONDS = 12.0
 """With the event after it less than the 15 s after which an action without an outcome is published again."""
 
+Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
+"""Gives the object and the path it stands at."""
 Plan = Callable[[JsonObject], "list[JsonObject] | None"]
 """From an object to the JSON Patch that makes it as asked; None: it is. Raises Unfit."""
 
@@ -47,25 +50,27 @@ class Change:
 
 
 async def settle(api: KubeApi, route: RouteRef, change: Change) -> Written | None:
-    """Make the object as planned. None: it already was, and nothing was written.
+    """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
+    return await settle_object(api, route.object, partial(_read, api, route), change)
+
+
+async def settle_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
+    """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
 
     Raises Unfit, NotAsAsked and what the API raises; ApiUnavailable also where it all takes longer than SETTLE_SECONDS.
     """
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            return await _settle(api, route, change)
+            return await _settle(api, name, read, change)
     except TimeoutError as error:
-        raise ApiUnavailable(f"{route.object}: not settled within {SETTLE_SECONDS:g} s") from error
+        raise ApiUnavailable(f"{name}: not settled within {SETTLE_SECONDS:g} s") from error
 
 
-async def _settle(api: KubeApi, route: RouteRef, change: Change) -> Written | None:
+async def _settle(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
     unanswered: JsonObject | None = None
-    async for attempt in stamina.retry_context(
-        on=_backoff, attempts=ATTEMPTS_MAX, timeout=SETTLE_SECONDS,
-        wait_initial=0.05, wait_max=WAIT_SECONDS_MAX, wait_jitter=0.1,
-    ):  # fmt: skip
+    async for attempt in attempts():
         with attempt:
-            path, obj = await _read(api, route)
+            path, obj = await read()
             operations = change.plan(obj)
             if operations is None:
                 return Written(unanswered, obj) if unanswered and change.written_by_us(obj) else None
@@ -76,9 +81,17 @@ async def _settle(api: KubeApi, route: RouteRef, change: Change) -> Written | No
                 raise
             if not change.as_asked(answer):
                 # Not tried again at once: whatever changed our write would change the next one as well.
-                raise NotAsAsked(f"{route.object}: the write was accepted, but the answer shows other weights")
+                raise NotAsAsked(f"{name}: the write was accepted, but the answer shows something else")
             return Written(obj, answer)
     raise AssertionError("stamina ends with an answer or an error")
+
+
+def attempts() -> AsyncIterable[stamina.Attempt]:
+    """Give the tries of one write: again where somebody else was quicker or the server is busy, not for long."""
+    return stamina.retry_context(
+        on=_backoff, attempts=ATTEMPTS_MAX, timeout=SETTLE_SECONDS,
+        wait_initial=0.05, wait_max=WAIT_SECONDS_MAX, wait_jitter=0.1,
+    )  # fmt: skip
 
 
 def _backoff(error: Exception) -> bool | float:

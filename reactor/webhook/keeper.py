@@ -29,6 +29,9 @@ from rules.language.sources import AlertmanagerWebhook
 
 log = logging.getLogger(__name__)
 
+ROLLED_OUT = timedelta(minutes=2)
+"""How long a post for a source that nobody here knows goes back into the queue: changed rule files reach the processes
+one after the other, a ConfigMap within about a minute."""
 RECONCILE = timedelta(seconds=30)
 AWAY = timedelta(seconds=10)
 """Sweeps further apart than this mean that the process was stopped: what it remembers may be old."""
@@ -94,6 +97,8 @@ class Keeper:
 
         Raises Unavailable, and what `tell` raises: the chunk is to be given again then.
         """
+        if not self._knows(post.source) and self._clock.now() - post.observed_at < ROLLED_OUT:
+            raise Unavailable(f"no source {post.source} in the rules here: a receiver has newer ones")
         folds: dict[str, list[_Fold]] = {}
         for raw in post.alerts:
             for one in self._folds(post, raw):
@@ -146,8 +151,11 @@ class Keeper:
         return [_Fold(alert, post.observed_at, opinion, origin.believes) for opinion, origin in found.items()]
 
     def _count(self, post: WebhookPost, fate: Fate) -> None:
-        known = any(origin.source.name == post.source for origin in self._origins.all)
-        telemetry.webhook_alerts.labels(post.source if known else "unknown", fate.value).inc()
+        source = post.source if self._knows(post.source) else "unknown"
+        telemetry.webhook_alerts.labels(source, fate.value).inc()
+
+    def _knows(self, source: str) -> bool:
+        return any(origin.source.name == source for origin in self._origins.all)
 
     async def _tidy(self, now: datetime) -> None:
         over = {state.key: state for state in self._ledger.mirror if _over(state, now)}

@@ -49,13 +49,14 @@ class WebhookServer:
     def __init__(
         self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock
     ) -> None:
-        """`sources`: names of the AlertmanagerWebhook sources. Raises SettingsError where a secret is missing."""
+        """`sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
+        secret is missing."""
         self.settings = settings
+        self.sources = frozenset(sources)
         self.bus = bus
         self.stopping = False
         self.body_seconds = BODY_SECONDS
         self.journal_seconds = JOURNAL_SECONDS
-        self._sources = frozenset(sources)
         self._guard = Guard(settings)
         self._clock = clock
         self._seldom = Seldom(clock)
@@ -68,7 +69,7 @@ class WebhookServer:
         if self.stopping:
             return "stopping"
         # A process without sources takes no posts: it serves /livez, /readyz and /metrics, and needs no bus here.
-        return "starting up: no bus yet" if self.bus is None and self._sources else ""
+        return "starting up: no bus yet" if self.bus is None and self.sources else ""
 
     def app(self) -> web.Application:
         """Give the application with its routes."""
@@ -86,7 +87,7 @@ class WebhookServer:
     async def _post(self, request: web.Request) -> web.Response:
         started = self._clock.monotonic()
         name = request.match_info["source"]
-        known = name if name in self._sources else "unknown"  # a stranger must not make new time series
+        known = name if name in self.sources else "unknown"  # a stranger must not make new time series
         try:
             response = await self._take(request, name)
         except Refusal as refusal:
@@ -119,8 +120,8 @@ class WebhookServer:
         certificate = bool(request.get_extra_info("peercert"))
         if not self._guard.admits(request.headers.get("Authorization"), certificate=certificate):
             raise Refusal(401, "unauthorized", {"WWW-Authenticate": self._guard.challenge})
-        if source not in self._sources:
-            known = ", ".join(sorted(self._sources)) or "none"
+        if source not in self.sources:
+            known = ", ".join(sorted(self.sources)) or "none"
             raise Refusal(404, f"no AlertmanagerWebhook source has this name; known: {known}")
         if request.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise Refusal(415, "Content-Encoding is not taken: 200 kB of gzip may become 200 MB")

@@ -9,10 +9,12 @@ import json
 import shutil
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from tests.chaos import namespaces
 from tests.chaos.faults import Fault, catalog
-from tests.chaos.fleet import NotUp
 from tests.chaos.run import ROUTES, Result, play
 from tests.chaos.table import table
 
@@ -26,43 +28,51 @@ def main() -> int:
         return 0
     wanted = list(known) if arguments.fault == "all" else arguments.fault.split(",")
     if arguments.one:
-        print(json.dumps(dataclasses.asdict(_play(known[wanted[0]], arguments.seed, arguments))))
+        results = _play(known[wanted[0]], arguments.seed, arguments)
+        print(json.dumps([dataclasses.asdict(result) for result in results]))
         return 0
     from tests.chaos.pool import play_all
 
-    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    results = play_all([(name, seed) for seed in seeds for name in wanted], jobs=arguments.jobs, keep=arguments.keep)
+    [first, *more] = arguments.seed
+    seeds = [first, *more] if more else range(first, first + arguments.seeds)
+    began = time.monotonic()
+    results = play_all([(name, seed) for name in wanted for seed in seeds], jobs=arguments.jobs, keep=arguments.keep)
     print(table(results))
+    print(f"{time.monotonic() - began:.0f} s")
     if arguments.json:
         arguments.json.write_text(json.dumps([dataclasses.asdict(result) for result in results], indent=2), "utf-8")
     return 0 if all(result.good for result in results) else 2 if any(result.failed for result in results) else 1
 
 
-def _play(fault: Fault, seed: int, arguments: argparse.Namespace) -> Result:
+def _play(fault: Fault, seeds: Sequence[int], arguments: argparse.Namespace) -> list[Result]:
     if reason := fault.lacks():
-        return Result(fault.name, seed, skipped=reason)
-    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{fault.name.replace(':', '-')}-{seed}-"))
-    try:
-        result = asyncio.run(play(fault, seed, folder, routes=arguments.routes))
-    except (NotUp, TimeoutError, ExceptionGroup) as error:
-        result = Result(fault.name, seed, failed=repr(error))
+        return [Result(fault.name, seed, skipped=reason) for seed in seeds]
+    if fault.apart:
+        namespaces.go_apart()
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{fault.name.replace(':', '-')}-{seeds[0]}-"))
+    results = asyncio.run(play(fault, seeds, folder, routes=arguments.routes))
     if arguments.keep:
-        return dataclasses.replace(result, notes=[*result.notes, f"logs are in {folder}"])
+        note = f"logs are in {folder}"
+        return [dataclasses.replace(result, notes=[*result.notes, note]) for result in results]
     shutil.rmtree(folder)
-    return result
+    return results
+
+
+def _seeds(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Real reactors under real faults.")
     parser.add_argument("--fault", default="all", help="names separated by commas, or all")
-    parser.add_argument("--seed", type=int, default=1, help="the first seed")
-    parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
-    parser.add_argument("--jobs", type=int, default=2, help="how many runs at once")
-    parser.add_argument("--routes", type=int, default=ROUTES, help="how many routes a run has")
+    parser.add_argument("--seed", type=_seeds, default=[1], help="the first seed, or some separated by commas")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds from the first one on")
+    parser.add_argument("--jobs", type=int, default=2, help="how many worlds at once")
+    parser.add_argument("--routes", type=int, default=ROUTES, help="how many routes a seed has")
     parser.add_argument("--json", type=Path, help="write all results here")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the runs, with the reactors' logs")
     parser.add_argument("--list", action="store_true", help="name the faults and end")
-    parser.add_argument("--one", action="store_true", help="play one fault and seed in this process, print JSON")
+    parser.add_argument("--one", action="store_true", help="play one fault in this process, print JSON")
     return parser.parse_args()
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from tests.chaos.world import World
@@ -17,8 +18,8 @@ class Fault:
 
     name: str
     inflict: Inflict
-    seconds: float = 18.0
-    """How long the script plays, in which the fault has to happen."""
+    seconds: float = 10.0
+    """How long the script of a seed plays, in which the fault has to happen."""
     members: int = 2
     nodes: int = 1
     """NATS servers: one, or three as a cluster."""
@@ -26,6 +27,10 @@ class Fault:
     """Part of every CI run; the others only of a whole chaos run."""
     lacks: Callable[[], str] = lambda: ""
     """Why it cannot be done on this machine; empty: it can."""
+    apart: bool = False
+    """It is played in user and network namespaces of its own."""
+    environment: Callable[[Path], Mapping[str, str]] = lambda _: {}
+    """Of every reactor, from the folder of the run."""
 
 
 def catalog() -> dict[str, Fault]:
@@ -36,9 +41,14 @@ def catalog() -> dict[str, Fault]:
         faults_disk,
         faults_kube,
         faults_links,
+        faults_network,
         faults_noise,
         faults_process,
+        faults_rules,
     )
 
-    modules = (faults_process, faults_bus, faults_disk, faults_links, faults_clock, faults_kube, faults_noise)
+    modules = (
+        faults_process, faults_bus, faults_disk, faults_links, faults_network, faults_clock, faults_kube, faults_noise,
+        faults_rules,
+    )  # fmt: skip
     return {fault.name: fault for module in modules for fault in module.FAULTS}

@@ -20,7 +20,7 @@ BACK = 4.0
 async def kill(world: World, random: Random) -> None:
     """Kill the server and start it again on its store, twice."""
     for _ in range(2):
-        await asyncio.sleep(random.uniform(3, 6))
+        await asyncio.sleep(random.uniform(1, 4))
         async with world.trouble(recovery=BACK + TAKEN_OVER):
             await world.server.kill()
             await asyncio.sleep(random.uniform(0.2, 3))
@@ -29,7 +29,7 @@ async def kill(world: World, random: Random) -> None:
 
 async def freeze(world: World, random: Random) -> None:
     """The server does not answer for some seconds, and the connections stay as they are."""
-    await asyncio.sleep(random.uniform(4, 7))
+    await asyncio.sleep(random.uniform(1, 5))
     async with world.trouble(recovery=BACK + TAKEN_OVER):
         os.kill(world.server.pid, signal.SIGSTOP)
         await asyncio.sleep(random.uniform(2, 8))
@@ -38,7 +38,7 @@ async def freeze(world: World, random: Random) -> None:
 
 async def wipe(world: World, random: Random) -> None:
     """The whole store is gone, and the server comes back empty."""
-    await asyncio.sleep(random.uniform(5, 9))
+    await asyncio.sleep(random.uniform(1, 7))
     async with world.trouble(recovery=BACK + TAKEN_OVER + ROUTES_AGAIN):
         await world.server.kill()
         shutil.rmtree(world.server.folder / "store")
@@ -49,16 +49,16 @@ async def wipe(world: World, random: Random) -> None:
 async def lose_a_node(world: World, random: Random) -> None:
     """One of three servers is killed and comes back later; then another one."""
     for server in random.sample(world.servers, 2):
-        await asyncio.sleep(random.uniform(2, 4))
+        await asyncio.sleep(random.uniform(0.5, 2.5))
         async with world.trouble(recovery=BACK + TAKEN_OVER):
             await server.kill()
-            await asyncio.sleep(random.uniform(4, 7))
+            await asyncio.sleep(random.uniform(2, 5))
             await server.start()
 
 
 FAULTS = (
-    Fault("nats:kill", kill, seconds=22),
-    Fault("nats:freeze", freeze, seconds=22),
-    Fault("nats:wipe", wipe, seconds=26),
-    Fault("nats:one-of-three", lose_a_node, seconds=28, nodes=3),
+    Fault("nats:kill", kill, seconds=14),
+    Fault("nats:freeze", freeze, seconds=14),
+    Fault("nats:wipe", wipe, seconds=12),
+    Fault("nats:one-of-three", lose_a_node, seconds=16, nodes=3),
 )

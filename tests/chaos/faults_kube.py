@@ -32,7 +32,7 @@ BACK = 6.0
 
 async def befall(mishaps: Sequence[Mishap], world: World, random: Random) -> None:
     """Let one of these be in force for a second or two, then another, until the script is nearly over."""
-    while world.now < world.seconds - 6:
+    while world.now < world.seconds - 3:
         await asyncio.sleep(random.uniform(0.5, 1.5))
         async with world.trouble(recovery=BACK):
             handle = world.cluster.faults.add(random.choice(mishaps))
@@ -42,7 +42,7 @@ async def befall(mishaps: Sequence[Mishap], world: World, random: Random) -> Non
 
 async def stale(world: World, random: Random) -> None:
     """Reads of splits are answered as the world was some seconds ago."""
-    while world.now < world.seconds - 6:
+    while world.now < world.seconds - 3:
         old = world.cluster.resource_version
         await asyncio.sleep(random.uniform(1, 3))
         async with world.trouble(recovery=BACK):
@@ -53,7 +53,7 @@ async def stale(world: World, random: Random) -> None:
 
 async def watches(world: World, random: Random) -> None:
     """Watches are cut, ended, expired and broken in the middle of a line, again and again."""
-    while world.now < world.seconds - 6:
+    while world.now < world.seconds - 3:
         await asyncio.sleep(random.uniform(0.5, 2))
         async with world.trouble(recovery=BACK):
             if random.random() < 0.3:

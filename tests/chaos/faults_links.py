@@ -16,21 +16,21 @@ async def _through(world: World, random: Random, slow: float, *, half_open: bool
     """Start a third reactor behind a proxy, and let it suffer."""
     address = urlsplit(world.server.url)
     async with proxy(address.hostname or "", address.port or 0) as link:
-        member = world.member("far", bus=[f"nats://127.0.0.1:{link.port}"])
+        member = world.member(f"far-{world.act.seed}", bus=[f"nats://127.0.0.1:{link.port}"])
         async with world.trouble(recovery=TAKEN_OVER):
             await member.start()
             link.delay = slow
             if half_open:
                 await _stutter(link, random)
-            await asyncio.sleep(max(world.seconds - 4 - world.now, 0))
+            await asyncio.sleep(max(world.seconds - 2 - world.now, 0))
             await member.kill()
 
 
 async def _stutter(link: Link, random: Random) -> None:
     for _ in range(2):
-        await asyncio.sleep(random.uniform(1, 3))
+        await asyncio.sleep(random.uniform(0.5, 2))
         link.open.clear()
-        await asyncio.sleep(random.uniform(2, 6))
+        await asyncio.sleep(random.uniform(1, 5))
         link.open.set()
         if random.random() < 0.5:
             link.cut()
@@ -46,4 +46,4 @@ async def half_open(world: World, random: Random) -> None:
     await _through(world, random, 0.0, half_open=True)
 
 
-FAULTS = (Fault("link:slow", slow, seconds=26), Fault("link:half-open", half_open, seconds=34))
+FAULTS = (Fault("link:slow", slow, seconds=12), Fault("link:half-open", half_open, seconds=16))

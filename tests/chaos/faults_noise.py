@@ -27,7 +27,7 @@ async def noise(world: World, random: Random) -> None:
         try:
             await world.bus.publish_all(batch)
         except BusError as error:
-            world.notes.append(f"noise was not taken: {error}")
+            world.note(f"noise was not taken: {error}")
         await asyncio.sleep(random.uniform(0.1, 0.4))
 
 

@@ -1,4 +1,4 @@
-"""A reactor process as in production, only that it waits less: `python -m tests.chaos.member run --config …`.
+"""A reactor process as in production, only that it waits less: `python -m tests.chaos.member SETTINGS [FAILPOINT]`.
 
 A lease of ten seconds makes a pause of five leases last a minute. The protocol's spans of time are made shorter here,
 all in the same proportion, so that a run takes seconds; nothing else differs.
@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import sys
+from importlib import import_module
+from pathlib import Path
 
 from bus import topology
+from reactor import failpoints
 from reactor.actions import settle
 from reactor.cli.run import run
+from reactor.failpoints import Failpoint
 from reactor.roles import executor, fleet, partition, supervise
 from reactor.sources import routes
 from rules.engine import observe, owe
@@ -24,6 +29,19 @@ ROUTES_AGAIN = routes.REFRESH_SECONDS * SCALE
 """Seconds within which every route is told again."""
 ACK_WAIT = topology.EXECUTORS.ack_wait * SCALE
 """How long the work of an executor that died waits for another."""
+ORDERS = ".failpoint"
+"""The file beside the settings in which a failpoint is ordered from a process that runs already."""
+_LATER = (
+    "aiohttp",
+    "reactor.actions.catalog",
+    "reactor.clients.alertmanager",
+    "reactor.clients.clusters",
+    "reactor.clients.prometheus",
+    "reactor.sources.catalog",
+    "reactor.webhook.keeper",
+    "reactor.webhook.server",
+)
+"""What a reactor imports only once it starts."""
 _SPANS = {
     fleet: ("LEASE", "HEARTBEAT"),
     partition: ("LAP",),
@@ -45,12 +63,31 @@ def shorten() -> None:
         object.__setattr__(queue, "ack_wait", queue.ack_wait * SCALE)  # frozen for everybody else
 
 
-def main() -> None:
-    """Be a reactor, and end with the run that started it."""
+def end_with_parent() -> None:
+    """End at once when whoever started this process ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def load_everything() -> None:
+    """Import what a reactor imports when it starts."""
+    for module in ("reactor.app", *_LATER):
+        import_module(module)
+
+
+def arm(order: str) -> None:
+    """From now on there is a failpoint."""
+    failpoints._ordered = Failpoint.parse(order) if order else None
+
+
+def main(config: str, failpoint: str = "") -> None:
+    """Be a reactor. SIGUSR1: arm the failpoint that is ordered in the file beside the settings."""
+    arm(failpoint)
+    orders = Path(config).with_suffix(ORDERS)
+    signal.signal(signal.SIGUSR1, lambda *_: arm(orders.read_text("utf-8")))
     shorten()
-    run.main(standalone_mode=True)
+    run.main(["--config", config])
 
 
 if __name__ == "__main__":
-    main()
+    end_with_parent()
+    main(*sys.argv[1:])

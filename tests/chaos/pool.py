@@ -7,40 +7,64 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
 
-from tests.chaos.fleet import ROOT
+from tests.chaos.faults import Fault, catalog
+from tests.chaos.nursery import ROOT
 from tests.chaos.run import Result
 
 Key = tuple[str, int]
 """A fault's name and a seed."""
-RUN_SECONDS_MAX = 400.0
+Runs = dict[Key, "Future[dict[int, Result]]"]
+"""For each seed of each fault, the run that it is part of."""
+SEEDS_TOGETHER = 5
+"""How many seeds share a world, one after the other."""
+LONG = 30.0
+"""Seconds of script: so long a fault has fewer seeds to a world, or its run would be the one that all wait for."""
+OVERHEAD_SECONDS = 120.0
 
 
-def play_one(fault: str, seed: int, *, keep: bool = False) -> Result:
-    """Play one run in a process of its own."""
-    command = [sys.executable, "-m", "tests.chaos", "--one", "--fault", fault, "--seed", str(seed)]
-    command += ["--keep"] if keep else []
+def play_some(fault: Fault, seeds: Sequence[int], *, keep: bool = False) -> dict[int, Result]:
+    """Play these seeds in one world, in a process of its own."""
+    command = [sys.executable, "-m", "tests.chaos", "--one", "--fault", fault.name]
+    command += ["--seed", ",".join(map(str, seeds)), *(["--keep"] if keep else [])]
+    limit = OVERHEAD_SECONDS + 4 * fault.seconds * len(seeds)
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=RUN_SECONDS_MAX, check=True)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=limit, check=True)
     except subprocess.SubprocessError as error:
         said = getattr(error, "stderr", None) or b""
-        return Result(fault, seed, failed=f"{error}: {said.decode(errors='replace')[-2000:]}")
-    return Result(**json.loads(done.stdout.splitlines()[-1]))
+        failed = f"{error}: {said.decode(errors='replace')[-2000:]}"
+        return {seed: Result(fault.name, seed, failed=failed) for seed in seeds}
+    results = [Result(**one) for one in json.loads(done.stdout.splitlines()[-1])]
+    return {result.seed: result for result in results}
 
 
-def start_all(runs: Sequence[Key], *, jobs: int, keep: bool = False) -> dict[Key, Future[Result]]:
-    """Start all of them, so many at once, and give where their results will be."""
+def start_all(runs: Sequence[Key], *, jobs: int, keep: bool = False) -> Runs:
+    """Start all of them, so many at once and the longest first, and give where their results will be."""
+    worlds = sorted(_worlds(runs), key=lambda one: one[0].seconds * len(one[1]), reverse=True)
     pool = ThreadPoolExecutor(jobs)
-    futures = {(fault, seed): pool.submit(play_one, fault, seed, keep=keep) for fault, seed in runs}
+    futures: Runs = {}
+    for fault, seeds in worlds:
+        future = pool.submit(play_some, fault, seeds, keep=keep)
+        futures.update({(fault.name, seed): future for seed in seeds})
     pool.shutdown(wait=False)
     return futures
 
 
+def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
+    known, out = catalog(), []
+    for name, keys in groupby(sorted(runs), key=lambda key: key[0]):
+        seeds, fault = [seed for _, seed in keys], known[name]
+        size = SEEDS_TOGETHER if fault.seconds < LONG else SEEDS_TOGETHER // 2
+        out += [(fault, seeds[at : at + size]) for at in range(0, len(seeds), size)]
+    return out
+
+
 def play_all(runs: Sequence[Key], *, jobs: int, keep: bool = False) -> list[Result]:
     """Play all of them."""
-    results = []
-    for (fault, seed), future in start_all(runs, jobs=jobs, keep=keep).items():
-        result = future.result()
+    futures, results = start_all(runs, jobs=jobs, keep=keep), []
+    for fault, seed in runs:
+        result = futures[fault, seed].result()[seed]
         results.append(result)
         word = "skipped" if result.skipped else "NO VERDICT" if result.failed else "kept" if result.good else "BROKEN"
         print(f"{fault}, seed {seed}: {word}", file=sys.stderr, flush=True)

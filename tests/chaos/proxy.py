@@ -57,7 +57,7 @@ class Link:
 
 
 @asynccontextmanager
-async def proxy(host: str, port: int) -> AsyncIterator[Link]:
+async def proxy(host: str, port: int, *, listen: str = "127.0.0.1") -> AsyncIterator[Link]:
     """Listen on a free port, and carry what comes to this host and port."""
     link = Link()
     link.open.set()
@@ -70,7 +70,7 @@ async def proxy(host: str, port: int) -> AsyncIterator[Link]:
             return
         writer.transport.abort()
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, listen, 0)
     link.port = server.sockets[0].getsockname()[1]
     try:
         yield link

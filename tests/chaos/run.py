@@ -1,10 +1,11 @@
-"""One run: a world, its reactors, a fault, and the verdict."""
+"""Some seeds of one fault in one world, and the verdicts."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -12,15 +13,19 @@ from random import Random
 from reactor.audit.checker import PROMISES, Verdict, check
 from reactor.audit.history import Run
 from tests.chaos.faults import Fault
+from tests.chaos.fleet import NotUp
 from tests.chaos.script import plans
-from tests.chaos.world import World, together, world
+from tests.chaos.world import Act, World, together, world
 
-ROUTES = 40
+ROUTES = 24
+"""How many routes a seed has."""
+LINGER_SECONDS = 2.5
+"""How long is waited, once all stand where they belong, for somebody who moves them once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one run."""
+    """What came of one seed of a fault."""
 
     fault: str
     seed: int
@@ -40,20 +45,27 @@ class Result:
         return not self.failed and not self.breaches
 
 
-async def play(fault: Fault, seed: int, folder: Path, *, routes: int = ROUTES) -> Result:
-    """Play one seed of one fault."""
-    script = plans(seed, routes=routes, seconds=fault.seconds)
-    async with world(folder, script, seconds=fault.seconds, nodes=fault.nodes) as scene:
-        await _begin(scene, fault)
-        speaking = asyncio.create_task(scene.stranger.speak())
+async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int = ROUTES) -> list[Result]:
+    """Play these seeds of one fault, one after the other in one world; each is watched until the last has ended."""
+    acts = [Act(seed, plans(fault.name, seed, routes=routes, seconds=fault.seconds)) for seed in seeds]
+    environment = fault.environment(folder)
+    played: list[Act] = []
+    failure = ""
+    async with world(folder, acts, seconds=fault.seconds, nodes=fault.nodes, environment=environment) as scene:
+        tasks = [asyncio.create_task(loop) for loop in (scene.stranger.speak(), scene.watch_ourselves())]
         try:
-            await scene.until_seen()
-            scene.start = asyncio.get_running_loop().time()
-            await together(scene.play(), _inflicted(fault, scene, Random(f"{seed}/{fault.name}")))
-            await scene.until_settled(_converged)
+            await _begin(scene, fault)
+            for act in acts:
+                await _act(scene, act, fault)
+                played.append(act)
+            await asyncio.sleep(LINGER_SECONDS)
+        except (NotUp, TimeoutError, ExceptionGroup) as error:
+            failure = repr(error)
         finally:
-            speaking.cancel()
-        return _result(fault, seed, scene)
+            for task in tasks:
+                task.cancel()
+        good = [_result(fault, act, scene) for act in played]
+    return good + [Result(fault.name, act.seed, failed=failure) for act in acts if act not in played]
 
 
 async def _begin(scene: World, fault: Fault) -> None:
@@ -61,6 +73,13 @@ async def _begin(scene: World, fault: Fault) -> None:
     await asyncio.gather(*(member.start() for member in members))
     for member in members:
         scene.supervise(member)
+    await scene.until_seen()
+
+
+async def _act(scene: World, act: Act, fault: Fault) -> None:
+    scene.begin(act)
+    await together(scene.play(), _inflicted(fault, scene, Random(f"{act.seed}/{fault.name}")))
+    await scene.until_settled(_converged)
 
 
 async def _inflicted(fault: Fault, scene: World, random: Random) -> None:
@@ -71,19 +90,16 @@ def _converged(run: Run) -> bool:
     return not check(run).broken("converged")
 
 
-def _write_down(run: Run, folder: Path) -> None:
-    """Keep the truth beside the reactors' logs."""
-    (folder / "history.json").write_text(json.dumps(dataclasses.asdict(run), indent=1, default=dict), "utf-8")
-
-
-def _result(fault: Fault, seed: int, scene: World) -> Result:
-    run = scene.run()
-    _write_down(run, scene.folder)
+def _result(fault: Fault, act: Act, scene: World) -> Result:
+    run = scene.run(act)
+    # The truth, kept beside the reactors' logs.
+    history = json.dumps(dataclasses.asdict(run), indent=1, default=dict)
+    (scene.folder / f"history-{act.seed}.json").write_text(history, "utf-8")
     verdict: Verdict = check(run)
     return Result(
-        fault.name, seed,
+        fault.name, act.seed,
         tested={promise: verdict.tested[promise] for promise in PROMISES},
         broken={promise: verdict.broken(promise) for promise in PROMISES},
-        breaches=[f"{breach} (script {breach.at - scene.start:.3f})" for breach in verdict.breaches],
-        notes=scene.notes, writes=sum(len(route.writes) for route in run.routes),
+        breaches=[f"{breach} (script {breach.at - act.start:.3f})" for breach in verdict.breaches],
+        notes=act.notes, writes=sum(len(route.writes) for route in run.routes),
     )  # fmt: skip

@@ -15,7 +15,7 @@ from tests.chaos.script import RECOVERY, Plan
 
 CLUSTER, NAMESPACE = "east", "shop"
 PARTITIONS = 8
-REFRESH_SECONDS = 2.0
+REFRESH_SECONDS = 4.0
 STALE_SECONDS = 60.0
 DECISION, EPOCH = "reactor/decision", "reactor/epoch"
 
@@ -47,6 +47,11 @@ def _split(plan: Plan) -> dict[str, Any]:
 def target(plan: Plan, service: str) -> str:
     """Give the target whose health speaks for the service."""
     return f"service/{'bus' if plan.told_by_bus else CLUSTER}/{NAMESPACE}/{service}"
+
+
+def told_by_bus(script: Sequence[Plan]) -> list[str]:
+    """Give the targets of which a stranger tells."""
+    return [target(plan, name) for plan in script if plan.told_by_bus for name in (plan.name, plan.second)]
 
 
 def rule_file(script: Sequence[Plan]) -> str:

@@ -11,16 +11,19 @@ from reactor.audit.history import Span
 
 RECOVERY = 1.0
 TOLERATIONS = (1.0, 1.5, 2.0, 3.0)
-CALM = 4.0
-"""Seconds before the first outage: everybody has seen everything healthy by then."""
+CALM = 0.5
+"""Seconds before the first outage, when everybody has long seen everything healthy."""
 DESERTED_EVERY = 10
 """One route in so many ends with all its backends down."""
+DESERTED_AFTER = RECOVERY + 5
+"""Seconds after the last outage: nobody has an action of that one in hands any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One route and its outages."""
 
+    seed: int
     number: int
     toleration: float
     told_by_bus: bool
@@ -32,7 +35,7 @@ class Plan:
     @property
     def name(self) -> str:
         """The route, its rule and its primary service are called so."""
-        return f"route-{self.number:02d}"
+        return f"route-{self.seed}-{self.number:02d}"
 
     @property
     def second(self) -> str:
@@ -50,9 +53,9 @@ class Turn:
     healthy: bool
 
 
-def plans(seed: int, *, routes: int, seconds: float) -> list[Plan]:
-    """Give what happens within `seconds` to so many routes."""
-    return [_plan(number, Random(f"{seed}/{number}"), seconds) for number in range(routes)]
+def plans(fault: str, seed: int, *, routes: int, seconds: float) -> list[Plan]:
+    """Give what happens within `seconds` to so many routes; every seed of every fault has a script of its own."""
+    return [_plan(seed, number, Random(f"{fault}/{seed}/{number}"), seconds) for number in range(routes)]
 
 
 def turns(script: list[Plan]) -> list[Turn]:
@@ -66,15 +69,15 @@ def turns(script: list[Plan]) -> list[Turn]:
     return sorted(out, key=lambda turn: turn.at)
 
 
-def _plan(number: int, random: Random, seconds: float) -> Plan:
+def _plan(seed: int, number: int, random: Random, seconds: float) -> Plan:
     toleration = random.choice(TOLERATIONS)
-    outages = tuple(_outages(random, toleration, seconds))
-    deserted = None
-    if number % DESERTED_EVERY == DESERTED_EVERY - 1:
-        begin = (outages[-1].end if outages[-1].end < inf else outages[-1].begin) + RECOVERY + 5
-        deserted = Span(begin)
-        outages = (*(outage for outage in outages if outage.end < inf), deserted)
-    return Plan(number, toleration, number % 2 == 1, outages, deserted)
+    if number % DESERTED_EVERY != DESERTED_EVERY - 1:
+        return Plan(seed, number, toleration, number % 2 == 1, tuple(_outages(random, toleration, seconds)))
+    outages = tuple(_outages(random, toleration, seconds - DESERTED_AFTER))
+    last = outages[-1]
+    deserted = Span((last.end if last.end < inf else last.begin) + DESERTED_AFTER)
+    outages = (*(outage for outage in outages if outage.end < inf), deserted)
+    return Plan(seed, number, toleration, number % 2 == 1, outages, deserted)
 
 
 def _outages(random: Random, toleration: float, seconds: float) -> Iterator[Span]:
@@ -84,7 +87,7 @@ def _outages(random: Random, toleration: float, seconds: float) -> Iterator[Span
         if random.random() < 0.4:
             length, calm = random.uniform(0.1, 0.4) * toleration, random.uniform(0.5, 2)
         else:
-            length, calm = toleration + random.uniform(3, 8), RECOVERY + random.uniform(2, 6)
+            length, calm = toleration + random.uniform(1.5, 5), RECOVERY + random.uniform(1, 3)
         if at + length > seconds:
             yield Span(at) if random.random() < 0.6 else Span(at, seconds)
             return

@@ -6,8 +6,9 @@ As any source does it: what the bus does not take is said again, with the time a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 
 from bus import subjects
 from bus.envelope import encode
@@ -19,6 +20,9 @@ from reactor.clock import Clock
 
 NAME = "stranger"
 REFRESH_SECONDS = 1.0
+"""What a router had in hands that was killed or stopped comes late: until then this has to do."""
+ALL_EVERY = 8
+"""Each so many seconds all are told, in between those whose turn it is."""
 STALE_SECONDS = 60.0
 
 
@@ -30,6 +34,8 @@ class Stranger:
         self._clock = clock
         self._healthy = dict.fromkeys(targets, True)
         self._turned: set[str] = set()
+        self.followed: Sequence[str] = ()
+        """Those that may change now."""
         self._bell = asyncio.Event()
         self.refused = 0
         """How often the bus did not take what was said."""
@@ -50,11 +56,12 @@ class Stranger:
 
     async def speak(self) -> None:
         """Say what is so, for ever."""
-        while True:
+        for number in count():
             turned, self._turned = self._turned, set()
             self._bell.clear()
+            told = turned or (self._healthy if number % ALL_EVERY == 0 else self.followed)
             try:
-                await self._bus.publish_all([self.observation(target) for target in sorted(turned or self._healthy)])
+                await self._bus.publish_all([self.observation(target) for target in sorted(told)])
             except BusError:
                 self.refused += 1
                 self._turned |= turned

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from tests.chaos.conftest import Runs
 from tests.chaos.faults import catalog
+from tests.chaos.pool import Runs
 
-SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "1")) + 1)
+SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "5")) + 1)
 FAULTS = [name for name, fault in catalog().items() if fault.in_ci or "CHAOS_SEEDS" in os.environ]
 
 
@@ -17,7 +17,7 @@ FAULTS = [name for name, fault in catalog().items() if fault.in_ci or "CHAOS_SEE
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_action_is_lost_doubled_or_early(runs: Runs, fault: str, seed: int) -> None:
-    result = runs[fault, seed].result()
+    result = runs[fault, seed].result()[seed]
     if result.skipped:
         pytest.skip(result.skipped)
     assert not result.failed, result.failed

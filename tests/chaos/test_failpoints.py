@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reactor.failpoints import ENVIRONMENT, NAMES, Failpoint
-from tests.chaos.fleet import ROOT
+from tests.chaos.nursery import ROOT
 
 SAID = re.compile(r'reach\("([a-z.-]+)"\)')
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,37 +15,54 @@ from bus.topology import GROUPS
 from reactor.audit.history import Run, Span
 from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
-from rules.group import load
+from rules.group import Group, load
 from tests.chaos import scene
 from tests.chaos.fleet import Member
+from tests.chaos.nursery import Nursery, nursery
 from tests.chaos.script import Plan, turns
 from tests.chaos.stranger import Stranger
 from tests.contract.bus.servers import cluster as three_servers
 
 READY_SECONDS = 60.0
 SETTLE_SECONDS = 45.0
-LINGER_SECONDS = 2.5
-"""How long is waited, once all stand where they belong, for somebody who moves them once more."""
+LOOK_SECONDS = 0.05
+STOOD_STILL_SECONDS = 0.5
+STOOD_STILL_RECOVERY = 3.0
+
+
+@dataclass(slots=True)
+class Act:
+    """One seed's turn in a world: a script of its own, for routes of its own, with a fault of its own."""
+
+    seed: int
+    script: list[Plan]
+    start: float = 0.0
+    """When it began, on the event loop's clock."""
+    notes: list[str] = field(default_factory=list)
+    """What the fault wants to be known, such as a failpoint that was never reached."""
 
 
 @dataclass(slots=True)
 class World:
-    """What there is, and what a fault can be done to."""
+    """What there is, and what a fault can be done to. Seeds share it one after the other."""
 
     folder: Path
-    script: list[Plan]
+    act: Act
+    """The one that is played."""
+    acts: Sequence[Act]
     seconds: float
+    """How long the script of an act is."""
     emulator: Emulator
     cluster: Cluster
     servers: list[EmbeddedServer]
     bus: JetStreamBus
     stranger: Stranger
+    nursery: Nursery
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of every reactor."""
     members: list[Member] = field(default_factory=list)
     troubles: list[Span] = field(default_factory=list)
     wipes: list[float] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    """What the fault wants to be known, such as a failpoint that was never reached."""
-    start: float = 0.0
     cleanup: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What a fault has to take down after the servers have ended."""
     _supervisors: list[asyncio.Task[None]] = field(default_factory=list)
@@ -57,8 +74,23 @@ class World:
 
     @property
     def now(self) -> float:
-        """Seconds since the script began."""
-        return asyncio.get_running_loop().time() - self.start
+        """Seconds since the script of this act began."""
+        return asyncio.get_running_loop().time() - self.act.start
+
+    @property
+    def script(self) -> list[Plan]:
+        """What happens in this act."""
+        return self.act.script
+
+    def begin(self, act: Act) -> None:
+        """From now on it is this act's turn."""
+        self.act = act
+        self.stranger.followed = scene.told_by_bus(act.script)
+        act.start = asyncio.get_running_loop().time()
+
+    def note(self, text: str) -> None:
+        """Let it be known under the verdict."""
+        self.act.notes.append(text)
 
     @asynccontextmanager
     async def trouble(self, *, recovery: float) -> AsyncIterator[None]:
@@ -70,14 +102,19 @@ class World:
         finally:
             self.troubles.append(Span(begin, loop.time() + recovery))
 
-    def member(self, name: str, *, bus: list[str] | None = None, kubeconfig: Path | None = None) -> Member:
-        """Make one more reactor; it is not started yet. `bus`, `kubeconfig`: ways in through a proxy."""
+    def member(
+        self, name: str, *, bus: list[str] | None = None, kubeconfig: Path | None = None, address: str = ""
+    ) -> Member:
+        """Make one more reactor; it is not started yet.
+
+        `bus`, `kubeconfig`: ways in through a proxy. `address`: in a network namespace of its own.
+        """
         config = scene.settings_file(
             self.folder / f"{name}.yaml", name=name, bus=bus or [server.url for server in self.servers],
             kubeconfig=kubeconfig or self.folder / "kubeconfig", rules=self.folder / "rules.yaml",
             replicas=len(self.servers),
         )  # fmt: skip
-        member = Member(config)
+        member = Member(config, self.nursery, environment=self.environment, address=address)
         self.members.append(member)
         return member
 
@@ -85,12 +122,23 @@ class World:
         """From now on it is started again when it dies."""
         self._supervisors.append(asyncio.create_task(member.keep()))
 
+    async def watch_ourselves(self) -> None:
+        """For ever: where this machine lets us stand still, actions may be late, and so was the truth that was told."""
+        loop = asyncio.get_running_loop()
+        while True:
+            before = loop.time()
+            await asyncio.sleep(LOOK_SECONDS)
+            if (late := loop.time() - before - LOOK_SECONDS) > STOOD_STILL_SECONDS:
+                self.troubles.append(Span(before, loop.time() + STOOD_STILL_RECOVERY))
+                self.note(f"this machine let the observer stand still for {late:.1f} s")
+
     async def until_seen(self) -> None:
-        """Wait until every route has its group, with both targets and its weights."""
+        """Wait until every route of every act has its group, with its weights and both targets known to be healthy."""
+        routes = sum(len(act.script) for act in self.acts)
         async with asyncio.timeout(READY_SECONDS):
             while True:
                 groups = [load(entry.value) for entry in await self.bus.store(GROUPS).entries("*.group.>")]
-                if sum(len(group.members) == 2 and group.route is not None for group in groups) == len(self.script):
+                if sum(_is_complete(group) for group in groups) == routes:
                     return
                 await asyncio.sleep(0.2)
 
@@ -106,19 +154,18 @@ class World:
                 )
         await asyncio.sleep(max(self.seconds - self.now, 0))
 
-    def run(self) -> Run:
-        """Give what happened so far, for the checker."""
+    def run(self, act: Act) -> Run:
+        """Give what happened to the routes of an act so far, for the checker."""
         writes = self.emulator.writes.effective("trafficsplits", manager="alert-reactor")
-        routes = tuple(scene.history(plan, self.start, writes) for plan in self.script)
+        routes = tuple(scene.history(plan, act.start, writes) for plan in act.script)
         return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:
-        """Wait until all stands where it belongs, or it is certain that it never will; then a little longer."""
+        """Wait until all of this act stands where it belongs, or it is certain that it never will."""
         loop = asyncio.get_running_loop()
         give_up = max([loop.time(), *(trouble.end for trouble in self.troubles)]) + SETTLE_SECONDS
-        while loop.time() < give_up and not converged(self.run()):
+        while loop.time() < give_up and not converged(self.run(self.act)):
             await asyncio.sleep(0.2)
-        await asyncio.sleep(LINGER_SECONDS)
 
     async def close(self) -> None:
         """End the reactors."""
@@ -128,11 +175,20 @@ class World:
         await asyncio.gather(*(member.kill() for member in self.members if member.starts))
 
 
+def _is_complete(group: Group) -> bool:
+    known = [member for member in group.members.values() if member.settled is not None]
+    return len(known) == 2 and group.route is not None
+
+
 @asynccontextmanager
-async def world(folder: Path, script: list[Plan], *, seconds: float, nodes: int) -> AsyncIterator[World]:
+async def world(
+    folder: Path, acts: Sequence[Act], *, seconds: float, nodes: int, environment: Mapping[str, str]
+) -> AsyncIterator[World]:
     """Build it without reactors, and take it down again."""
+    script = [plan for act in acts for plan in act.script]
     async with AsyncExitStack() as stack:
         cleanup = await stack.enter_async_context(AsyncExitStack())
+        born = await stack.enter_async_context(nursery())
         emulator = await stack.enter_async_context(Emulator(clock=Clock().now))
         cluster = scene.furnish(emulator, script)
         servers: list[EmbeddedServer]
@@ -144,9 +200,11 @@ async def world(folder: Path, script: list[Plan], *, seconds: float, nodes: int)
         (folder / "rules.yaml").write_text(scene.rule_file(script), "utf-8")
         urls = [server.url for server in servers]
         bus = await stack.enter_async_context(JetStreamBus.connect(urls, name="observer"))
-        targets = [scene.target(plan, name) for plan in script if plan.told_by_bus for name in (plan.name, plan.second)]
-        stranger = Stranger(bus, Clock(), targets)
-        built = World(folder, script, seconds, emulator, cluster, servers, bus, stranger, cleanup=cleanup)
+        stranger = Stranger(bus, Clock(), scene.told_by_bus(script))
+        built = World(
+            folder, acts[0], acts, seconds, emulator, cluster, servers, bus, stranger, born, environment,
+            cleanup=cleanup,
+        )  # fmt: skip
         try:
             yield built
         finally:

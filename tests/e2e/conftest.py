@@ -31,8 +31,13 @@ def for_shop(shop: Shop, folder: Path) -> MakeReactor:
     kubeconfig = write_kubeconfig(folder / "kubeconfig", shop.emulator)
     clusters = {"east": {"kubeconfig": str(kubeconfig), "context": "east"}}
 
-    def make(rules: str, *, name: str = "reactor", **settings: Any) -> Service:
-        return Service(folder / name, rules=rules, settings={"clusters": clusters, **settings}, name=name)
+    def make(
+        rules: str, *, name: str = "reactor", failpoint: str = "", clock_wrong_by: float = 0, **settings: Any
+    ) -> Service:
+        return Service(
+            folder / name, rules=rules, settings={"clusters": clusters, **settings}, name=name, failpoint=failpoint,
+            clock_wrong_by=clock_wrong_by,
+        )  # fmt: skip
 
     return make
 

@@ -43,8 +43,14 @@ def environment() -> dict[str, str]:
 class Service(Child):
     """One `reactor run`."""
 
-    def __init__(self, folder: Path, *, rules: str, settings: Mapping[str, Any], name: str = "reactor") -> None:
-        """`settings`: what the settings file says beside the rules, an embedded bus and a free port."""
+    def __init__(
+        self, folder: Path, *, rules: str, settings: Mapping[str, Any], name: str = "reactor",
+        failpoint: str = "", clock_wrong_by: float = 0,
+    ) -> None:  # fmt: skip
+        """`settings`: what the settings file says beside the rules, an embedded bus and a free port.
+
+        `clock_wrong_by`: how many seconds its wall clock is ahead.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "rules.yaml").write_text(rules, encoding="utf-8")
         self.config = folder / "reactor.yaml"
@@ -57,7 +63,10 @@ class Service(Child):
         """Where it listens; another port after each start."""
         self._bus_url = own["bus"] | settings.get("bus", {})
         argv = command("run", "--config", str(self.config))
-        super().__init__(name, argv, folder, environment=environment())
+        if clock_wrong_by:
+            argv = [sys.executable, "-m", "tests.e2e.wrong_clock", str(clock_wrong_by), *argv[3:]]
+        failing = {"REACTOR_FAILPOINT": failpoint} if failpoint else {}
+        super().__init__(name, argv, folder, environment=environment() | failing)
 
     async def start(self) -> None:
         self.url = ""
@@ -100,10 +109,11 @@ class Service(Child):
         )
 
     @property
-    def bus_url(self) -> str:
+    def bus_url(self) -> str | list[str]:
         """Where its bus listens."""
-        if url := self._bus_url.get("url"):
-            return str(url)
+        url: str | list[str] | None = self._bus_url.get("url")
+        if url:
+            return url
         return (Path(self._bus_url["store"]) / "url").read_text("utf-8")
 
     async def groups(self) -> list[Group]:
@@ -123,14 +133,18 @@ class Service(Child):
 
         return await until_told(all_known, f"{self.name} knows {count} routes and how their backends are")
 
-    async def status(self) -> list[dict[str, Any]]:
-        """What `reactor status -o json` prints."""
-        argv = command("status", "--config", str(self.config), "-o", "json")
-        child = Child("status", argv, self.folder, environment=environment())
+    async def printed(self, *words: str) -> str:
+        """What a command prints about its bus, on both channels."""
+        argv = command(*words, "--config", str(self.config))
+        child = Child(words[0], argv, self.folder, environment=environment())
         child.log.unlink(missing_ok=True)
         async with child:
-            await until(lambda: not child.running, "reactor status ends", within=STATUS_SECONDS)
-            rows: list[dict[str, Any]] = json.loads(child.log.read_text())
+            await until(lambda: not child.running, f"reactor {words[0]} ends", within=STATUS_SECONDS)
+            return child.log.read_text()
+
+    async def status(self) -> list[dict[str, Any]]:
+        """What `reactor status -o json` prints."""
+        rows: list[dict[str, Any]] = json.loads(await self.printed("status", "-o", "json"))
         return rows
 
     def freeze(self) -> None:

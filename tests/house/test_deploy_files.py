@@ -199,20 +199,37 @@ def test_pods_run_without_root_without_a_writable_system_and_without_privileges(
             assert container["resources"]["limits"]["memory"]
 
 
-def test_the_reactor_may_read_no_secret_delete_nothing_and_give_itself_no_more_rights() -> None:
+def test_the_reactor_may_read_no_secret_and_give_itself_no_more_rights() -> None:
     for role in objects("Role", "ClusterRole"):
         for rule in role["rules"]:
             name = role["metadata"]["name"]
             assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"], name
             assert not {"secrets", "pods/exec", "pods/attach"} & set(rule["resources"]), name
-            assert not {"delete", "deletecollection", "escalate", "bind", "impersonate"} & set(rule["verbs"]), name
+            assert not {"update", "deletecollection", "escalate", "bind", "impersonate"} & set(rule["verbs"]), name
 
 
-def test_only_events_may_be_created() -> None:
-    for role in objects("Role", "ClusterRole"):
-        for rule in role["rules"]:
-            if "create" in rule["verbs"]:
-                assert rule["resources"] == ["events"]
+MADE_AND_DELETED = {
+    ("base", "create", "events"),
+    ("zone-isolation", "create", "pods/eviction"),
+    ("zone-isolation-force", "delete", "pods"),
+    ("zone-isolation-network-policy", "create", "networkpolicies"),
+    ("zone-isolation-network-policy", "delete", "networkpolicies"),
+    ("zone-isolation-gardener", "create", "subnetisolations"),
+    ("zone-isolation-gardener", "delete", "subnetisolations"),
+}
+"""All that may be made or deleted, by the part of the deployment that allows it. The base deletes nothing."""
+
+
+def test_what_may_be_made_and_deleted_is_what_stands_here() -> None:
+    allowed = {
+        (path.parent.name, verb, resource)
+        for path, role in manifests()
+        if role["kind"] in ("Role", "ClusterRole")
+        for rule in role["rules"]
+        for verb in {"create", "delete"} & set(rule["verbs"])
+        for resource in rule["resources"]
+    }
+    assert allowed == MADE_AND_DELETED
 
 
 # --- Dockerfile --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reactor.demo.kube.admission import check_preconditions
-from reactor.demo.kube.deletion import remove
+from reactor.demo.kube.deletion import delete
 from reactor.demo.kube.errors import ApiError, bad_request
 from reactor.demo.kube.objects import JsonObject, rfc3339
 from reactor.demo.kube.selectors import selects
@@ -43,8 +43,8 @@ def evict(cluster: Cluster, call: Call, body: Any) -> Outcome:
             _spend(cluster, budgets[0], pod.value, dry=dry)
     if dry:
         return Outcome(201, status=status, before=pod, after=pod)
-    last = remove(cluster, call, call.key)
-    return Outcome(201, status=status, before=pod, after=last, effective=True)
+    done = delete(cluster, call, None)  # as upstream: one that finalizers hold is only marked
+    return Outcome(201, status=status, before=pod, after=done.after, effective=done.effective)
 
 
 def _unguarded(pod: JsonObject) -> bool:

@@ -43,8 +43,10 @@ class Meddled:
             await self._after_read()
         return found
 
-    async def list(self, path: str, *, label_selector: str | None = None) -> Sequence[JsonObject]:
-        return await self._api.list(path, label_selector=label_selector)
+    async def list(
+        self, path: str, *, label_selector: str | None = None, field_selector: str | None = None
+    ) -> Sequence[JsonObject]:
+        return await self._api.list(path, label_selector=label_selector, field_selector=field_selector)
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         answer = await self._api.json_patch(path, operations)
@@ -53,6 +55,16 @@ class Meddled:
 
     async def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         return await self._api.create(path, body)
+
+    async def apply(self, path: str, body: Mapping[str, Any], *, force: bool = False) -> JsonObject:
+        answer = await self._api.apply(path, body, force=force)
+        await self._after_write()
+        return answer
+
+    async def delete(
+        self, path: str, *, uid: str = "", resource_version: str = "", grace_seconds: int | None = None
+    ) -> None:
+        await self._api.delete(path, uid=uid, resource_version=resource_version, grace_seconds=grace_seconds)
 
 
 class Overruled(Meddled):

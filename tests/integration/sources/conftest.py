@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bus.messages import Health, Observation, Route
+from bus.messages import Fact, Health, Observation, Route
 from reactor.clients.clusters import Clusters
 from reactor.clients.promql import Queries
 from reactor.clock import Clock
@@ -30,14 +30,18 @@ class Heard:
     def __init__(self) -> None:
         self.observations: list[Observation] = []
         self.routes: list[Route] = []
+        self.inventory: list[Fact] = []
+        """What else there is: clusters, copies, zones."""
         self._more = asyncio.Condition()
 
-    async def tell(self, fact: Observation | Route) -> None:
+    async def tell(self, fact: Fact) -> None:
         async with self._more:
             if isinstance(fact, Observation):
                 self.observations.append(fact)
-            else:
+            elif isinstance(fact, Route):
                 self.routes.append(fact)
+            else:
+                self.inventory.append(fact)
             self._more.notify_all()
 
     def last(self, target: str) -> Observation | None:
@@ -50,6 +54,11 @@ class Heard:
             if observation.target == target and found[-1:] != [observation.status]:
                 found.append(observation.status)
         return found
+
+    async def heard(self, holds: Callable[[Fact], bool]) -> Fact:
+        """Wait for an inventory fact like this."""
+        await self.until(lambda: any(holds(fact) for fact in self.inventory))
+        return next(fact for fact in reversed(self.inventory) if holds(fact))
 
     async def until(self, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(WAIT_SECONDS), self._more:
@@ -101,6 +110,10 @@ async def clusters(emulator: Emulator, east: Cluster, tmp_path: Path) -> AsyncIt
     await known.close()
 
 
+DESCRIBED = {"east": ClusterSettings(labels={"tier": "gold"}, region="eu", zone="eu-1a", provider="metal")}
+"""What the settings say of it."""
+
+
 class NoPrometheus:
     """Stands in where no query is made."""
 
@@ -116,7 +129,10 @@ def prometheus() -> Mapping[str, Queries]:
 @pytest.fixture
 async def world(heard: Heard, clusters: Clusters, prometheus: Mapping[str, Queries]) -> AsyncIterator[World]:
     async with probing_session() as session:
-        made = World(clock=Clock(), tell=heard.tell, clusters=clusters, prometheus=prometheus, http=session)
+        made = World(
+            clock=Clock(), tell=heard.tell, clusters=clusters, prometheus=prometheus, http=session,
+            described=DESCRIBED, health_scripts=frozenset({"lua", "cel"}),
+        )  # fmt: skip
         made.scheduler.start()
         yield made
         made.scheduler.shutdown(wait=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -17,8 +18,9 @@ from reactor.sources.catalog import MODULES, start_all
 from reactor.sources.pacing import Pace
 from reactor.sources.world import World
 from reactor.telemetry import REGISTRY
+from rules.language.kinds import LoadedSource
 from rules.language.model import RouteSelection
-from rules.language.sources import AlertmanagerWebhook, AnySource, EndpointsWatch, HttpProbe, PrometheusQuery, TcpProbe
+from rules.language.sources import AlertmanagerWebhook, EndpointsWatch, HttpProbe, PrometheusQuery, Quorum, TcpProbe
 from tests.integration.sources.conftest import Heard
 
 
@@ -57,7 +59,7 @@ async def test_sources_of_all_kinds_run_side_by_side(world: World, heard: Heard,
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata, "addressType": "IPv4",
         "endpoints": [{"addresses": ["10.0.0.1"]}],
     })  # fmt: skip
-    sources: list[AnySource] = [
+    sources: list[LoadedSource] = [
         tcp(port),
         EndpointsWatch(name="readiness", kind="EndpointsWatch", cluster="east"),
         AlertmanagerWebhook(name="alerts", kind="AlertmanagerWebhook", target="custom/a"),
@@ -75,7 +77,7 @@ async def test_sources_of_all_kinds_run_side_by_side(world: World, heard: Heard,
 async def test_a_source_that_cannot_run_takes_no_other_down(
     world: World, heard: Heard, port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sources: list[AnySource] = [
+    sources: list[LoadedSource] = [
         EndpointsWatch(name="nowhere", kind="EndpointsWatch", cluster="nowhere"),
         PrometheusQuery(name="nobody", kind="PrometheusQuery", target="custom/q", prometheus="nobody", query="up"),
         tcp(port),
@@ -143,4 +145,12 @@ def test_a_kind_that_is_not_used_costs_nothing() -> None:
 
 
 def test_every_kind_has_its_module() -> None:
-    assert set(MODULES) == {"HttpProbe", "TcpProbe", "GrpcProbe", "EndpointsWatch", "PrometheusQuery"}
+    kinds = {one.__name__ for one in get_args(LoadedSource)}
+    assert set(MODULES) == kinds - {"AlertmanagerWebhook", "Quorum"}
+    for module in MODULES.values():
+        assert callable(importlib.import_module(module).run)
+
+
+async def test_a_kind_that_the_core_carries_out_is_no_task(world: World) -> None:
+    quorum = Quorum(name="q", kind="Quorum", members="node/*/*", target="custom/q", unhealthy_at=1)
+    assert start_all([quorum], world) == []

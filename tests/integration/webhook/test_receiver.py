@@ -204,7 +204,7 @@ async def test_starting_up_and_stopping_are_503(receiver: Reception) -> None:
 
 
 async def test_a_process_that_takes_no_posts_is_ready_without_a_bus_of_the_receiver(receiver: Reception) -> None:
-    receiver.server.bus, receiver.server._sources = None, frozenset()
+    receiver.server.bus, receiver.server.sources = None, frozenset()
     assert (await receiver.get("/readyz"))[0] == 200
     assert (await receiver.post(ONE))[0] == 404
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bus.errors import Unavailable
 from bus.port import Fence, Outgoing
@@ -90,6 +90,6 @@ class SimBus:
             await asyncio.sleep(max(began + timeout.total_seconds() - asyncio.get_running_loop().time(), 0))
         return answer
 
-    async def probe(self) -> None:
+    async def probe(self) -> datetime:
         """Raises Unavailable."""
-        await self._link.call("probe", self._server.probe)
+        return await self._link.call("probe", self._server.probe)

@@ -96,13 +96,19 @@ class Api:
         """Raises NotFound, ApiUnavailable."""
         return await self._link.call(f"GET {path}", lambda: self._cluster.get(path))
 
-    async def list(self, path: str, *, label_selector: str | None = None) -> Sequence[JsonObject]:
+    async def list(
+        self, path: str, *, label_selector: str | None = None, field_selector: str | None = None
+    ) -> Sequence[JsonObject]:
         """Not asked for by any action."""
         raise NotImplementedError
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         """Raises NotFound, Conflict, ApiUnavailable."""
         return await self._link.call(f"PATCH {path}", lambda: self._cluster.json_patch(path, operations))
+
+    async def apply(self, path: str, body: Mapping[str, Any], *, force: bool = False) -> JsonObject:
+        """Not asked for by any action on a route."""
+        raise NotImplementedError
 
     async def create(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """Events: taken, and forgotten."""
@@ -111,6 +117,12 @@ class Api:
             return dict(body)
 
         return await self._link.call(f"POST {path}", take)
+
+    async def delete(
+        self, path: str, *, uid: str = "", resource_version: str = "", grace_seconds: int | None = None
+    ) -> None:
+        """Not asked for by any action."""
+        raise NotImplementedError
 
 
 def unavailable(why: str) -> Exception:

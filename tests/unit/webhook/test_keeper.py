@@ -11,7 +11,7 @@ import pytest
 from bus.errors import Unavailable
 from bus.messages import Health, Observation, WebhookPost
 from bus.topology import ALERTS
-from reactor.webhook.keeper import Keeper
+from reactor.webhook.keeper import ROLLED_OUT, Keeper
 from tests.unit.webhook.builders import CONFIRM, World, alert, counted, labelled, moment, resolved, source
 
 HOUR = 3600
@@ -199,9 +199,18 @@ async def test_only_alerts_that_match_are_taken_and_the_others_are_counted(world
 async def test_a_foreign_post_on_the_bus_makes_no_time_series(world: World) -> None:
     before = counted("reactor_webhook_alerts_total", source="unknown", fate="unmatched")
     async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=0, to="stranger")
+        await world.post(keeper, alert(), at=-ROLLED_OUT.total_seconds(), to="stranger")
     assert counted("reactor_webhook_alerts_total", source="unknown", fate="unmatched") == before + 1
     assert world.told == []
+
+
+async def test_a_post_for_a_source_of_newer_rules_is_left_to_who_has_them(world: World) -> None:
+    async with world.keeper() as keeper:
+        with pytest.raises(Unavailable, match="no source newer in the rules here"):
+            await world.post(keeper, alert(), at=0, to="newer")
+    async with world.keeper(source(name="newer")) as keeper:
+        await world.post(keeper, alert(), at=0, to="newer")
+    assert len(world.told) == 1
 
 
 async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) -> None:
@@ -209,7 +218,7 @@ async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) ->
     clusters = source(target="cluster/{cluster}", signal="brownout")
     async with world.keeper(services, clusters) as keeper:
         await world.post(keeper, alert(cluster="east"), at=0)
-        await world.post(keeper, alert(cluster="west"), at=0, to="other")
+        await world.post(keeper, alert(cluster="west"), at=-ROLLED_OUT.total_seconds(), to="other")
     assert [(said.target, said.signal) for said in world.told] == [
         ("service/east/shop/checkout", "am"),
         ("cluster/east", "brownout"),

@@ -1,0 +1,1 @@
+"""Carries workloads and taints through a Karmada control plane: writes what Karmada reads, and lets it carry on."""

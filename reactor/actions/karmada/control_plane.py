@@ -1,0 +1,49 @@
+"""The Karmada control plane that carriers write to: by the settings, and first asked whether it acts by itself."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from reactor.actions.karmada.switches import refuse_to_fight
+from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.reports import connected
+from reactor.clients.port import Forbidden, KubeApi, NotFound
+from reactor.clock import Clock
+
+LOOK_SECONDS = 600.0
+"""How long switches that are off are taken to stay so: they change with a restart of Karmada, not by the minute."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class ControlPlane:
+    """One control plane, by the names of its clusters in the settings."""
+
+    clusters: Clusters
+    clock: Clock
+    name: str = "karmada"
+    """Whose API holds the bindings, policies and Cluster objects."""
+    host: str = ""
+    """Where Karmada's components run; empty: on the same API, or nobody can tell."""
+    _looked_at: float | None = field(default=None, repr=False)
+
+    async def api(self) -> KubeApi:
+        """Give its API. Raises Unfit (UnknownCluster), KarmadaFights, and as KubeApi does."""
+        api = await connected(self.clusters, self.name)
+        now = self.clock.monotonic()
+        if self._looked_at is None or now - self._looked_at >= LOOK_SECONDS:
+            await self._look(await connected(self.clusters, self.host) if self.host else api)
+            self._looked_at = now
+        return api
+
+    async def _look(self, host: KubeApi) -> None:
+        try:
+            await refuse_to_fight(host)
+        except (NotFound, Forbidden) as error:
+            # Most control planes do not show their own Deployment; then the operator's word has to do.
+            _log.warning(
+                "cannot see whether Karmada fails over by itself; set karmada.host to the cluster that it runs in",
+                extra={"cluster": host.cluster, "reason": str(error)},
+            )

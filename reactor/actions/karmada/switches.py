@@ -1,0 +1,84 @@
+"""Karmada's own failover: which of its switches are on, and why we do not act beside it.
+
+Two that evict for the same reason would each take the workload away from where the other has just put it. So the
+carrier refuses, and names the switch, until one of the two is turned off.
+Source: Karmada cmd/controller-manager/app/options; all three are off by default since 1.14.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from reactor.actions.outcomes import Unfit
+from reactor.clients.port import JsonObject, KubeApi
+
+DEPLOYMENT = "/apis/apps/v1/namespaces/karmada-system/deployments/karmada-controller-manager"
+_FLAGS = ("enable-no-execute-taint-eviction", "allow-no-execute-taint-policy")
+_GATES = "feature-gates"
+_FAILOVER, _GRACEFUL = "Failover", "GracefulEviction"
+_VERSION = re.compile(r":v?(\d+)\.(\d+)")
+_ON_FROM, _ON_UNTIL = (1, 4), (1, 9)
+"""The releases whose Failover gate is on unless told otherwise; 1.12 turned it off, patches of 1.9 to 1.11 too."""
+
+
+class KarmadaFights(Unfit):
+    """A switch of Karmada stands against us; `switch` is its name."""
+
+    def __init__(self, switch: str, message: str) -> None:
+        super().__init__("KarmadaSwitch", message)
+        self.switch = switch
+
+
+async def refuse_to_fight(host: KubeApi) -> None:
+    """Raise KarmadaFights where the controller manager on this cluster evicts by itself; as KubeApi where unreadable.
+
+    `host`: the cluster that Karmada's components run in, which need not be its control plane.
+    """
+    for found in fights(await host.get(DEPLOYMENT)):
+        raise found
+
+
+def fights(deployment: JsonObject) -> Iterator[KarmadaFights]:
+    """Give every switch that stands against us. Pure."""
+    containers = ((deployment.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or []
+    flags = _flags(word for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ())))
+    gates = dict(pair.strip().partition("=")[::2] for pair in flags.get(_GATES, "").split(",") if pair.strip())
+    if _is_true(gates.get(_FAILOVER)) or (_FAILOVER not in gates and _on_by_default(containers)):
+        yield KarmadaFights(
+            _FAILOVER,
+            "karmada-controller-manager runs with the feature gate Failover on: it evicts workloads by itself. "
+            "Start it with --feature-gates=Failover=false, or leave failover to Karmada and the rule in mode DryRun",
+        )
+    for flag in _FLAGS:
+        if _is_true(flags.get(flag)):
+            text = f"karmada-controller-manager runs with --{flag}=true: it acts on NoExecute taints by itself"
+            yield KarmadaFights(flag, f"{text}. Start it without, or leave failover to Karmada")
+    if gates.get(_GRACEFUL, "true").lower() == "false":
+        text = "the feature gate GracefulEviction is off: an eviction task would never end. Start "
+        yield KarmadaFights(_GRACEFUL, f"{text}karmada-controller-manager without GracefulEviction=false")
+
+
+def _flags(words: Iterable[str]) -> Mapping[str, str]:
+    """Read `--name=value`, `--name value` and `--name`."""
+    found: dict[str, str] = {}
+    waiting = ""
+    for word in words:
+        if word.startswith("-"):
+            name, has_value, value = word.lstrip("-").partition("=")
+            found[name] = value if has_value else "true"
+            waiting = "" if has_value else name
+        elif waiting:
+            found[waiting], waiting = word, ""
+    return found
+
+
+def _is_true(text: str | None) -> bool:
+    return (text or "").lower() in ("true", "1", "t")
+
+
+def _on_by_default(containers: Sequence[JsonObject]) -> bool:
+    for one in containers:
+        if version := _VERSION.search(str(one.get("image", "")).partition("@")[0]):
+            return _ON_FROM <= (int(version[1]), int(version[2])) < _ON_UNTIL
+    return False

@@ -1,0 +1,126 @@
+"""What a workload cannot start without: the objects that its pods name. Pure.
+
+ConfigMaps, Secrets, ServiceAccounts and PersistentVolumeClaims, wherever a pod template can name one; Services, routes
+and what else belongs to an application are workloads of their own to a rule. RBAC of a ServiceAccount stays behind:
+what it may do elsewhere is that cluster's decision.
+Source: Karmada pkg/util/helper/unstructured.go and pkg/resourceinterpreter/default/native/dependencies.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from reactor.clients.port import JsonObject
+
+EVERY_NAMESPACE_HAS = frozenset(
+    {("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "openshift-service-ca.crt"), ("ServiceAccount", "default")}
+)
+"""Made by each cluster for itself."""
+_SECRET_REFS = ("secretRef", "nodePublishSecretRef")
+"""How volumes other than `secret` name the Secret that opens them (csi, cephfs, rbd, iscsi, flexVolume, …)."""
+
+
+class Need(NamedTuple):
+    """One object of the workload's namespace."""
+
+    kind: str
+    name: str
+    optional: bool = False
+    """A pod starts without it."""
+
+    @property
+    def object(self) -> str:
+        """`ConfigMap/shop`."""
+        return f"{self.kind}/{self.name}"
+
+
+def needs(found: JsonObject) -> tuple[Need, ...]:
+    """Give what the object's pods name, each once, sorted; of a ServiceAccount the Secrets that it pulls images with.
+
+    What is optional in one place and needed in another is needed. Anything odd is passed over: the API server has
+    accepted it, and whether it means anything is for the kubelet to say.
+    """
+    if found.get("kind") == "ServiceAccount":
+        named = [*_pull_secrets(found)]
+    else:
+        own = {f"{_name(one.get('metadata'))}" for one in _list(_dict(found.get("spec")).get("volumeClaimTemplates"))}
+        # A StatefulSet makes these claims by itself, one for each pod.
+        named = [
+            need for need in _of_pod(_pod_spec(found)) if need.kind != "PersistentVolumeClaim" or need.name not in own
+        ]
+    required = {(need.kind, need.name) for need in named if not need.optional}
+    unique = {Need(kind, name, (kind, name) not in required) for kind, name, _ in named if name}
+    return tuple(sorted(need for need in unique if need[:2] not in EVERY_NAMESPACE_HAS))
+
+
+def _pod_spec(found: JsonObject) -> JsonObject:
+    spec = _dict(found.get("spec"))
+    if found.get("kind") == "Pod":
+        return spec
+    if found.get("kind") == "CronJob":
+        spec = _dict(_dict(spec.get("jobTemplate")).get("spec"))
+    return _dict(_dict(spec.get("template")).get("spec"))
+
+
+def _of_pod(spec: JsonObject) -> Iterator[Need]:
+    yield Need("ServiceAccount", _text(spec.get("serviceAccountName") or spec.get("serviceAccount")))
+    yield from _pull_secrets(spec)
+    for volume in _list(spec.get("volumes")):
+        yield from _of_volume(volume)
+    for kind in ("containers", "initContainers", "ephemeralContainers"):
+        for container in _list(spec.get(kind)):
+            yield from _of_container(container)
+
+
+def _of_volume(volume: JsonObject) -> Iterator[Need]:
+    for source in (volume, *_list(_dict(volume.get("projected")).get("sources"))):
+        if config := _dict(source.get("configMap")):
+            yield Need("ConfigMap", _name(config), _optional(config))
+        if secret := _dict(source.get("secret")):
+            yield Need("Secret", _text(secret.get("secretName") or secret.get("name")), _optional(secret))
+    if claim := _dict(volume.get("persistentVolumeClaim")):
+        yield Need("PersistentVolumeClaim", _text(claim.get("claimName")))
+    if share := _dict(volume.get("azureFile")):
+        yield Need("Secret", _text(share.get("secretName")))
+    for source in volume.values():
+        for field in _SECRET_REFS:
+            yield Need("Secret", _name(_dict(source).get(field)))
+
+
+def _of_container(container: JsonObject) -> Iterator[Need]:
+    for source in _list(container.get("envFrom")):
+        yield from _of_refs(source, "configMapRef", "secretRef")
+    for variable in _list(container.get("env")):
+        yield from _of_refs(_dict(variable.get("valueFrom")), "configMapKeyRef", "secretKeyRef")
+
+
+def _of_refs(source: JsonObject, config_map: str, secret: str) -> Iterator[Need]:
+    for field, kind in ((config_map, "ConfigMap"), (secret, "Secret")):
+        ref = _dict(source.get(field))
+        yield Need(kind, _name(ref), _optional(ref))
+
+
+def _pull_secrets(found: JsonObject) -> Iterator[Need]:
+    # Optional: the kubelet pulls without one that is missing, and public images come all the same.
+    return (Need("Secret", _name(ref), optional=True) for ref in _list(found.get("imagePullSecrets")))
+
+
+def _name(ref: Any) -> str:
+    return _text(_dict(ref).get("name"))
+
+
+def _optional(ref: JsonObject) -> bool:
+    return ref.get("optional") is True
+
+
+def _text(found: object) -> str:
+    return found if isinstance(found, str) else ""
+
+
+def _dict(found: object) -> JsonObject:
+    return found if isinstance(found, dict) else {}
+
+
+def _list(found: object) -> list[JsonObject]:
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -1,0 +1,68 @@
+"""Evict on plain clusters, and its way back: a mark on the old copy, or with purge mode Directly its removal.
+
+Gracefully and Never remove nothing: the mark tells people and other tools that this copy is on its way out. The core
+purges it when the new copies are Healthy; with Never a person does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bus.messages import CancelEviction, Evict, Outcome
+from reactor.actions.patches import patch
+from reactor.actions.settle import Change, settle_object
+from reactor.actions.workload import purge
+from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.marks import EVICTING_ANNOTATION, decision_of, follows, is_marked, refuse_if_stale, stamps
+from reactor.actions.workload.paths import path_of
+from reactor.actions.workload.reports import Report, connected, enforced, outcome
+from reactor.clients.port import JsonObject, NotFound
+from reactor.clock import Clock
+from reactor.errors import ReactorError
+
+
+async def carry_out(action: Evict, clusters: Clusters, clock: Clock) -> Outcome:
+    """Mark the copy, or remove it where the purge mode is Directly; Done where it is already so, or is not there.
+
+    Never raises for what the world does; reasons are those of `purge.carry_out`.
+    """
+    if action.purge_mode == "Directly":
+        return await purge.carry_out(action, clusters, clock)
+    mark = {**stamps(action), EVICTING_ANNOTATION: decision_of(action)}
+    return await _noted(action, clusters, clock, lambda obj: None if is_marked(obj) else patch(obj, [], write=mark))
+
+
+async def cancel(action: CancelEviction, clusters: Clusters, clock: Clock) -> Outcome:
+    """Take the mark off; Done where there is none."""
+
+    def unmarked(obj: JsonObject) -> list[JsonObject] | None:
+        return patch(obj, [], write=stamps(action), remove=(EVICTING_ANNOTATION,)) if is_marked(obj) else None
+
+    return await _noted(action, clusters, clock, unmarked)
+
+
+async def _noted(
+    action: Evict | CancelEviction, clusters: Clusters, clock: Clock,
+    plan: Callable[[JsonObject], list[JsonObject] | None],
+) -> Outcome:  # fmt: skip
+    def planned(obj: JsonObject) -> list[JsonObject] | None:
+        refuse_if_stale(obj, action)
+        return plan(obj)
+
+    change = Change(planned, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda obj: follows(obj, action))
+    written: list[str] = []
+    try:
+        enforced(action)
+        api = await connected(clusters, action.from_)
+        path = await path_of(api, action.workload)
+
+        async def read() -> tuple[str, JsonObject]:
+            return path, await api.get(path)
+
+        if await settle_object(api, action.workload.object, read, change):
+            written.append(f"annotations of {action.workload.kind}/{action.workload.name}")
+    except NotFound:
+        pass  # no copy: nothing leaves, and nothing is left to stay
+    except ReactorError as error:
+        return outcome(action, clock, [Report(action.from_, [], error)])
+    return outcome(action, clock, [Report(action.from_, written)])

@@ -1,0 +1,75 @@
+"""Where an object of any kind stands in a cluster's API: built-in kinds by heart, others by asking the cluster once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from typing import NamedTuple
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+from bus.messages import WorkloadRef
+from reactor.actions.outcomes import Unfit
+from reactor.clients.port import KubeApi, NotFound
+
+
+class Kind(NamedTuple):
+    """What of a kind makes the path of its objects."""
+
+    plural: str
+    namespaced: bool = True
+
+
+_BY_HEART: Mapping[tuple[str, str], Kind] = {
+    ("v1", "ConfigMap"): Kind("configmaps"),
+    ("v1", "Secret"): Kind("secrets"),
+    ("v1", "ServiceAccount"): Kind("serviceaccounts"),
+    ("v1", "PersistentVolumeClaim"): Kind("persistentvolumeclaims"),
+    ("v1", "Service"): Kind("services"),
+    ("v1", "Pod"): Kind("pods"),
+    ("apps/v1", "Deployment"): Kind("deployments"),
+    ("apps/v1", "StatefulSet"): Kind("statefulsets"),
+    ("apps/v1", "DaemonSet"): Kind("daemonsets"),
+    ("apps/v1", "ReplicaSet"): Kind("replicasets"),
+    ("batch/v1", "Job"): Kind("jobs"),
+    ("batch/v1", "CronJob"): Kind("cronjobs"),
+}
+_asked: WeakKeyDictionary[KubeApi, MutableMapping[tuple[str, str], Kind]] = WeakKeyDictionary()
+
+
+async def path_of(api: KubeApi, ref: WorkloadRef) -> str:
+    """Give the path of the object. Raises Unfit (KindMissing) where the cluster does not serve the kind."""
+    kind = await kind_of(api, ref.api_version, ref.kind)
+    namespace = f"/namespaces/{_quoted(ref.namespace)}" if kind.namespaced and ref.namespace else ""
+    return f"{base(ref.api_version)}{namespace}/{kind.plural}/{_quoted(ref.name)}"
+
+
+def base(api_version: str) -> str:
+    """Give the path of an API version: `/api/v1`, `/apis/apps/v1`."""
+    return f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
+
+
+async def kind_of(api: KubeApi, api_version: str, kind: str) -> Kind:
+    """Give how a kind is served. Raises Unfit (KindMissing), and as KubeApi does."""
+    if known := _BY_HEART.get((api_version, kind)):
+        return known
+    asked = _asked.setdefault(api, {})
+    if (api_version, kind) not in asked:
+        # Only what is there is remembered: a CRD may be installed later.
+        asked[api_version, kind] = await _ask(api, api_version, kind)
+    return asked[api_version, kind]
+
+
+async def _ask(api: KubeApi, api_version: str, kind: str) -> Kind:
+    try:
+        document = await api.get(base(api_version))
+    except NotFound:
+        document = {}
+    for resource in document.get("resources") or []:
+        if resource.get("kind") == kind and "/" not in str(resource.get("name")):
+            return Kind(str(resource["name"]), bool(resource.get("namespaced")))
+    raise Unfit("KindMissing", f"{api.cluster}: serves no {kind} of {api_version}: install its definition (CRD) there")
+
+
+def _quoted(text: str) -> str:
+    """An action comes off the bus: a name with a slash in it must not lead to another object."""
+    return quote(text, safe="")

@@ -1,0 +1,87 @@
+"""Place on plain clusters: copies the workload, with what it cannot start without, and sets its size in each cluster.
+
+Done says that the objects stand there. Whether their pods become healthy is watched by the core, through WorkloadWatch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bus.messages import Outcome, Place
+from reactor.actions.outcomes import Unfit
+from reactor.actions.settle import SETTLE_SECONDS
+from reactor.actions.workload.library import Clusters, Dependency, Library, dependencies
+from reactor.actions.workload.reports import Report, connected, enforced, outcome
+from reactor.actions.workload.target import Target
+from reactor.actions.workload.templates import Templates
+from reactor.clients.port import ApiUnavailable, JsonObject
+from reactor.clock import Clock
+from reactor.errors import ReactorError
+
+AT_ONCE = 8
+"""How many clusters of one placement are written to at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """What a placement reaches the world through."""
+
+    clusters: Clusters
+    clock: Clock
+    templates: Templates | None = None
+    """Remembered copies, for when every source is dead."""
+    create_namespaces: bool = False
+    """Whether a namespace that is missing in a target is made there."""
+
+    async def carry_out(self, action: Place) -> Outcome:
+        """Let each cluster hold the workload in its size, at most one effective write for each object and decision.
+
+        Never raises for what the world does. Failed: NotInSource, SourceUnreachable, Forbidden, NamespaceMissing,
+        NamespaceTerminating, QuotaExceeded, AdmissionDenied, KindMissing, CopyTerminating, StaysBehind, Invalid,
+        Conflict, ClusterUnreachable, UnknownCluster; the detail names what was written before. Refused: DryRun, Stale.
+        One cluster that refuses keeps no other from getting its copy.
+        """
+        try:
+            enforced(action)
+            copy, needed = await self._gathered(action)
+        except ReactorError as error:
+            return outcome(action, self.clock, [Report("", [], error)])
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def placed(cluster: str, replicas: int) -> Report:
+            async with slots:
+                return await self._place(action, cluster, replicas, copy, needed)
+
+        reports = await asyncio.gather(*(placed(*place) for place in sorted(action.clusters.items())))
+        return outcome(action, self.clock, reports)
+
+    async def _gathered(self, action: Place) -> tuple[JsonObject, Sequence[Dependency]]:
+        try:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                library = Library(action.sources, self.clusters, self.templates)
+                copy = await library.find(action.workload)
+                needed = await dependencies(library, action.workload, copy) if action.propagate_deps else []
+                return copy, needed
+        except TimeoutError as error:
+            sources = ", ".join(action.sources)
+            raise Unfit("SourceUnreachable", f"not read within {SETTLE_SECONDS:g} s from {sources}") from error
+
+    async def _place(
+        self, action: Place, cluster: str, replicas: int, copy: JsonObject, needed: Sequence[Dependency]
+    ) -> Report:
+        written: list[str] = []
+        try:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                api = await connected(self.clusters, cluster)
+                target = Target(api, action, self.create_namespaces, written)
+                for one in needed:
+                    await target.dependency(one)
+                await target.workload(copy, replicas)
+        except TimeoutError:
+            late = ApiUnavailable(f"{cluster}: not placed within {SETTLE_SECONDS:g} s")
+            return Report(cluster, written, late)
+        except ReactorError as error:
+            return Report(cluster, written, error)
+        return Report(cluster, written)

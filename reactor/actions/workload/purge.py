@@ -1,0 +1,103 @@
+"""Purge on plain clusters: the old copy goes, its pods first, each step only onto what was just read.
+
+What the copy needed (ConfigMaps, Secrets, claims and their data) stays: others may need it, and data is not ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import datetime
+
+from bus.messages import Evict, Outcome, Purge
+from reactor.actions.outcomes import Unfit
+from reactor.actions.settle import SETTLE_SECONDS, attempts
+from reactor.actions.workload.library import Clusters
+from reactor.actions.workload.marks import refuse_if_stale
+from reactor.actions.workload.paths import path_of
+from reactor.actions.workload.pods import evict_all, pods_of
+from reactor.actions.workload.reports import Report, connected, enforced, outcome
+from reactor.clients.changes import metadata_of, version_of
+from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.clock import Clock
+from reactor.errors import ReactorError
+
+_log = logging.getLogger(__name__)
+
+
+async def carry_out(action: Purge | Evict, clusters: Clusters, clock: Clock) -> Outcome:
+    """Remove the workload's copy in the cluster that it leaves; Done where none is there.
+
+    Never raises for what the world does. Failed: ClusterUnreachable (it stays owed, and is done when the cluster is
+    back), DisruptionBudget, BudgetsOverlap, Terminating (finalizers hold it), Forbidden, Conflict. Refused: DryRun,
+    Stale (a newer decision put the copy there, or somebody has since this was decided).
+    """
+    removal = _Removal(action, clock)
+    error: ReactorError | None = None
+    try:
+        enforced(action)
+        async with asyncio.timeout(SETTLE_SECONDS):
+            await removal.run(await connected(clusters, action.from_))
+    except TimeoutError:
+        error = ApiUnavailable(f"{action.from_}: not removed within {SETTLE_SECONDS:g} s")
+    except ReactorError as stopped:
+        error = stopped
+    return outcome(action, clock, [Report(action.from_, removal.written, error)])
+
+
+class _Removal:
+    """One try, and what it has written so far."""
+
+    def __init__(self, action: Purge | Evict, clock: Clock) -> None:
+        self._action = action
+        self._clock = clock
+        self.written: list[str] = []
+
+    async def run(self, api: KubeApi) -> None:
+        """Remove pods and object. Raises Unfit, and as KubeApi does."""
+        path = await path_of(api, self._action.workload)
+        async for attempt in attempts():
+            with attempt:
+                obj = await _read(api, path)
+                if obj is None:
+                    return
+                self._may_go(obj)
+                await self._evict(api, obj)
+                await self._delete(api, path)
+
+    def _may_go(self, obj: JsonObject) -> None:
+        refuse_if_stale(obj, self._action)
+        made = metadata_of(obj)["creationTimestamp"]
+        if datetime.fromisoformat(made) > self._action.decided_at:
+            raise Unfit("Stale", f"the copy was made at {made}, after this was decided: it is another one")
+
+    async def _evict(self, api: KubeApi, obj: JsonObject) -> None:
+        pods = await pods_of(api, obj)
+        count = await evict_all(api, pods, before=self._action.decided_at, clock=self._clock)
+        if count:
+            self.written.append(f"{count} evictions")
+
+    async def _delete(self, api: KubeApi, path: str) -> None:
+        # Read again: while pods left, the controller has written the status, and the version is another one.
+        obj = await _read(api, path)
+        if obj is None:
+            return
+        self._may_go(obj)
+        metadata, ref = metadata_of(obj), self._action.workload
+        if "deletionTimestamp" not in metadata:
+            try:
+                await api.delete(path, uid=metadata["uid"], resource_version=version_of(obj))
+            except NotFound:
+                return
+            self.written.append(f"removal of {ref.kind}/{ref.name}")
+            obj = await _read(api, path)
+        if obj is not None and metadata_of(obj).get("uid") == metadata["uid"]:
+            held = ", ".join(metadata_of(obj).get("finalizers") or ()) or "the cluster's own garbage collection"
+            raise Unfit("Terminating", f"{ref.object} is deleted and not gone: held by {held}")
+
+
+async def _read(api: KubeApi, path: str) -> JsonObject | None:
+    try:
+        return await api.get(path)
+    except NotFound:
+        return None

@@ -1,0 +1,92 @@
+"""One pod is asked to leave, by the Eviction API: its disruption budget decides."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
+
+from reactor.actions.zone.pods import name_of, uid_of
+from reactor.clients.port import (
+    BudgetsOverlap,
+    BudgetSpent,
+    Conflict,
+    Forbidden,
+    Invalid,
+    JsonObject,
+    KubeApi,
+    NotFound,
+)
+
+_BUDGET = re.compile(r"disruption budget (\S+)")
+_versions: WeakKeyDictionary[KubeApi, str] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking one pod to leave."""
+
+    pod: str
+    status: Literal["Leaving", "Blocked", "Refused"]
+    """Blocked: its budget allows none now. Refused: asking again helps only when somebody has changed something."""
+    why: str = ""
+
+
+async def evict(api: KubeApi, pod: JsonObject) -> Answer:
+    """Ask for one pod. Raises ApiUnavailable, and Forbidden where we may not evict at all."""
+    body = {
+        "apiVersion": f"policy/{await _version(api)}", "kind": "Eviction",
+        "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]},
+        # Of this very pod: a StatefulSet's successor has the same name.
+        "deleteOptions": {"preconditions": {"uid": uid_of(pod)}},
+    }  # fmt: skip
+    name = name_of(pod)
+    try:
+        await api.create(f"{path_of(pod)}/eviction", body)
+    except (NotFound, Conflict):
+        return Answer(name, "Leaving")  # it is gone, or another has its name
+    except BudgetSpent as error:
+        return Answer(name, "Blocked", f"budget {_budget(pod, str(error))}")
+    except BudgetsOverlap:
+        return Answer(name, "Refused", f"{name} has more than one disruption budget, so it can never be evicted")
+    except Invalid as error:
+        return Answer(name, "Refused", str(error))
+    except Forbidden as error:
+        if "disruption" in str(error) or "budget" in str(error):  # 403: a budget with 2,000 evictions under way
+            return Answer(name, "Refused", str(error))
+        raise
+    return Answer(name, "Leaving")
+
+
+async def delete(api: KubeApi, pod: JsonObject) -> Answer:
+    """Delete one pod, whatever its budget says. Its own grace period stays: what is written is written to the end."""
+    try:
+        await api.delete(path_of(pod), uid=uid_of(pod))
+    except (NotFound, Conflict):
+        pass  # it is gone, or another has its name
+    except (Invalid, Forbidden) as error:
+        return Answer(name_of(pod), "Refused", str(error))
+    return Answer(name_of(pod), "Leaving")
+
+
+def path_of(pod: JsonObject) -> str:
+    """Give the pod's path."""
+    namespace, name = quote(pod["metadata"]["namespace"], safe=""), quote(pod["metadata"]["name"], safe="")
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
+
+async def _version(api: KubeApi) -> str:
+    """Which version of the Eviction the cluster takes: v1 since Kubernetes 1.22; before, policy/v1 was a 400."""
+    if api not in _versions:
+        served = (await api.get("/api/v1")).get("resources") or []
+        said = next((one.get("version") for one in served if one.get("name") == "pods/eviction"), None)
+        _versions[api] = str(said or "v1beta1")
+    return _versions[api]
+
+
+def _budget(pod: JsonObject, words: str) -> str:
+    """Give the name of the budget that the server names: `shop/web`."""
+    found = _BUDGET.search(words)
+    return f"{pod['metadata']['namespace']}/{found[1]}" if found else f"of {name_of(pod)}"

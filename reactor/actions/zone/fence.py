@@ -1,0 +1,101 @@
+"""Fence: nothing new is scheduled into the zone; and how nodes are let go again, a few at a time.
+
+The same functions take nodes out of the load balancers (ShiftTraffic): what differs is the Hold. Nodes that join later
+are fenced because every call lists the zone anew: Fence is asked again as soon as there are more nodes than it has
+seen, and Verify makes the same round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from math import ceil
+
+from bus.messages import iso
+from reactor.actions.annotations import notes_of
+from reactor.actions.zone import nodes
+from reactor.actions.zone.context import InProgress, Isolation, Stands
+from reactor.actions.zone.holds import FENCE, Hold
+from reactor.actions.zone.marks import RELEASED
+from reactor.clients.port import JsonObject, KubeApi
+
+
+async def fence(api: KubeApi, isolation: Isolation) -> Stands:
+    """Taint and cordon every node of the zone. Raises Unfit (ZoneNotFound, ZoneMismatch, ChangeRefused)."""
+    return await take(api, isolation, FENCE)
+
+
+async def unfence(api: KubeApi, isolation: Isolation) -> Stands:
+    """Let the zone's nodes go: one, a wait, a share of all, a wait, the rest. Raises InProgress in between.
+
+    What was let go is counted on the nodes themselves, so that a crash neither starts over nor skips a wait.
+    """
+    zone = await nodes.in_zone(api, isolation)
+    held = [node for node in zone if FENCE.give(node) is not None]
+    if held:
+        await _let_some_go(api, isolation, held=held, free=[node for node in zone if node not in held])
+        zone = await nodes.in_zone(api, isolation)
+    noted = [node for node in zone if RELEASED in notes_of(node)]
+    await nodes.each(noted, lambda node: nodes.change(api, node, lambda obj: nodes.drop_note(obj, RELEASED) or None))
+    return Stands(bool(noted), f"none of {len(zone)} nodes of {isolation.zone} is fenced by us")
+
+
+async def take(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
+    """Make the hold stand on every node of the zone."""
+    zone = await nodes.in_zone(api, isolation)
+    if not zone and isolation.action.step == "Fence" and not isolation.standing:
+        # Only at the beginning: a zone that was drained may lose its nodes to an autoscaler.
+        raise await nodes.unknown_zone(api, isolation)
+    if problem := nodes.mixed_up(zone, isolation):
+        raise problem
+    open_ = [node for node in zone if hold.take(node, isolation.mark) is not None]
+    wrote = await nodes.each(open_, lambda node: nodes.change(api, node, lambda obj: hold.take(obj, isolation.mark)))
+    return Stands(any(wrote), f"{len(zone)} of {len(zone)} nodes of {isolation.zone} are {hold.word}")
+
+
+async def give(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
+    """Take back what we did, from all nodes of the zone at once."""
+    zone = await nodes.in_zone(api, isolation)
+    held = [node for node in zone if hold.give(node) is not None]
+    await nodes.each(held, lambda node: nodes.change(api, node, hold.give))
+    return Stands(bool(held), f"none of {len(zone)} nodes of {isolation.zone} is {hold.word} by us")
+
+
+async def _let_some_go(
+    api: KubeApi, isolation: Isolation, *, held: Sequence[JsonObject], free: Sequence[JsonObject]
+) -> None:
+    """Let the next batch go. Raises InProgress unless that was the last one."""
+    total = len(held) + len(free)
+    ends = batch_ends(isolation, total)
+    if len(free) in ends:
+        _wait(isolation, free, total)
+    end = next(end for end in ends if end > len(free))
+    stamp = iso(isolation.clock.now())
+
+    def let_go(obj: JsonObject) -> list[JsonObject] | None:
+        operations = FENCE.give(obj)
+        return None if operations is None else [*operations, *nodes.put_note(obj, RELEASED, stamp)]
+
+    await nodes.each(held[: end - len(free)], lambda node: nodes.change(api, node, let_go))
+    if end < total:
+        raise InProgress(f"{end} of {total} nodes of {isolation.zone} are back, {total - end} are fenced")
+
+
+def batch_ends(isolation: Isolation, total: int) -> Sequence[int]:
+    """Give how many nodes are back after each batch: the first, a share of all besides, all."""
+    batches = isolation.settings.batches
+    first = min(batches.first, total)
+    return first, min(total, first + ceil(total * batches.percent / 100)), total
+
+
+def _wait(isolation: Isolation, free: Sequence[JsonObject], total: int) -> None:
+    """Raise InProgress until the nodes that are back have been healthy for long enough."""
+    released = [node for node in free if RELEASED in notes_of(node)]
+    back = f"{len(free)} of {total} nodes of {isolation.zone} are back"
+    if bad := [nodes.name_of(node) for node in released if not nodes.is_ready(node)]:
+        raise InProgress(f"{back}; not Ready: {', '.join(bad)}, so the others stay fenced")
+    bake = timedelta(seconds=isolation.settings.batches.bake_seconds)
+    until = max((datetime.fromisoformat(notes_of(node)[RELEASED]) + bake for node in released), default=None)
+    left = (until - isolation.clock.now()).total_seconds() if until is not None else 0.0
+    if left > 0:
+        raise InProgress(f"{back}; they are watched for {left:.0f} s more")

@@ -1,0 +1,181 @@
+"""Carrier Gardener: the Shoot is asked to isolate its zone, as GEP-21 has it.
+
+Two ways. A Gardener that knows GEP-21 does everything after the Shoot's annotation, and the steps wait for its status.
+With `seed` in the rule we write Worker and SubnetIsolation ourselves, in GEP-21's order: for a Gardener whose provider
+extension knows them but whose gardenlet does not. Way back: the network first, the machines last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import quote
+
+from reactor.actions.annotations import notes_of
+from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.settle import Change, Plan, settle_object
+from reactor.actions.zone import shoot, subnet_isolation, traffic
+from reactor.actions.zone.context import InProgress, Isolation, Stands
+from reactor.actions.zone.marks import GARDENER_OPERATION, SHOOT_ISOLATED
+from reactor.actions.zone.nodes import drop, put_note
+from reactor.actions.zone.settings import Reference
+from reactor.clients.port import JsonObject, KubeApi
+
+Step = Callable[[Isolation], Awaitable[Stands]]
+
+
+async def ask(isolation: Isolation) -> Stands:
+    """Fence: ask for the isolation, on the Shoot and, with a seed, on its Worker."""
+    wrote = await _on_shoot(isolation, lambda obj: shoot.asking(obj, isolation.mark))
+    if isolation.settings.seed is not None:
+        wrote = await _on_worker(isolation, isolation.mark) or wrote
+    return Stands(wrote, f"the Shoot is asked to isolate {isolation.mark} ({isolation.zone})")
+
+
+async def end(isolation: Isolation) -> Stands:
+    """Fence undone: nothing asks for the isolation any more, and the machines are back."""
+    wrote = await _on_shoot(isolation, shoot.ending)
+    if isolation.settings.seed is None:
+        return Stands(wrote, shoot.returned(await _shoot(isolation), isolation))
+    wrote = await _on_worker(isolation, None) or wrote
+    return Stands(wrote, f"{_settled(await _worker(isolation))}: its machines of {isolation.zone} are back")
+
+
+async def empty(isolation: Isolation) -> Stands:
+    """Evacuate: wait until the machines of the zone are drained and gone."""
+    if isolation.settings.seed is None:
+        return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
+    worker = await _worker(isolation)
+    done = _settled(worker)
+    code = (worker.get("status") or {}).get("isolatedZoneCode")
+    if code is None:
+        raise InProgress(f"{done}, but its status does not name the isolated zone yet")
+    if code != isolation.zone:
+        raise Unfit("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, the Worker says {code}")
+    return Stands(wrote=False, detail=f"{done}: no machines in {isolation.mark} ({code})")
+
+
+async def cut(isolation: Isolation) -> Stands:
+    """CutNetwork: the SubnetIsolation stands; without a seed the Shoot says that Gardener has made it so."""
+    if isolation.settings.seed is None:
+        return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
+    return await subnet_isolation.cut(isolation)
+
+
+async def reopen(isolation: Isolation) -> Stands:
+    """CutNetwork undone: without a seed that is the end of the isolation, whose order is Gardener's."""
+    if isolation.settings.seed is None:
+        return await end(isolation)
+    return await subnet_isolation.restore(isolation)
+
+
+async def verify(isolation: Isolation) -> Stands:
+    """Verify: all of it stands, and nobody has taken the annotation away."""
+    asked = notes_of(await _shoot(isolation)).get(SHOOT_ISOLATED)
+    if asked != isolation.mark:
+        raise NotAsAsked(f"the Shoot's annotation {SHOOT_ISOLATED} says {asked}, not {isolation.mark}")
+    stands = [await empty(isolation)]
+    if "CutNetwork" in isolation.settings.steps and isolation.settings.seed is not None:
+        stands.append(await cut(isolation))
+    return Stands(any(one.wrote for one in stands), "; ".join(one.detail for one in stands))
+
+
+async def _shift(isolation: Isolation) -> Stands:
+    return await traffic.shift(await isolation.world.clusters(isolation.action.cluster), isolation)
+
+
+async def _give_back(isolation: Isolation) -> Stands:
+    return await traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
+
+
+async def _nothing(isolation: Isolation) -> Stands:
+    return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo: pods are never moved back")
+
+
+STEPS: Mapping[tuple[str, bool], Step] = {
+    ("Fence", False): ask, ("Fence", True): end,
+    ("ShiftTraffic", False): _shift, ("ShiftTraffic", True): _give_back,
+    ("Evacuate", False): empty, ("Evacuate", True): _nothing,
+    ("CutNetwork", False): cut, ("CutNetwork", True): reopen,
+    ("Verify", False): verify, ("Verify", True): _nothing,
+}  # fmt: skip
+"""By step and undo."""
+
+
+def _where(reference: Reference | None, key: str) -> Reference:
+    if reference is None:
+        raise Unfit("SettingMissing", f"carrier Gardener needs {key} in the rule")
+    return reference
+
+
+async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
+    where = _where(isolation.settings.shoot, "shoot")
+    namespace, name = quote(where.namespace, safe=""), quote(where.name, safe="")
+    api = await isolation.world.clusters(where.cluster or "garden")
+    return api, f"/apis/core.gardener.cloud/v1beta1/namespaces/{namespace}/shoots/{name}"
+
+
+async def _shoot(isolation: Isolation) -> JsonObject:
+    if not isolation.action.zone_id:
+        raise Unfit("ZoneIdMissing", f"Gardener isolates by the zone's id: give {isolation.zone} one in the rule")
+    api, path = await _place(isolation)
+    return await api.get(path)
+
+
+async def _on_shoot(isolation: Isolation, plan: Plan) -> bool:
+    await _shoot(isolation)  # says what is missing in the rule before anything is written
+    api, path = await _place(isolation)
+    return await _changed(api, path, plan)
+
+
+async def _worker_place(isolation: Isolation) -> tuple[KubeApi, str]:
+    seed, name = _where(isolation.settings.seed, "seed"), _where(isolation.settings.shoot, "shoot").name
+    namespace = quote(seed.namespace, safe="")
+    group = "/apis/extensions.gardener.cloud/v1alpha1"
+    return await isolation.world.clusters(
+        seed.cluster
+    ), f"{group}/namespaces/{namespace}/workers/{quote(name, safe='')}"
+
+
+async def _worker(isolation: Isolation) -> JsonObject:
+    api, path = await _worker_place(isolation)
+    return await api.get(path)
+
+
+async def _on_worker(isolation: Isolation, zone_id: str | None) -> bool:
+    def plan(worker: JsonObject) -> list[JsonObject] | None:
+        stands = (worker.get("spec") or {}).get("isolatedZoneID")
+        if stands == zone_id:
+            return None
+        at = "/spec/isolatedZoneID"
+        operations = drop(at, stands)
+        if zone_id is not None:
+            operations += [{"op": "test", "path": at, "value": None}, {"op": "add", "path": at, "value": zone_id}]
+        return [*operations, *put_note(worker, GARDENER_OPERATION, "reconcile")]
+
+    api, path = await _worker_place(isolation)
+    try:
+        return await _changed(api, path, plan)
+    except NotAsAsked as error:
+        raise Unfit(
+            "WorkerUnaware", f"{path}: this Worker has no spec.isolatedZoneID: its CRD is not GEP-21's"
+        ) from error
+
+
+def _settled(worker: JsonObject) -> str:
+    """Say that the Worker is reconciled as it stands. Raises InProgress with the extension's own words."""
+    status = worker.get("status") or {}
+    operation = status.get("lastOperation") or {}
+    name = worker["metadata"]["name"]
+    seen = status.get("observedGeneration", 0) >= worker["metadata"].get("generation", 0)
+    if seen and operation.get("state") == "Succeeded" and GARDENER_OPERATION not in notes_of(worker):
+        return f"Worker {name} is reconciled"
+    words = (status.get("lastError") or {}).get("description") or operation.get("description") or "not yet seen"
+    raise InProgress(f"Worker {name} is {operation.get('state', 'Pending')}: {words}")
+
+
+async def _changed(api: KubeApi, path: str, plan: Plan) -> bool:
+    async def read() -> tuple[str, JsonObject]:
+        return path, await api.get(path)
+
+    change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
+    return await settle_object(api, path, read, change) is not None

@@ -1,0 +1,31 @@
+"""The words we leave on objects while a zone is isolated. Whoever finds one can undo it by hand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ISOLATED: Final = "reactor/isolated-zone"
+"""Taint of nodes, label of pods, tag of network ACLs, annotation of the isolation's record: the zone's ID."""
+CORDONED: Final = "reactor/cordoned-by-isolation"
+"""Annotation of a node: we cordoned it. One that somebody else had cordoned has none, and stays cordoned."""
+EXCLUDED: Final = "reactor/excluded-by-isolation"
+"""Annotation of a node: we took it out of the load balancers."""
+RELEASED: Final = "reactor/isolation-released-at"
+"""Annotation of a node: when its fence was taken off, which paces the next batch. Gone with the last node."""
+BALANCER_LABEL: Final = "node.kubernetes.io/exclude-from-external-load-balancers"
+"""A node with this label gets no traffic from load balancers of the cloud (Kubernetes KEP-1143, stable in 1.21)."""
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+ZONE_ID_LABEL: Final = "topology.k8s.aws/zone-id"
+"""EKS: the zone's ID beside its code."""
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+"""Taint: the node is known to be off, so its pods and volumes may be given away (Kubernetes KEP-2268)."""
+ORIGINAL_ACL: Final = "reactor/original-network-acl"
+"""Tag of a subnet: the network ACL that it had."""
+CLUSTER_TAG: Final = "reactor/cluster"
+SIGNAL: Final = "zone-isolation"
+"""What our traffic rules are told by."""
+SHOOT_ISOLATED: Final = "shoot.gardener.cloud/isolated-zone"
+"""Annotation of a Shoot: the zone's ID (GEP-21)."""
+GARDENER_OPERATION: Final = "gardener.cloud/operation"
+AUTO_UPDATE: Final = "reactor/original-auto-update"
+"""Annotation of a Shoot: its spec.maintenance.autoUpdate as it was, as JSON."""

@@ -1,0 +1,76 @@
+"""What a rule says about a step, as it travels with the action. Unknown keys are a newer decider's, and left alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+Seconds = Annotated[float, Field(ge=0, le=86_400)]
+Force = Literal["Never", "AfterTimeout"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+
+class Network(_Part):
+    """How the zone's network is cut."""
+
+    provider: Literal["None", "AwsNetworkAcl", "LabelledNetworkPolicy"] = "None"
+    region: str = ""
+    """AwsNetworkAcl: required."""
+    vpc_id: str = ""
+    """AwsNetworkAcl: required. Only its subnets are touched."""
+    subnet_tags: dict[str, str] = {}
+    """AwsNetworkAcl: only subnets with all of these tags; an empty value means any. None given: all of the zone."""
+    exclude_namespaces: tuple[str, ...] = ("kube-system",)
+    """LabelledNetworkPolicy: pods that are not cut, such as the storage drivers that detach the zone's volumes."""
+
+
+class Batches(_Part):
+    """How nodes come back: one, a wait, a share of all, a wait, the rest."""
+
+    first: Annotated[int, Field(ge=1)] = 1
+    percent: Annotated[int, Field(ge=1, le=100)] = 25
+    bake_seconds: Seconds = 300
+
+
+class Reference(_Part):
+    """An object or a namespace in a cluster of the settings."""
+
+    cluster: str = ""
+    """Empty: the rule's cluster."""
+    namespace: str
+    name: str = ""
+
+
+class StepSettings(_Part):
+    """All that a step may be told."""
+
+    timeout_seconds: Seconds = 900
+    """From `decidedAt`; what it means is the step's own."""
+    mode: Literal["degraded", "dead"] = "degraded"
+    """dead: the control plane has lost the zone, so its network is cut before pods are forced."""
+    batches: Batches = Batches()
+    targets: tuple[str, ...] = ()
+    """ShiftTraffic: targets in this zone that our traffic rules are told are Unhealthy (signal zone-isolation)."""
+    drain_seconds: Seconds = 0
+    """ShiftTraffic: how long requests in flight are waited for, from `decidedAt`."""
+    max_parallel: Annotated[int, Field(ge=1, le=500)] = 10
+    """Evacuate: how many pods without volumes may be on their way out at once."""
+    force: Force = "Never"
+    network: Network = Network()
+    steps: tuple[str, ...] = ()
+    """Verify: which steps the isolation is made of; empty: all."""
+    prometheus: str = ""
+    """Verify: the settings' name of a Prometheus."""
+    query: str = ""
+    """Verify: must give one or more series, all of them non-zero."""
+    shoot: Reference | None = None
+    """Gardener: the Shoot; `cluster` is the garden."""
+    seed: Reference | None = None
+    """Gardener: the Shoot's namespace in its Seed. With it we write Worker and SubnetIsolation ourselves."""

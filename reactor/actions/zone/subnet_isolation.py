@@ -1,0 +1,119 @@
+"""SubnetIsolation (GEP-21): the resource in a Shoot's seed namespace that says a zone's subnets are to be cut.
+
+A provider extension fulfils it; where the rule's network provider is AwsNetworkAcl we do, and write its status.
+Deleting it opens the network again, so it goes before anything else on the way back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from bus.messages import iso
+from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.settle import Change, settle_object
+from reactor.actions.zone import aws_acl
+from reactor.actions.zone.context import InProgress, Isolation, Stands
+from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
+
+_GROUP = "extensions.gardener.cloud"
+_FAILED = frozenset({"Error", "Failed"})
+
+
+async def cut(isolation: Isolation) -> Stands:
+    """Make the resource, and fulfil it or wait until somebody has. Raises InProgress, NotAsAsked."""
+    api, path = await _place(isolation)
+    obj, made = await _made(api, path, isolation)
+    if isolation.settings.network.provider != "AwsNetworkAcl":
+        return Stands(made, _fulfilled(obj, isolation))
+    stands = await aws_acl.cut(isolation)
+    said = await _say(api, path, isolation, stands)
+    return Stands(made or stands.wrote or said, stands.detail)
+
+
+async def restore(isolation: Isolation) -> Stands:
+    """Open the network, then let the resource go; wait for whoever fulfils it. Raises InProgress."""
+    api, path = await _place(isolation)
+    ours = isolation.settings.network.provider == "AwsNetworkAcl"
+    stands = await aws_acl.restore(isolation) if ours else Stands(wrote=False, detail="the network is open")
+    try:
+        obj = await api.get(path)
+        if "deletionTimestamp" not in obj["metadata"]:
+            await api.delete(path, uid=obj["metadata"]["uid"])
+        obj = await api.get(path)
+    except NotFound:
+        return stands
+    held = ", ".join(obj["metadata"].get("finalizers") or [])
+    raise InProgress(f"SubnetIsolation {obj['metadata']['name']} is still held by {held or 'its deletion'}")
+
+
+async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
+    seed = isolation.settings.seed
+    if seed is None or not isolation.action.zone_id:
+        raise Unfit("SettingMissing", "a SubnetIsolation needs seed, and the zone's id, in the rule")
+    base = f"/apis/{_GROUP}/v1alpha1/namespaces/{quote(seed.namespace, safe='')}/subnetisolations"
+    return await isolation.world.clusters(seed.cluster), f"{base}/isolate-{quote(isolation.mark.lower(), safe='')}"
+
+
+async def _made(api: KubeApi, path: str, isolation: Isolation) -> tuple[JsonObject, bool]:
+    base, _, name = path.rpartition("/")
+    try:
+        return await api.get(path), False
+    except NotFound:
+        pass  # to be made now
+    body: dict[str, Any] = {
+        "apiVersion": f"{_GROUP}/v1alpha1", "kind": "SubnetIsolation",
+        "metadata": {"name": name}, "spec": {"isolatedZoneID": isolation.mark},
+    }  # fmt: skip
+    try:
+        return await api.create(base, body), True
+    except Conflict:
+        return await api.get(path), False  # another process was quicker
+
+
+def _fulfilled(obj: JsonObject, isolation: Isolation) -> str:
+    status = obj.get("status") or {}
+    operation = status.get("lastOperation") or {}
+    provider = status.get("providerStatus") or {}
+    name, code = obj["metadata"]["name"], provider.get("isolatedZoneCode")
+    if "deletionTimestamp" in obj["metadata"]:
+        raise InProgress(f"SubnetIsolation {name} is being deleted; it is made anew when it is gone")
+    seen = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
+    state = operation.get("state", "Pending")
+    if seen and state in _FAILED:
+        words = (status.get("lastError") or {}).get("description") or operation.get("description")
+        raise NotAsAsked(f"SubnetIsolation {name} is {state}: {words}")
+    if not seen or state != "Succeeded":
+        raise InProgress(f"SubnetIsolation {name} is {state}: {operation.get('description') or 'not yet seen'}")
+    if code and code != isolation.zone:
+        raise Unfit("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, {name} says {code}")
+    return f"SubnetIsolation {name} has cut {isolation.mark} ({code})"
+
+
+async def _say(api: KubeApi, path: str, isolation: Isolation, stands: Stands) -> bool:
+    """Write the status of a resource that we fulfil: which ID and which code, and which ACL."""
+
+    def wanted(obj: JsonObject) -> JsonObject:
+        before = (obj.get("status") or {}).get("lastOperation") or {}
+        at = before.get("lastUpdateTime") or iso(isolation.clock.now().replace(microsecond=0))
+        operation = {"type": "Create", "state": "Succeeded", "progress": 100, "description": stands.detail}
+        return {
+            "observedGeneration": obj["metadata"].get("generation", 0), "state": "Isolated",
+            "lastOperation": {**operation, "lastUpdateTime": at},
+            "providerStatus": {
+                "apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1", "kind": "SubnetIsolationStatus",
+                "isolatedZoneCode": isolation.zone, "aclStatus": "created",
+            },
+        }  # fmt: skip
+
+    def plan(obj: JsonObject) -> list[JsonObject] | None:
+        if obj.get("status") == wanted(obj):
+            return None
+        test = {"op": "test", "path": "/metadata/resourceVersion", "value": obj["metadata"]["resourceVersion"]}
+        return [test, {"op": "add", "path": "/status", "value": wanted(obj)}]
+
+    async def read() -> tuple[str, JsonObject]:
+        return f"{path}/status", await api.get(path)
+
+    change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
+    return await settle_object(api, path, read, change) is not None

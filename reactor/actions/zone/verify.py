@@ -1,0 +1,73 @@
+"""Verify: the zone is isolated, and the others stand. Also what keeps an isolation so while it lasts.
+
+It makes the round of all the plan's steps, each of which does what is missing: a node that has joined since is fenced,
+a pod that slipped onto it leaves, a new subnet is cut. Then it looks at the other zones.
+"""
+
+from __future__ import annotations
+
+from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.zone import fence, network, nodes
+from reactor.actions.zone.context import Isolation, Stands
+from reactor.actions.zone.evacuate import evacuate
+from reactor.actions.zone.holds import BALANCERS
+from reactor.clients.port import ApiUnavailable, KubeApi
+from reactor.clients.promql import QueryFailed, QueryRefused
+
+HEALTHY_PERCENT = 75  # of the remaining nodes, as the guard that let the isolation begin
+_NAMED_MAX = 5
+
+
+async def verify(api: KubeApi, isolation: Isolation) -> Stands:
+    """Make the round. Raises what the steps raise, and NotAsAsked where the other zones or the query are not well."""
+    steps = isolation.settings.steps
+    wrote = False
+    words: list[str] = []
+    for step in steps:
+        stands = await _again(api, isolation, step)
+        if stands is not None:
+            wrote = wrote or stands.wrote
+            words.append(stands.detail)
+    words.append(await _others(api, isolation))
+    if isolation.settings.query:
+        words.append(await _asked(isolation))
+    return Stands(wrote, "; ".join(words))
+
+
+async def _again(api: KubeApi, isolation: Isolation, step: str) -> Stands | None:
+    match step:
+        case "Fence":
+            return await fence.fence(api, isolation)
+        case "ShiftTraffic":
+            return await fence.take(api, isolation, BALANCERS)
+        case "Evacuate":
+            return await evacuate(api, isolation)
+        case "CutNetwork":
+            return await network.cut(api, isolation)
+    return None
+
+
+async def _others(api: KubeApi, isolation: Isolation) -> str:
+    others = await nodes.elsewhere(api, isolation)
+    bad = sorted(nodes.name_of(node) for node in others if not nodes.is_ready(node))
+    healthy = len(others) - len(bad)
+    said = f"{healthy} of {len(others)} nodes of the other zones are Ready"
+    if not others or healthy * 100 < HEALTHY_PERCENT * len(others):
+        raise NotAsAsked(f"{said}, fewer than {HEALTHY_PERCENT} %; not Ready: {', '.join(bad[:_NAMED_MAX]) or 'none'}")
+    return said
+
+
+async def _asked(isolation: Isolation) -> str:
+    name = isolation.settings.prometheus
+    if isolation.world.query is None:
+        raise Unfit("NotConnected", f"the rule verifies by prometheus.{name}, and this process asks no Prometheus")
+    try:
+        samples = await isolation.world.query(name, isolation.settings.query)
+    except QueryFailed as error:
+        raise ApiUnavailable(str(error)) from error
+    except QueryRefused as error:
+        raise Unfit("QueryRefused", str(error)) from error
+    # No series is no proof; and NaN is not zero, but no proof either.
+    if not samples or any(not sample.value or sample.value != sample.value for sample in samples):
+        raise NotAsAsked(f"the query holds for {sum(bool(one.value) for one in samples)} of {len(samples)} series")
+    return f"the query holds for {len(samples)} series"

@@ -1,0 +1,185 @@
+"""The roles of one process, for as long as one rule set stands. Other rules: end this crew and start the next one.
+
+All that a role remembers stands on the bus, so that changing the crew is a clean restart without a new process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bus.jetstream import JetStreamBus
+from bus.topology import ALERTS
+from reactor.clients.promql import QueryRefused, Sample
+from reactor.clock import Clock
+from reactor.roles.decider import Decider
+from reactor.roles.fleet import Fleet
+from reactor.roles.partition import Desk
+from reactor.roles.publisher import Publisher
+from reactor.roles.supervise import ended, forever
+from reactor.settings import Settings
+from rules.engine.routing import Routing
+from rules.language.loader import RuleSet
+from rules.language.model import TrafficFailover
+from rules.language.sources import AlertmanagerWebhook
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from reactor.clients.clusters import Clusters
+    from reactor.clients.prometheus import Prometheus
+
+ROLES = ("observer", "receiver", "router", "decider", "executor")
+"""The receiver is no part of the crew: it goes on listening while crews change."""
+STOP_SECONDS = 2.0
+"""A loop that has not ended by then is told once more."""
+HAND_OVER_SECONDS = 10.0
+"""The same for the decider: twice what it takes to hand its partitions over."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What the process has whatever the rules say."""
+
+    settings: Settings
+    clock: Clock
+    name: str
+    bus: JetStreamBus
+    clusters: Clusters
+    prometheus: Mapping[str, Prometheus]
+    http: aiohttp.ClientSession
+
+
+class Crew:
+    """`async with Crew(house, rules, roles)`: at the end all loops have stopped, and what they owned is given away."""
+
+    def __init__(self, house: House, rules: RuleSet, roles: frozenset[str]) -> None:
+        self._house = house
+        self._rules = rules
+        self._roles = roles
+        self._routing = Routing.of(rules)
+        self._stack = AsyncExitStack()
+        self.decider: Decider | None = None
+
+    async def __aenter__(self) -> Crew:
+        """Raises Unavailable, and SettingsError where the rules ask for what this process cannot have."""
+        try:
+            if "executor" in self._roles:
+                await self._executor()
+            if "decider" in self._roles:
+                self._decide()
+            if "router" in self._roles:
+                await self._router()
+            if "observer" in self._roles:
+                await self._observer()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop in the reverse order: take nothing new, hand over."""
+        await self._stack.aclose()
+
+    async def _executor(self) -> None:
+        from reactor.actions.aside import Aside
+        from reactor.actions.catalog import ActionWorld, carry_out
+        from reactor.roles.executor import Executor
+
+        house = self._house
+        aside = await self._stack.enter_async_context(Aside())
+        publisher = self._publisher("executor")
+
+        async def query(prometheus: str, promql: str) -> list[Sample]:
+            if prometheus not in house.prometheus:
+                raise QueryRefused(f"prometheus.{prometheus}: a rule names it, the settings do not")
+            return await house.prometheus[prometheus].query(promql)
+
+        world = ActionWorld(
+            house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
+            query=query, say=publisher.tell,
+        )  # fmt: skip
+        executor = Executor(
+            house.bus, house.clock, publisher, lambda action: carry_out(action, world),
+            concurrency=house.settings.concurrency,
+        )  # fmt: skip
+        self._run("executor", executor.run)
+
+    def _decide(self) -> None:
+        house = self._house
+        desk = Desk(house.bus, house.clock, self._routing, house.settings.bus.partitions, house.name)
+        self.decider = Decider(desk)
+        keep_running(self._stack, "decider", self.decider.run, patience=HAND_OVER_SECONDS)
+
+    async def _router(self) -> None:
+        from reactor.clients.alertmanager import Alertmanager
+        from reactor.roles.router import Router
+        from reactor.webhook.keeper import Keeper
+
+        house = self._house
+        publisher = self._publisher("router")
+        alertmanagers = {name: Alertmanager(name, end) for name, end in house.settings.alertmanager.items()}
+        for alertmanager in alertmanagers.values():
+            self._stack.push_async_callback(alertmanager.close)
+
+        async def query(prometheus: str, promql: str) -> list[Mapping[str, str]]:
+            return [sample.labels for sample in await house.prometheus[prometheus].query(promql)]
+
+        keeper = Keeper(
+            sources=[source for source in self._rules.sources if isinstance(source, AlertmanagerWebhook)],
+            store=house.bus.store(ALERTS), clock=house.clock, tell=publisher.publish, query=query,
+            alertmanagers=alertmanagers,
+        )  # fmt: skip
+        await self._stack.enter_async_context(keeper)
+        router = Router(house.bus, publisher, keeper)
+        self._run("router", router.run)
+        self._run("alert keeper", router.sweep)
+
+    async def _observer(self) -> None:
+        from reactor.roles.observer import KIND, Observer, Start
+        from reactor.sources.addresses import probing_session
+        from reactor.sources.catalog import MODULES, start_all
+        from reactor.sources.world import World
+
+        house = self._house
+        probing = await self._stack.enter_async_context(probing_session())
+        world = World(
+            house.clock, self._publisher("observer").tell, house.clusters, house.prometheus, probing,
+            described=house.settings.clusters, health_scripts=frozenset(house.settings.health_scripts),
+        )  # fmt: skip
+        world.scheduler.start()
+        self._stack.callback(world.scheduler.shutdown, wait=False)
+        jobs: dict[str, Start] = {
+            f"source/{source.name}": partial(start_all, [source], world)
+            for source in self._rules.sources
+            if source.kind in MODULES
+        }
+        if routes := [rule.route for rule in self._rules.rules if isinstance(rule, TrafficFailover)]:
+            jobs["routes"] = partial(start_all, (), world, routes=routes)
+        # While rules change, some members know other sources than we do: they share theirs, we share ours, and nobody's
+        # are left out. Who knows the same ones is of one fleet.
+        known = hashlib.sha256("\0".join(sorted(jobs)).encode()).hexdigest()[:8]
+        fleet = Fleet(house.bus, house.name, len(jobs), house.clock, kind=f"{KIND}-{known}-")
+        self._run("observer", Observer(fleet, jobs).run)
+
+    def _publisher(self, role: str) -> Publisher:
+        """A publisher that says who it is."""
+        house = self._house
+        source = f"/reactor/{role}/{house.name}"
+        return Publisher(house.bus, self._routing, house.settings.bus.partitions, house.clock, source=source)
+
+    def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
+        keep_running(self._stack, name, loop)
+
+
+def keep_running(
+    stack: AsyncExitStack, name: str, loop: Callable[[], Awaitable[None]], *, patience: float = STOP_SECONDS
+) -> None:
+    """Keep a loop running until the stack is closed. That asks for its end every `patience` seconds until it comes."""
+    task = asyncio.create_task(forever(name, loop), name=name)
+    stack.push_async_callback(partial(ended, patience=patience), task)

@@ -1,0 +1,22 @@
+"""A reactor on a machine whose wall clock is wrong: `python -m tests.e2e.wrong_clock 3600 run --config …`."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from functools import partial
+
+from reactor import app
+from reactor.cli.run import run
+from reactor.clock import Clock
+
+
+def main() -> None:
+    """Be a reactor; the first word says how many seconds its clock is ahead."""
+    wrong_by = timedelta(seconds=float(sys.argv[1]))
+    vars(app)["Clock"] = partial(Clock, wrong_by=wrong_by)
+    run.main(sys.argv[3:], prog_name="reactor")
+
+
+if __name__ == "__main__":
+    main()

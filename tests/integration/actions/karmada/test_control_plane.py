@@ -1,0 +1,96 @@
+"""Taints on Cluster objects, and a Karmada that fails over by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bus.messages import Taint
+from reactor.clients.port import JsonObject
+from reactor.demo.kube import Answer, Fault
+from tests.integration.actions.karmada.conftest import Plane, binding
+from tests.unit.actions.workload.builders import evict, set_taints
+
+BROWNOUT = Taint(key="reactor/brownout", effect="NoExecute")
+THEIRS = {"key": "maintenance", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
+OURS = {"key": "reactor/brownout", "effect": "NoExecute", "timeAdded": "2100-01-01T00:00:00Z"}
+
+
+def member(plane: Plane, *taints: JsonObject) -> None:
+    spec: JsonObject = {"syncMode": "Push"} | ({"taints": [*taints]} if taints else {})
+    meta = {"name": "member1"}
+    plane.karmada.create(
+        {"apiVersion": "cluster.karmada.io/v1alpha1", "kind": "Cluster", "metadata": meta, "spec": spec}
+    )
+
+
+def taints(plane: Plane) -> list[JsonObject]:
+    return [*(plane.karmada.get("clusters", "member1")["spec"].get("taints") or [])]
+
+
+def asked(*taints: Taint, **more: Any) -> Any:
+    return set_taints("member1", *taints, carrier="Karmada", **more)
+
+
+@pytest.mark.parametrize("standing", [(), (THEIRS,)])
+async def test_a_taint_is_put_beside_those_of_others_with_its_time(plane: Plane, standing: Any) -> None:
+    member(plane, *standing)
+    for wrote in (True, False):
+        outcome = await plane.do(asked(BROWNOUT))
+        assert (outcome.status, outcome.wrote) == ("Done", wrote)
+    assert taints(plane) == [*standing, OURS]
+
+
+async def test_a_taint_that_stands_keeps_its_time(plane: Plane) -> None:
+    known = {**OURS, "timeAdded": "2025-05-05T05:05:05Z"}
+    member(plane, known)
+    outcome = await plane.do(asked(BROWNOUT))
+    assert (outcome.wrote, taints(plane)) == (False, [known])
+
+
+async def test_only_what_the_rule_put_on_is_taken_off(plane: Plane) -> None:
+    member(plane, THEIRS, OURS)
+    await plane.do(asked(before=(BROWNOUT,)))
+    assert taints(plane) == [THEIRS]
+
+
+async def test_a_conflict_is_read_again(plane: Plane) -> None:
+    member(plane)
+    plane.karmada.faults.add(Fault(Answer(409), verb="patch", count=2))
+    assert (await plane.do(asked(BROWNOUT))).status == "Done"
+    assert len(plane.writes()) == 1
+
+
+async def test_a_cluster_that_is_no_member_is_said(plane: Plane) -> None:
+    outcome = await plane.do(asked(BROWNOUT))
+    assert (outcome.status, outcome.reason) == ("Failed", "ObjectMissing")
+
+
+def manager(*args: str) -> JsonObject:
+    container = {"name": "m", "image": "karmada-controller-manager:v1.15.0", "command": ["/bin/manager", *args]}
+    spec = {"selector": {}, "template": {"spec": {"containers": [container]}}}
+    meta = {"name": "karmada-controller-manager", "namespace": "karmada-system"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+
+
+async def test_we_do_not_act_beside_a_karmada_that_fails_over_by_itself(plane: Plane) -> None:
+    plane.karmada.create(binding())
+    plane.karmada.create(manager("--feature-gates=Failover=true"))
+    outcome = await plane.do(evict("member1", carrier="Karmada"))
+    assert (outcome.status, outcome.reason, plane.writes()) == ("Failed", "KarmadaSwitch", [])
+    assert "Failover" in outcome.detail
+    plane.karmada.apply(manager("--feature-gates=Failover=false"))
+    assert (await plane.do(evict("member1", carrier="Karmada"))).status == "Done"
+
+
+async def test_switches_are_not_asked_for_with_every_action(plane: Plane) -> None:
+    plane.karmada.create(binding())
+    plane.karmada.create(manager())
+    looks = plane.karmada.faults.add(Fault(Answer(503), verb="get", resource="deployments", count=1))
+    assert (await plane.do(evict("member1", carrier="Karmada"))).reason == "ClusterUnreachable"
+    assert looks.hits == 1
+    assert (await plane.do(evict("member1", carrier="Karmada"))).status == "Done"
+    looks = plane.karmada.faults.add(Fault(Answer(503), verb="get", resource="deployments"))
+    assert (await plane.do(evict("member2", carrier="Karmada"))).status == "Done"
+    assert looks.hits == 0

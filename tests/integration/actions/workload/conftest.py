@@ -1,0 +1,77 @@
+"""Three clusters, and everything that carriers need to reach them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+import pytest
+
+from bus.messages import Action, Outcome, WorkloadRef
+from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.clients.clusters import Clusters
+from reactor.clients.kubernetes import Kubernetes
+from reactor.clients.port import JsonObject, KubeApi
+from reactor.clock import Clock
+from reactor.demo.kube import Cluster, Emulator, Write
+from tests.integration.actions.conftest import Connect
+
+MEMBERS = ("member1", "member2", "member3")
+
+
+@dataclass
+class Remembered:
+    """Remembered copies, in memory."""
+
+    copies: dict[WorkloadRef, JsonObject] = field(default_factory=dict)
+
+    async def get(self, ref: WorkloadRef) -> JsonObject | None:
+        return self.copies.get(ref)
+
+    async def put(self, ref: WorkloadRef, copy: JsonObject) -> bool:
+        changed = self.copies.get(ref) != copy
+        self.copies[ref] = copy
+        return changed
+
+
+@dataclass
+class Scene:
+    """The clusters, and the one who acts on them."""
+
+    emulator: Emulator
+    members: Mapping[str, Cluster]
+    world: ActionWorld
+    templates: Remembered
+
+    async def do(self, action: Action) -> Outcome:
+        return await carry_out(action, self.world)
+
+    def writes(self) -> list[Write]:
+        """What we changed, in order."""
+        return self.emulator.writes.effective(manager="alert-reactor")
+
+    def stands(self, cluster: str) -> set[str]:
+        """What stands in the namespace `shop` of a cluster: `ConfigMap/settings`."""
+        kinds = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims", "deployments", "pods")
+        return {
+            f"{one['kind']}/{one['metadata']['name']}"
+            for kind in kinds
+            for one in self.members[cluster].list(kind, "shop")
+        }
+
+
+@pytest.fixture
+async def scene(emulator: Emulator, connected: Connect) -> AsyncIterator[Scene]:
+    members = {name: emulator.cluster(name) for name in MEMBERS}
+    for member in members.values():
+        member.ensure_namespace("shop")
+    apis: dict[str, Kubernetes] = {name: await connected(name) for name in MEMBERS}
+
+    async def clusters(name: str) -> KubeApi:
+        return apis[name] if name in apis else await Clusters({}).get(name)
+
+    async with aiohttp.ClientSession() as http:
+        remembered = Remembered()
+        world = ActionWorld(Clock(), clusters, {}, http, templates=remembered)
+        yield Scene(emulator, members, world, remembered)

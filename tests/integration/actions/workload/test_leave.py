@@ -1,0 +1,232 @@
+"""Leaving: marks, removals, budgets, and clusters that do not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bus.messages import Taint
+from reactor.actions.workload.taints import fact_of
+from reactor.clients.port import JsonObject
+from reactor.clock import Clock
+from reactor.demo.kube import Answer, Cluster, Fault, Forbid, Hang, LoseAnswer, Reset
+from tests.integration.actions.workload.conftest import Scene
+from tests.unit.actions.workload.builders import DECIDED, NGINX, cancel, deployment, evict, place, purge, set_taints
+
+EVICTING = "reactor/evicting"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Budgets are waited for a moment only."""
+    monkeypatch.setattr("reactor.actions.workload.pods.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("reactor.actions.workload.pods.BUDGET_SECONDS", 0.3)
+
+
+@pytest.fixture
+async def member1(scene: Scene) -> Cluster:
+    """The cluster that is left: a Deployment with three pods, and a pod of the same labels that is another's."""
+    cluster = scene.members["member1"]
+    made = cluster.create(deployment())
+    between = cluster.create(owned("ReplicaSet", "apps/v1", "nginx-1", made, {"selector": {}, "template": {}}))
+    for number in range(3):
+        cluster.create(pod(f"nginx-{number}", between))
+    cluster.create(pod("stranger", None))
+    return cluster
+
+
+def owned(kind: str, version: str, name: str, owner: JsonObject | None, spec: dict[str, Any]) -> JsonObject:
+    metadata: JsonObject = {"name": name, "namespace": "shop", "labels": {"app": "nginx"}}
+    if owner is not None:
+        ref = {"apiVersion": "apps/v1", "kind": owner["kind"], "name": owner["metadata"]["name"]}
+        metadata["ownerReferences"] = [{**ref, "uid": owner["metadata"]["uid"], "controller": True}]
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def pod(name: str, owner: JsonObject | None) -> JsonObject:
+    found = owned("Pod", "v1", name, owner, {"containers": [{"name": "web", "image": "registry.invalid/web:1"}]})
+    ready = [{"type": "Ready", "status": "True"}]
+    return {**found, "status": {"phase": "Running", "conditions": ready}}
+
+
+def budget(cluster: Cluster, minimum: int, name: str = "nginx") -> None:
+    spec = {"minAvailable": minimum, "selector": {"matchLabels": {"app": "nginx"}}}
+    metadata = {"name": name, "namespace": "shop"}
+    cluster.create({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
+    cluster.settle_budgets("shop")
+
+
+def notes(cluster: Cluster) -> dict[str, str]:
+    return cluster.get("deployments", "nginx", "shop")["metadata"].get("annotations") or {}
+
+
+@pytest.mark.parametrize("mode", ["Gracefully", "Never"])
+async def test_a_copy_that_leaves_gracefully_is_only_marked(scene: Scene, member1: Cluster, mode: str) -> None:
+    outcome = await scene.do(evict("member1", mode))
+    assert (outcome.status, outcome.wrote) == ("Done", True)
+    assert notes(member1)[EVICTING] == "nginx/shop/Deployment/nginx/1"
+    assert len(scene.writes()) == 1
+    again = await scene.do(evict("member1", mode))
+    assert (again.status, again.wrote, len(scene.writes())) == ("Done", False, 1)
+
+
+async def test_cancelling_takes_the_mark_off_and_nothing_else(scene: Scene, member1: Cluster) -> None:
+    await scene.do(evict("member1"))
+    outcome = await scene.do(cancel("member1", generation=2))
+    assert (outcome.status, outcome.wrote, EVICTING in notes(member1)) == ("Done", True, False)
+    again = await scene.do(cancel("member1", generation=2))
+    assert (again.status, again.wrote, len(scene.writes())) == ("Done", False, 2)
+
+
+@pytest.mark.parametrize("action", [purge("member1"), evict("member1", "Directly")])
+async def test_pods_leave_through_evictions_and_then_the_object_goes(
+    scene: Scene, member1: Cluster, action: Any
+) -> None:
+    outcome = await scene.do(action)
+    assert (outcome.status, outcome.wrote) == ("Done", True)
+    assert scene.stands("member1") == {"Pod/stranger"}
+    done = [
+        (write.resource, write.subresource) for write in scene.emulator.writes.effective() if write.manager != "world"
+    ]
+    assert done[:3] == [("pods", "eviction")] * 3
+    assert done[3] == ("deployments", "")
+
+
+async def test_a_purge_removes_exactly_what_was_read(scene: Scene, member1: Cluster) -> None:
+    standing = member1.get("deployments", "nginx", "shop")["metadata"]
+    await scene.do(purge("member1"))
+    [removal] = [write for write in scene.emulator.writes.effective("deployments") if write.verb == "delete"]
+    assert removal.body["preconditions"] == {"uid": standing["uid"], "resourceVersion": standing["resourceVersion"]}
+
+
+@pytest.mark.parametrize("action", [purge("member1"), evict("member1"), cancel("member1")])
+async def test_where_nothing_stands_nothing_is_to_be_done(scene: Scene, action: Any) -> None:
+    outcome = await scene.do(action)
+    assert (outcome.status, outcome.wrote, scene.writes()) == ("Done", False, [])
+
+
+@pytest.mark.parametrize("effect", [Hang(), Reset(), Answer(503)])
+@pytest.mark.parametrize(
+    "action", [purge("member1"), evict("member1"), cancel("member1"), evict("member1", "Directly")]
+)
+async def test_a_cluster_that_does_not_answer_keeps_the_action_owed(
+    scene: Scene, member1: Cluster, monkeypatch: pytest.MonkeyPatch, effect: Any, action: Any
+) -> None:
+    for module in ("reactor.actions.settle", "reactor.actions.workload.purge"):
+        monkeypatch.setattr(f"{module}.SETTLE_SECONDS", 0.3)
+    dead = member1.faults.add(Fault(effect))
+    outcome = await scene.do(action)
+    assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "ClusterUnreachable", False)
+    dead.remove()  # it is back, and hears it then
+    assert (await scene.do(action)).status == "Done"
+
+
+async def test_a_budget_is_waited_for_and_then_said(scene: Scene, member1: Cluster) -> None:
+    budget(member1, 3)
+    outcome = await scene.do(purge("member1"))
+    assert (outcome.status, outcome.reason) == ("Failed", "DisruptionBudget")
+    assert "nginx needs 3 healthy pods" in outcome.detail
+    assert "Deployment/nginx" in scene.stands("member1")
+
+
+async def test_a_purge_goes_on_where_a_budget_stopped_it(scene: Scene, member1: Cluster) -> None:
+    budget(member1, 3)
+    assert (await scene.do(purge("member1"))).status == "Failed"
+    left = len([one for one in scene.stands("member1") if one.startswith("Pod/nginx-")])
+    assert left == 2, "four pods match the budget, so one may leave"
+    member1.delete("poddisruptionbudgets", "nginx", "shop")
+    assert (await scene.do(purge("member1"))).status == "Done"
+    assert scene.stands("member1") == {"Pod/stranger"}
+
+
+async def test_pods_that_replace_those_that_left_go_with_the_object(scene: Scene, member1: Cluster) -> None:
+    """Chasing them would never end: a controller makes a new one for each that is evicted."""
+    for number in range(3):
+        member1.delete("pods", f"nginx-{number}", "shop")
+    await asyncio.sleep(1.1)  # an API server writes whole seconds
+    decided = Clock().now()
+    await asyncio.sleep(1.1)
+    member1.create(pod("nginx-new", member1.get("replicasets", "nginx-1", "shop")))
+    assert (await scene.do(purge("member1", decided_at=decided))).status == "Done"
+    assert "Pod/nginx-new" in scene.stands("member1"), "the emulator collects no garbage; a cluster would"
+
+
+async def test_a_copy_that_was_made_after_the_decision_is_another_one(scene: Scene, member1: Cluster) -> None:
+    outcome = await scene.do(purge("member1", decided_at=DECIDED.replace(year=2001)))
+    assert (outcome.status, outcome.reason, len(scene.writes())) == ("Refused", "Stale", 0)
+
+
+async def test_budgets_that_overlap_are_reported_at_once(scene: Scene, member1: Cluster) -> None:
+    budget(member1, 1)
+    budget(member1, 1, "second")
+    outcome = await scene.do(purge("member1"))
+    assert (outcome.status, outcome.reason) == ("Failed", "BudgetsOverlap")
+    assert "Deployment/nginx" in scene.stands("member1")
+
+
+async def test_finalizers_that_hold_the_copy_are_named(scene: Scene, member1: Cluster) -> None:
+    member1.patch("deployments", "nginx", {"metadata": {"finalizers": ["shop/hold"]}}, "shop")
+    for _ in range(2):
+        outcome = await scene.do(purge("member1"))
+        assert (outcome.status, outcome.reason) == ("Failed", "Terminating")
+        assert "shop/hold" in outcome.detail
+    deletes = [write for write in scene.emulator.writes.effective("deployments") if write.verb == "delete"]
+    assert len(deletes) == 1
+    member1.patch("deployments", "nginx", {"metadata": {"finalizers": None}}, "shop")
+    assert (await scene.do(purge("member1"))).status == "Done"
+
+
+async def test_a_copy_that_changes_all_the_time_is_removed_all_the_same(scene: Scene, member1: Cluster) -> None:
+    member1.faults.add(Fault(Answer(409), verb="delete", resource="deployments", count=2))
+    assert (await scene.do(purge("member1"))).status == "Done"
+    assert "Deployment/nginx" not in scene.stands("member1")
+
+
+async def test_a_lost_answer_to_a_removal_is_no_second_one(scene: Scene, member1: Cluster) -> None:
+    member1.faults.add(Fault(LoseAnswer(), verb="delete", resource="deployments", count=1))
+    assert (await scene.do(purge("member1"))).status == "Done"
+    deletes = [write for write in scene.emulator.writes.effective() if write.verb == "delete"]
+    assert len(deletes) == 1
+
+
+async def test_what_may_not_be_done_says_what_to_grant(scene: Scene, member1: Cluster) -> None:
+    member1.faults.add(Fault(Forbid(), verb="create", resource="pods/eviction"))
+    outcome = await scene.do(purge("member1"))
+    assert (outcome.status, outcome.reason) == ("Failed", "Forbidden")
+    assert "'pods/eviction'" in outcome.detail
+
+
+async def test_a_late_purge_does_not_remove_a_copy_that_was_placed_since(scene: Scene, member1: Cluster) -> None:
+    scene.members["member2"].create(deployment())
+    late = purge("member1", decided_at=DECIDED.replace(year=2099))
+    assert (await scene.do(place({"member1": 9}, "member2", generation=2))).status == "Done"
+    outcome = await scene.do(late)
+    assert (outcome.status, outcome.reason) == ("Refused", "Stale")
+    assert "Deployment/nginx" in scene.stands("member1")
+
+
+async def test_a_workload_without_pods_is_just_removed(scene: Scene) -> None:
+    ref = NGINX.model_copy(update={"kind": "ConfigMap", "api_version": "v1", "name": "settings"})
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "shop"}}
+    scene.members["member1"].create(config)
+    assert (await scene.do(purge("member1", workload=ref))).status == "Done"
+    assert scene.stands("member1") == set()
+
+
+async def test_a_dry_run_removes_nothing(scene: Scene, member1: Cluster) -> None:
+    for action in (purge("member1", mode="DryRun"), cancel("member1", mode="DryRun")):
+        outcome = await scene.do(action)
+        assert (outcome.status, outcome.reason) == ("Refused", "DryRun")
+    assert scene.writes() == []
+
+
+async def test_taints_of_plain_clusters_are_a_fact_for_the_bus(scene: Scene) -> None:
+    action = set_taints("member1", Taint(key="reactor/brownout", effect="NoExecute"))
+    outcome = await scene.do(action)
+    assert (outcome.status, outcome.wrote) == ("Done", False)
+    fact = fact_of(action)
+    assert (fact.cluster, fact.rule, fact.observed_at) == ("member1", "brownout", DECIDED)
+    assert [(taint.key, taint.time_added) for taint in fact.taints] == [("reactor/brownout", DECIDED)]
+    assert fact_of(action) == fact

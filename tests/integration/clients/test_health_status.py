@@ -1,0 +1,43 @@
+"""The status of a health endpoint, whatever it is: an answer is no error here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reactor.clients.kubernetes import Kubernetes, connect
+from reactor.clients.port import ApiUnavailable
+from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang, Reset
+from reactor.settings import Cluster as ClusterSettings
+
+
+async def test_a_healthy_server_answers_200(api: Kubernetes) -> None:
+    assert await api.status("/readyz", seconds=5) == 200
+
+
+@pytest.mark.parametrize("status", [403, 404, 429, 500, 503])
+async def test_any_answer_is_given_as_it_is(api: Kubernetes, east: Cluster, status: int) -> None:
+    east.faults.add(Fault(Answer(status)))
+    assert await api.status("/readyz", seconds=5) == status
+
+
+@pytest.mark.parametrize("effect", [Hang(), Reset()], ids=repr)
+async def test_no_answer_is_told_as_such(api: Kubernetes, east: Cluster, effect: Hang | Reset) -> None:
+    east.faults.add(Fault(effect))
+    with pytest.raises(ApiUnavailable, match="GET /readyz got no answer"):
+        await api.status("/readyz", seconds=0.2)
+
+
+async def test_credentials_that_have_run_out_are_read_again(
+    emulator: Emulator, kubeconfig: Callable[..., Path]
+) -> None:
+    emulator.cluster("guarded", token="new")
+    settings = ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), token="old"))
+    api = await connect("guarded", settings)
+    assert await api.status("/readyz", seconds=5) == 401
+    kubeconfig(emulator.url("guarded"), token="new")
+    api._reloaded_at = None
+    assert await api.status("/readyz", seconds=5) == 200
+    await api.close()

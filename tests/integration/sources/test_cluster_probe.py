@@ -1,0 +1,94 @@
+"""A cluster's API server, on its good and bad days."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bus.messages import Cluster as ClusterFact
+from bus.messages import Health
+from reactor.demo.kube import Answer, Cluster, Fault, Hang, Html, Reset
+from reactor.demo.kube.faults import Effect
+from reactor.sources import cluster_probe
+from reactor.sources.world import World
+from rules.language.sources import ClusterProbe
+from tests.integration.sources.conftest import Heard, Running
+
+EAST = "cluster/east"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_probe, "APART_SECONDS", 0.05)
+
+
+def source(**more: Any) -> ClusterProbe:
+    quick: dict[str, Any] = {"every_seconds": 0.1, "failure_seconds": 0.5, "success_seconds": 0.5}
+    return ClusterProbe(name="api", kind="ClusterProbe", cluster="east", **quick | more)
+
+
+@pytest.mark.parametrize("effect", [Answer(500), Answer(503), Html(), Hang(), Reset()], ids=repr)
+async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
+    world: World, heard: Heard, east: Cluster, running: Running, effect: Effect
+) -> None:
+    async with running(cluster_probe.run(source(), world)):
+        said = await heard.status(EAST, Health.HEALTHY)
+        assert said.detail == "/readyz was answered 200"
+        outage = east.faults.add(Fault(effect))
+        said = await heard.status(EAST, Health.UNHEALTHY)
+        assert said.detail.startswith("ClusterNotReachable")
+        outage.remove()
+        await heard.status(EAST, Health.HEALTHY)
+    assert heard.statuses(EAST) == [Health.HEALTHY, Health.UNHEALTHY, Health.HEALTHY]
+
+
+async def test_three_failed_tries_are_no_failed_reading(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    async with running(cluster_probe.run(source(failure_seconds=0, refresh_seconds=1), world)):
+        await heard.status(EAST, Health.HEALTHY)
+        hiccup = east.faults.add(Fault(Answer(500), count=3))
+        async with asyncio.timeout(8):
+            while hiccup.hits < 3:
+                await asyncio.sleep(0.01)
+        told = len(heard.observations)
+        await heard.until(lambda: len(heard.observations) > told)
+    assert heard.statuses(EAST) == [Health.HEALTHY]
+
+
+async def test_an_outage_shorter_than_the_threshold_changes_nothing(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    async with running(cluster_probe.run(source(failure_seconds=30, refresh_seconds=1), world)):
+        await heard.status(EAST, Health.HEALTHY)
+        outage = east.faults.add(Fault(Answer(500)))
+        async with asyncio.timeout(8):
+            while outage.hits < 8:
+                await asyncio.sleep(0.01)
+        await heard.until(lambda: "so far" in heard.observations[-1].detail)
+    assert heard.statuses(EAST) == [Health.HEALTHY]
+
+
+async def test_refused_credentials_are_unknown_and_not_unhealthy(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.faults.add(Fault(Answer(403)))
+    async with running(cluster_probe.run(source(), world)):
+        said = await heard.status(EAST, Health.UNKNOWN)
+    assert "credentials" in said.detail
+
+
+async def test_what_the_settings_say_of_the_cluster_is_its_inventory(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.faults.add(Fault(Reset()))
+    async with running(cluster_probe.run(source(refresh_seconds=1), world)):
+        fact = await heard.heard(lambda fact: isinstance(fact, ClusterFact))
+        assert isinstance(fact, ClusterFact)
+        assert (fact.name, fact.labels, fact.exists) == ("east", {"tier": "gold"}, True)
+        assert (fact.region, fact.zone, fact.provider) == ("eu", "eu-1a", "metal")
+        assert fact.available_replicas is None
+        # It is said again while the server is away: it stands in the settings.
+        await heard.until(lambda: len(heard.inventory) >= 2)

@@ -1,0 +1,238 @@
+"""Nodes, zones and the inventory of zones, from a cluster that has its bad days."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bus.messages import Fact, Health, ZoneInventory, Zones
+from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
+from reactor.sources import heartbeats, node_watch
+from reactor.sources.world import World
+from rules.language.sources import NodeWatch
+from tests.integration.sources.conftest import Heard, Running
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_watch, "LOOK_SECONDS", 0.1)
+
+
+def source(**more: Any) -> NodeWatch:
+    return NodeWatch(name="nodes", kind="NodeWatch", cluster="east", **more)
+
+
+def node(name: str, zone: str = "a", **labels: str) -> JsonObject:
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {ZONE: zone, **labels}},
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+        },
+    }  # fmt: skip
+
+
+def pod(name: str, on: str, cpu: str = "2") -> JsonObject:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"nodeName": on, "containers": [container]}, "status": {"phase": "Running"},
+    }  # fmt: skip
+
+
+def slice_(service: str, *zones: str) -> JsonObject:
+    labels = {"kubernetes.io/service-name": service}
+    endpoints = [{"addresses": [f"10.0.0.{n}"], "zone": zone} for n, zone in enumerate(zones)]
+    return {
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4", "endpoints": endpoints,
+        "metadata": {"name": service, "namespace": "shop", "labels": labels},
+    }  # fmt: skip
+
+
+def lease(name: str) -> JsonObject:
+    return {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": name, "namespace": "kube-node-lease"},
+        "spec": {"holderIdentity": name, "leaseDurationSeconds": 1, "renewTime": "2001-01-01T00:00:00.000000Z"},
+    }  # fmt: skip
+
+
+def ready(east: Cluster, name: str, status: str) -> None:
+    east.set_condition("nodes", name, kind="Ready", status=status)
+
+
+def zones(holds: Callable[[Zones], bool]) -> Callable[[Fact], bool]:
+    return lambda fact: isinstance(fact, Zones) and holds(fact)
+
+
+@pytest.fixture
+async def three_zones(east: Cluster) -> Cluster:
+    for zone in "abc":
+        for number in (1, 2):
+            east.create(node(f"{zone}{number}", zone))
+    return east
+
+
+async def test_nodes_are_what_their_ready_condition_says_and_carry_their_zone(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    async with running(node_watch.run(source(), world)):
+        said = await heard.status("node/east/a1", Health.HEALTHY)
+        assert said.labels["zone"] == "a"
+        ready(three_zones, "a1", "False")
+        await heard.status("node/east/a1", Health.UNHEALTHY)
+        ready(three_zones, "a1", "Unknown")
+        await heard.status("node/east/a1", Health.UNKNOWN)
+        three_zones.delete("nodes", "b1")
+        said = await heard.status("node/east/b1", Health.UNKNOWN)
+    assert said.detail == "the node is gone"
+
+
+async def test_a_zone_is_unhealthy_once_none_of_its_few_nodes_is_ready(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    async with running(node_watch.run(source(), world)):
+        await heard.status("zone/east/a", Health.HEALTHY)
+        ready(three_zones, "a1", "Unknown")
+        await heard.status("node/east/a1", Health.UNKNOWN)
+        ready(three_zones, "a2", "Unknown")
+        said = await heard.status("zone/east/a", Health.UNHEALTHY)
+        assert (said.detail, said.labels) == ("0 of 2 nodes are ready", {"cluster": "east", "zone": "a"})
+        ready(three_zones, "a2", "True")
+        await heard.status("zone/east/a", Health.HEALTHY)
+    assert heard.statuses("zone/east/b") == heard.statuses("zone/east/c") == [Health.HEALTHY]
+
+
+async def test_a_zone_without_nodes_is_unknown(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    async with running(node_watch.run(source(), world)):
+        await heard.status("zone/east/a", Health.HEALTHY)
+        three_zones.delete("nodes", "a1")
+        three_zones.delete("nodes", "a2")
+        said = await heard.status("zone/east/a", Health.UNKNOWN)
+        assert said.detail == "no node of it is left"
+        await heard.heard(zones(lambda fact: set(fact.zones) == {"b", "c"}))
+
+
+async def test_another_label_may_name_the_zone_and_excluded_nodes_do_not_count(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(node("n1", rack="r1"))
+    east.create(node("n2", rack="r1", **{"node.kubernetes.io/exclude-disruption": ""}))
+    ready(east, "n2", "False")
+    async with running(node_watch.run(source(zone_label="rack"), world)):
+        await heard.status("node/east/n2", Health.UNHEALTHY)
+        await heard.status("zone/east/r1", Health.HEALTHY)
+        found = await heard.heard(zones(lambda fact: bool(fact.zones)))
+    assert isinstance(found, Zones)
+    assert found.zones == {"r1": ZoneInventory(nodes=1, healthy_nodes=1)}
+
+
+async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    for number in range(5):
+        three_zones.create(pod(f"p{number}", "a1"))
+    for name in ("a1", "b1", "c1"):
+        three_zones.patch("nodes", name, {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}})
+    three_zones.create(slice_("cart", "a", "a"))
+    three_zones.create(slice_("checkout", "a", "b"))
+    ready(three_zones, "c2", "False")
+    async with running(node_watch.run(source(), world)):
+        found = await heard.heard(zones(lambda fact: fact.demand_nodes is not None))
+    assert isinstance(found, Zones)
+    counts = {name: (zone.nodes, zone.healthy_nodes) for name, zone in found.zones.items()}
+    assert counts == {"a": (2, 2), "b": (2, 2), "c": (2, 1)}
+    assert (found.demand_nodes, found.quorum_members) == (3, {"a": 1, "b": 1, "c": 1})  # 10 of 4 cores each
+    assert (found.single_zone_services, found.api_reachable) == (("a:shop/cart",), True)
+
+
+async def test_leases_that_nobody_renews_are_expired_by_zone(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    for name in ("a1", "a2", "b1"):
+        three_zones.create(lease(name))
+
+    async def renew() -> None:
+        number = 0
+        while True:
+            number += 1
+            for name in ("a2", "b1"):
+                spec = {"renewTime": f"2001-01-01T00:00:01.{number:06}Z"}
+                three_zones.patch("leases", name, {"spec": spec}, "kube-node-lease")
+            await asyncio.sleep(0.1)
+
+    renewing = asyncio.create_task(renew())
+    async with running(node_watch.run(source(), world)):
+        await heard.heard(zones(lambda fact: fact.leases_expired == {"a": 0, "b": 0}))
+        await heard.heard(zones(lambda fact: fact.leases_expired == {"a": 0.5, "b": 0}))
+        renewing.cancel()
+        await heard.heard(zones(lambda fact: fact.leases_expired == {"a": 1, "b": 1}))
+
+
+async def test_what_may_not_be_read_is_not_made_up(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    for resource in ("pods", "endpointslices", "leases"):
+        three_zones.faults.add(Fault(Forbid(), resource=resource))
+    async with running(node_watch.run(source(refresh_seconds=1), world)):
+        found = await heard.heard(zones(lambda fact: len(fact.zones) == 3))
+        await heard.until(lambda: len(heard.inventory) >= 2)
+    assert isinstance(found, Zones)
+    assert (found.demand_nodes, found.leases_expired, found.api_reachable) == (None, {}, True)
+    assert found.single_zone_services == (node_watch.NOT_READABLE,)
+
+
+async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are_silent(
+    world: World, heard: Heard, three_zones: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
+    async with running(node_watch.run(source(refresh_seconds=1), world)):
+        await heard.status("zone/east/a", Health.HEALTHY)
+        lost = three_zones.faults.add(Fault(Reset()))
+        three_zones.cut_watches()
+        found = await heard.heard(zones(lambda fact: not fact.api_reachable))
+        assert isinstance(found, Zones)
+        assert set(found.zones) == {"a", "b", "c"}
+        told, inventory = len(heard.observations), len(heard.inventory)
+        # The inventory goes on saying that nobody answers; of nodes and zones nothing is said.
+        await heard.until(lambda: len(heard.inventory) >= inventory + 2)
+        assert len(heard.observations) == told
+        lost.remove()
+        await heard.heard(zones(lambda fact: fact.api_reachable and len(heard.inventory) > inventory + 2))
+
+
+async def test_an_api_that_has_never_answered_is_not_reachable(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.faults.add(Fault(Answer(500)))
+    async with running(node_watch.run(source(), world)):
+        found = await heard.heard(zones(lambda fact: not fact.api_reachable))
+    assert isinstance(found, Zones)
+    assert (found.zones, heard.observations) == ({}, [])
+
+
+async def test_what_happened_while_the_watch_was_cut_is_caught_up_with(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    async with running(node_watch.run(source(), world)):
+        await heard.status("zone/east/a", Health.HEALTHY)
+        three_zones.cut_watches(CutWatch())
+        ready(three_zones, "a1", "False")
+        three_zones.delete("nodes", "b1")
+        three_zones.create(node("d1", "d"))
+        three_zones.compact()
+        await heard.status("node/east/a1", Health.UNHEALTHY)
+        await heard.status("node/east/b1", Health.UNKNOWN)
+        await heard.status("zone/east/d", Health.HEALTHY)
+
+
+def test_a_lease_that_says_nothing_of_its_length_lasts_as_long_as_the_kubelets() -> None:
+    for spec in ({}, {"leaseDurationSeconds": "40"}, {"leaseDurationSeconds": 0}):
+        assert heartbeats.lasts(heartbeats.project({"metadata": {}, "spec": spec})) == heartbeats.LEASE_SECONDS

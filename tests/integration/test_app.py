@@ -1,0 +1,100 @@
+"""The process as a whole, in this one: other rules while it runs, and rules under which nothing will start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reactor import app as app_
+from reactor import reloading
+from reactor.app import App, Died
+from reactor.crew import Crew
+from reactor.errors import SettingsError
+from reactor.presence import present
+from reactor.settings import Settings
+
+ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
+TWO = ONE + "- {name: two, kind: Notification, match: 'cluster/*'}\n"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    (tmp_path / "rules.yaml").write_text(ONE)
+    return Settings.model_validate(
+        {
+            "ruleFiles": [str(tmp_path / "rules.yaml")], "name": "me", "receiver": {"listen": "127.0.0.1:0"},
+            "bus": {"store": str(tmp_path / "nats"), "partitions": 4},
+        }
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reloading, "LOOK_SECONDS", 3600.0)
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(15):
+        while not holds():  # what is waited for has no event of its own
+            await asyncio.sleep(0.01)
+
+
+class Picky(Crew):
+    """A crew that does not start under some rules."""
+
+    refuses: tuple[str, ...] = ("two",)
+
+    async def __aenter__(self) -> Crew:
+        if any(rule.name in self.refuses for rule in self._rules.rules):
+            raise SettingsError("these rules ask for what is not here")
+        return await super().__aenter__()
+
+
+async def test_it_says_on_the_bus_which_rules_it_goes_by(settings: Settings) -> None:
+    async with App(settings) as app:
+        await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
+        [before] = await present(app.bus)
+        first = app.decider
+        Path(settings.rule_files[0]).write_text(TWO)
+        app.reload()
+        await until(lambda: app.decider not in (None, first))
+        await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
+        await until(lambda: app._files is not None and len(app._files.rules.rules) == 2)
+        await asyncio.sleep(0.2)  # its word is on its way
+        [after] = await present(app.bus)
+    assert (before.name, after.name, after.problems) == ("me", "me", ())
+    assert before.rules != after.rules
+    assert before.since < after.since
+
+
+async def test_where_nothing_starts_under_the_new_rules_the_old_ones_go_on(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_, "Crew", Picky)
+    async with App(settings) as app:
+        first = app.decider
+        Path(settings.rule_files[0]).write_text(TWO)
+        app.reload()
+        await until(lambda: app._files is not None and bool(app._files.problems))
+        await until(lambda: app.decider is not None and app.decider.owned() == [0, 1, 2, 3])
+        assert app.decider is not first
+        assert app._files is not None
+        assert app._files.problems == ("SettingsError: these rules ask for what is not here",)
+        assert [rule.name for rule in app._files.rules.rules] == ["one"]
+        assert await app._not_ready() == []
+
+
+async def test_where_the_old_ones_start_no_more_either_the_process_ends(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_, "Crew", Picky)
+    async with App(settings) as app:
+        monkeypatch.setattr(Picky, "refuses", ("one", "two"))
+        Path(settings.rule_files[0]).write_text(TWO)
+        app.reload()
+        async with asyncio.timeout(15):
+            with pytest.raises(Died, match="no rules can be carried out"):
+                await app.failed()

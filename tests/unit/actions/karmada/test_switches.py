@@ -1,0 +1,67 @@
+"""Which switches of Karmada stand against us."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactor.actions.karmada.binding import dialect_in, name_of
+from reactor.actions.karmada.switches import fights
+from reactor.clients.port import JsonObject
+from tests.unit.actions.workload.builders import NGINX
+
+
+def manager(*args: str, image: str = "karmada-controller-manager:v1.15.0") -> JsonObject:
+    container = {"image": image, "command": ["/bin/karmada-controller-manager", *args]}
+    return {"spec": {"template": {"spec": {"containers": [container]}}}}
+
+
+@pytest.mark.parametrize(
+    ("args", "switches"),
+    [
+        ([], []),
+        (["--feature-gates=Failover=false"], []),
+        (["--feature-gates=PropagateDeps=true,Failover=true"], ["Failover"]),
+        (["--feature-gates", "Failover=true"], ["Failover"]),
+        (["--enable-no-execute-taint-eviction=true"], ["enable-no-execute-taint-eviction"]),
+        (["--enable-no-execute-taint-eviction"], ["enable-no-execute-taint-eviction"]),
+        (["--enable-no-execute-taint-eviction=false", "--v=4"], []),
+        (["--allow-no-execute-taint-policy=true"], ["allow-no-execute-taint-policy"]),
+        (["--feature-gates=GracefulEviction=false"], ["GracefulEviction"]),
+    ],
+)
+def test_every_switch_that_is_on_is_named(args: list[str], switches: list[str]) -> None:
+    assert [found.switch for found in fights(manager(*args))] == switches
+
+
+@pytest.mark.parametrize(
+    ("image", "on"),
+    [
+        ("docker.io/karmada/karmada-controller-manager:v1.6.2", True),
+        ("karmada-controller-manager:v1.12.0", False),
+        ("registry.invalid:5000/karmada-controller-manager:v1.8.0@sha256:ab", True),
+        ("karmada-controller-manager:latest", False),
+        ("registry.invalid:5000/karmada-controller-manager", False),
+    ],
+)
+def test_old_releases_fail_over_unless_they_are_told_not_to(image: str, *, on: bool) -> None:
+    assert bool([*fights(manager(image=image))]) is on
+    assert not [*fights(manager("--feature-gates=Failover=false", image=image))]
+
+
+def test_what_a_fight_says_tells_what_to_do() -> None:
+    [found] = fights(manager("--feature-gates=Failover=true"))
+    assert "--feature-gates=Failover=false" in str(found)
+
+
+def test_a_binding_is_called_as_karmada_calls_it() -> None:
+    assert name_of(NGINX) == "nginx-deployment"
+    role = NGINX.model_copy(update={"kind": "ClusterRole", "name": "system:node", "namespace": ""})
+    assert name_of(role) == "system.node-clusterrole"
+
+
+def test_a_definition_without_purge_modes_is_told_none() -> None:
+    spec: JsonObject = {
+        "properties": {"spec": {"properties": {"gracefulEvictionTasks": {"items": {"properties": {}}}}}}
+    }
+    definition = {"spec": {"versions": [{"name": "v1alpha2", "schema": {"openAPIV3Schema": spec}}]}}
+    assert dialect_in(definition).modes is None

@@ -1,0 +1,85 @@
+"""What is done to a node is taken back exactly: whatever it had before, and whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor.actions.outcomes import Unfit
+from reactor.actions.zone.holds import BALANCERS, FENCE, OUT, Hold
+from reactor.demo.kube.patch import json_patch
+
+MARK = "use1-az6"
+taints = st.lists(
+    st.fixed_dictionaries({"key": st.sampled_from("abc"), "effect": st.sampled_from(["NoSchedule", "NoExecute"])}),
+    max_size=3, unique_by=lambda taint: (taint["key"], taint["effect"]),
+)  # fmt: skip
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> dict[str, Any]:
+    """A node that other people have tainted, cordoned, labelled and annotated, or not."""
+    labels = {"zone": "a"} | draw(
+        st.sampled_from([{}, {"node.kubernetes.io/exclude-from-external-load-balancers": "mine"}])
+    )
+    metadata = {"name": "n", "labels": labels} | draw(
+        st.sampled_from([{}, {"annotations": {}}, {"annotations": {"a~b/c": "d"}}])
+    )
+    listed = draw(taints)
+    spec = ({"taints": listed} if listed else {}) | draw(
+        st.sampled_from([{}, {"unschedulable": True}, {"podCIDR": "10.0.0.0/24"}])
+    )
+    return {"metadata": metadata, "spec": spec}
+
+
+def plain(node: dict[str, Any]) -> str:
+    """The node as a server would show it: no empty annotations."""
+    metadata = {name: value for name, value in node["metadata"].items() if value != {}}
+    return json.dumps({**node, "metadata": metadata}, sort_keys=True)
+
+
+@pytest.mark.parametrize("hold", [FENCE, BALANCERS, OUT], ids=lambda hold: hold.word)
+@given(node=nodes())
+def test_there_and_back_is_nothing(hold: Hold, node: dict[str, Any]) -> None:
+    operations = hold.take(node, MARK)
+    held = json_patch(node, operations) if operations is not None else node
+    assert hold.take(held, MARK) is None
+    back = hold.give(held)
+    assert plain(json_patch(held, back) if back is not None else held) == plain(node)
+
+
+@given(node=nodes())
+def test_all_three_can_stand_together_and_go_in_any_order(node: dict[str, Any]) -> None:
+    held = node
+    for hold in (FENCE, BALANCERS, OUT):
+        held = json_patch(held, hold.take(held, MARK) or [])
+    for hold in (FENCE, OUT, BALANCERS):
+        held = json_patch(held, hold.give(held) or [])
+    assert plain(held) == plain(node)
+
+
+@given(node=nodes())
+def test_a_cordon_of_somebody_else_stays(node: dict[str, Any]) -> None:
+    cordoned = {**node, "spec": {**node["spec"], "unschedulable": True}}
+    held = json_patch(cordoned, FENCE.take(cordoned, MARK) or [])
+    assert json_patch(held, FENCE.give(held) or [])["spec"]["unschedulable"] is True
+
+
+def test_another_zones_fence_is_refused() -> None:
+    node = {
+        "metadata": {"name": "n"},
+        "spec": {"taints": [{"key": "reactor/isolated-zone", "effect": "NoSchedule", "value": "b"}]},
+    }
+    with pytest.raises(Unfit) as refused:
+        FENCE.take(node, "a")
+    assert refused.value.reason == "ChangeRefused"
+
+
+def test_every_write_is_conditional_on_what_was_read() -> None:
+    node = {"metadata": {"name": "n", "labels": {"z": "a"}}, "spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
+    for hold in (FENCE, BALANCERS, OUT):
+        assert any(operation["op"] == "test" for operation in hold.take(node, MARK) or [])

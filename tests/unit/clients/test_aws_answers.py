@@ -1,0 +1,34 @@
+"""What an answer of EC2 means, for machines and for people."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactor.clients.aws import refusal
+from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("UnauthorizedOperation", Forbidden),
+        ("AuthFailure", Forbidden),
+        ("RequestLimitExceeded", ApiUnavailable),
+        ("InternalError", ApiUnavailable),
+        ("503", ApiUnavailable),
+        ("InvalidAssociationID.NotFound", Conflict),
+        ("DependencyViolation", Conflict),
+        ("InvalidNetworkAclID.NotFound", NotFound),
+        ("InvalidParameterValue", Invalid),
+        ("", Invalid),
+    ],
+)
+def test_each_code_has_its_meaning(code: str, kind: type[Exception]) -> None:
+    error = refusal("ec2 eu-central-1: create_network_acl", {"Code": code, "Message": "so it is"})
+    assert type(error) is kind
+    assert "ec2 eu-central-1: create_network_acl was answered" in str(error)
+
+
+def test_a_missing_permission_names_what_to_grant() -> None:
+    error = refusal("ec2 eu-central-1: replace_network_acl_association", {"Code": "UnauthorizedOperation"})
+    assert "grant ec2:ReplaceNetworkAclAssociation" in str(error)

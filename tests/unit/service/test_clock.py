@@ -1,0 +1,68 @@
+"""Whose time it is: a process whose clock is off goes by the bus's, one whose clock is right by its own."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from bus.memory import MemoryBus
+from reactor.clock import Clock
+from reactor.connecting import clock_difference, keep_time_with
+
+
+class SlowBus(MemoryBus):
+    """A bus whose answers take some time, both ways or on the way back only."""
+
+    def __init__(self, clock: Clock, takes: float, *, back: bool = False) -> None:
+        super().__init__(clock.now)
+        self._clock, self._takes, self._back = clock, takes, back
+        self.probes = 0
+
+    async def probe(self) -> datetime:
+        self.probes += 1
+        there, back = (0.0, self._takes) if self._back else (self._takes / 2, self._takes / 2)
+        await self._clock.sleep(there)
+        stored_at = await super().probe()
+        await self._clock.sleep(back)
+        return stored_at
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600, 1.5, -86_400])
+async def test_a_clock_that_is_off_is_set_by_the_bus(seconds: float) -> None:
+    right, wrong = Clock(), Clock(wrong_by=timedelta(seconds=seconds))
+    bus = MemoryBus(right.now)
+    ahead, _ = await clock_difference(bus, wrong)
+    assert abs(ahead.total_seconds() + seconds) < 0.1
+    await keep_time_with(bus, wrong)
+    assert abs((wrong.now() - right.now()).total_seconds()) < 0.1
+
+
+async def test_a_clock_that_is_nearly_right_is_left_alone() -> None:
+    right, ours = Clock(), Clock(wrong_by=timedelta(seconds=0.8))
+    await keep_time_with(MemoryBus(right.now), ours)
+    assert abs((ours.now() - right.now()).total_seconds() - 0.8) < 0.1
+
+
+async def test_a_slow_answer_is_no_wrong_clock() -> None:
+    """All of the time that an answer takes may be on one way: it says nothing about clocks."""
+    right, ours = Clock(), Clock()
+    bus = SlowBus(right, 0.2, back=True)
+    ahead, doubt = await clock_difference(bus, ours)
+    assert abs(ahead) <= doubt + timedelta(milliseconds=20)
+    await keep_time_with(bus, ours)
+    assert abs((ours.now() - right.now()).total_seconds()) < 0.05
+    assert bus.probes == 4
+
+
+async def test_the_quickest_answer_counts() -> None:
+    right, wrong = Clock(), Clock(wrong_by=timedelta(hours=1))
+    bus = SlowBus(right, 0.3, back=True)
+
+    async def quicker() -> datetime:
+        bus._takes /= 10
+        return await SlowBus.probe(bus)
+
+    bus.probe = quicker  # type: ignore[method-assign]
+    await keep_time_with(bus, wrong)
+    assert abs((wrong.now() - right.now()).total_seconds()) < 0.01

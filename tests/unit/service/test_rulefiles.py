@@ -1,0 +1,152 @@
+"""Rule files as they stand on the disk: one snapshot, one digest, and a look that waits until they stand still."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from reactor import reloading, telemetry
+from reactor.errors import ReactorError, SettingsError
+from reactor.reloading import RuleFiles
+from reactor.rulefiles import Snapshot, digest, load_for
+from reactor.settings import Settings
+from rules.errors import InvalidFiles
+from rules.language.loader import RuleSet
+
+ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
+TWO = ONE + "- {name: two, kind: Notification, match: 'cluster/*'}\n"
+WRONG = ONE + "- {name: one, kind: Nothing}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.yaml"
+    path.write_text(ONE)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Look again without a pause."""
+    monkeypatch.setattr(reloading, "LOOK_SECONDS", 0.0)
+    yield
+    telemetry.rule_files_invalid.set(0)
+
+
+def named(*files: Path) -> Settings:
+    return Settings(rule_files=tuple(map(str, files)))
+
+
+class Switched:
+    """What a process would go by."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.rules: list[list[str]] = []
+        self._fails = fails
+
+    async def __call__(self, rules: RuleSet) -> None:
+        if self._fails:
+            raise SettingsError("no such thing here")
+        self.rules.append([rule.name for rule in rules.rules])
+
+
+async def watched(files: RuleFiles, switch: Switched, seen: Sequence[Snapshot], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let it see these snapshots, one a look; gives how often it told of a judgement."""
+    looks, told = list(seen), 0
+
+    def take(_: Settings) -> Snapshot:
+        if not looks:
+            raise EOFError
+        return looks.pop(0)
+
+    def tell() -> None:
+        nonlocal told
+        told += 1
+
+    monkeypatch.setattr(Snapshot, "take", take)
+    with pytest.raises(EOFError):
+        await files.watch(switch, tell)
+    return told
+
+
+def text(content: str) -> Snapshot:
+    return Snapshot((("rules.yaml", content),))
+
+
+async def test_a_change_is_taken_once_it_stands_still(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, switch = RuleFiles(named(file)), Switched()
+    written = [text(TWO[:length]) for length in (30, 90, len(ONE) + 10)]  # an editor that is at it
+    assert await watched(files, switch, [*written, text(TWO), text(TWO), text(TWO)], monkeypatch) == 1
+    assert switch.rules == [["one", "two"]]
+    assert files.digest == digest(load_for(named(file), text(TWO)))
+
+
+async def test_files_that_come_back_to_what_they_were_change_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, switch = RuleFiles(named(file)), Switched()
+    same = Snapshot.take(named(file))
+    assert await watched(files, switch, [text(TWO), same, same, same], monkeypatch) == 0
+    assert switch.rules == []
+
+
+async def test_mistakes_are_told_once_and_forgotten_when_mended(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    files, switch = RuleFiles(named(file)), Switched()
+    before = files.rules
+    with caplog.at_level(logging.ERROR):
+        assert await watched(files, switch, [text(WRONG)] * 5, monkeypatch) == 1
+    with pytest.raises(InvalidFiles) as wrong:
+        load_for(named(file), text(WRONG))
+    assert files.problems == tuple(map(str, wrong.value.problems))
+    assert len(caplog.records) == len(files.problems) >= 2
+    assert all("rules.yaml:4:" in record.getMessage() for record in caplog.records)
+    assert (files.rules, telemetry.rule_files_invalid._value.get()) == (before, 1)
+    assert await watched(files, switch, [text(ONE)] * 3, monkeypatch) == 1
+    assert (files.problems, switch.rules, telemetry.rule_files_invalid._value.get()) == ((), [], 0)
+
+
+async def test_rules_that_cannot_be_taken_up_are_a_problem_and_those_of_before_stand(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = RuleFiles(named(file))
+    before = files.digest
+    await watched(files, Switched(fails=True), [text(TWO)] * 3, monkeypatch)
+    assert (files.digest, files.problems) == (before, ("no such thing here",))
+
+
+async def test_who_asks_is_not_kept_waiting(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reloading, "LOOK_SECONDS", 3600.0)
+    files, switch, judged = RuleFiles(named(file)), Switched(), asyncio.Event()
+    watching = asyncio.create_task(files.watch(switch, judged.set))
+    file.write_text(TWO)
+    files.look_now()
+    async with asyncio.timeout(5):
+        await judged.wait()
+    watching.cancel()
+    assert switch.rules == [["one", "two"]]
+
+
+def test_files_that_vanish_are_a_problem_of_their_own(file: Path) -> None:
+    settings = named(file)
+    file.unlink()
+    gone = Snapshot.take(settings)
+    assert gone == Snapshot.take(settings)
+    with pytest.raises(ReactorError, match="no such rule file"):
+        load_for(settings, gone)
+
+
+def test_a_digest_is_of_the_rules_and_not_of_how_they_are_written(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text("# of one file\n" + TWO)
+    one = digest(load_for(named(first)))
+    first.write_text(ONE)
+    second.write_text(TWO.replace("- {name: one, kind: Notification, match: 'service/**'}\n", ""))
+    assert digest(load_for(named(second, first))) == one
+    first.write_text(ONE.replace("service/**", "service/*"))
+    assert digest(load_for(named(second, first))) != one
