@@ -148,7 +148,7 @@ def matching(labels: Mapping[str, str], rules: RuleSet, at: datetime) -> Iterato
         try:
             target = fill(source.target, labels)
         except MissingLabel as error:
-            yield f"source {source.name}: matches, and cannot name its target: the alert has no label {error}"
+            yield f"source {source.name}: matches, and cannot name its target: {error}"
             continue
         yield f"source {source.name}: yes: says {target} is Unhealthy, as signal {source.says}"
         fact = Observation(

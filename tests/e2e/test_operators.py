@@ -1,0 +1,54 @@
+"""People at the command line, on a real service: stop everything, let it go on, and ask why."""
+
+from __future__ import annotations
+
+import json
+import re
+from asyncio import get_running_loop
+
+from rules.reasons import Held
+from tests.e2e.alerts import body, firing
+from tests.e2e.conftest import MakeReactor
+from tests.e2e.rulefiles import ALERTS, document, failover
+from tests.e2e.service import Service
+from tests.e2e.shop import Shop
+from tests.e2e.waiting import until, until_told
+
+WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")
+
+
+async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in_the_audit(
+    shop: Shop, reactor: MakeReactor
+) -> None:
+    shop.splits(["cart"], "fallback")
+    async with reactor(document(ALERTS, rules=failover(toleration=0))) as service:
+        await service.settled(1)
+        asked = get_running_loop().time()
+        said = await service.printed("pause", "*", *WORDS)
+        assert "paused by ann" in said, said
+        print(f"asked → seen to be paused: {get_running_loop().time() - asked:.1f} s, the command's own start included")
+        assert await service.post(body(firing("cart"))) == 200
+        await until_held(service)
+        assert shop.writes() == []
+
+        assert "resumed" in await service.printed("resume", "*", *WORDS)
+        await until(lambda: shop.moves("cart"), "what was held is done once it may")
+        records = [
+            json.loads(line) for line in (await service.printed("audit", "export")).splitlines() if line[0] == "{"
+        ]
+        commands = [record["because"] for record in records if record["object"] == "*"]
+        assert commands == [["ann said Pause: INC-7"], ["ann said Resume: INC-7"]]
+
+        id_ = re.search(r"shop/east/shop/TrafficSplit/cart/\d+", json.dumps(records))
+        assert id_ is not None
+        told = await service.printed("explain", id_[0])
+        for link in ("am Unhealthy", "PrimaryUnhealthy", "held Paused", "generation", "Done"):
+            assert link in told, told
+        assert "Different 0" in await service.printed("replay")
+
+
+async def until_held(service: Service) -> None:
+    async def paused() -> bool:
+        return any(group.held is not None and group.held.reason == Held.PAUSED for group in await service.groups())
+
+    await until_told(paused, "the rule says that it holds because it is paused")

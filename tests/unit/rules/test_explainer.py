@@ -1,0 +1,64 @@
+"""An act is followed back to what was seen; an alert is told which rules it would reach, and why not the others."""
+
+from __future__ import annotations
+
+from bus.messages import Observation, Outcome
+from rules.bench.explainer import chain, matching
+from rules.bench.play import at
+from rules.language.loader import load
+from tests.unit.rules.builders import failover, healthy, notification, outcome, route, rule_file, rule_set, unhealthy
+from tests.unit.rules.test_replay import kept
+
+ID = "web/east/shop/TrafficSplit/web/1"
+STORY = [
+    route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0), unhealthy("a", at=5, detail="0 of 2 are ready"),
+    unhealthy("a", at=8), healthy("b", at=16),
+]  # fmt: skip
+
+
+def test_the_chain_of_an_act_has_every_link_with_its_time() -> None:
+    records = kept(rule_set(failover(tolerationSeconds=10)), [*STORY])
+    seen = [fact for _, fact in STORY if isinstance(fact, Observation)]
+    _, done = outcome(ID, "Done", at=15.2)
+    assert isinstance(done, Outcome)
+    found = chain(ID, records, seen, [done])
+    assert found is not None
+    assert found.observations == (
+        "1970-01-01T00:00:00.000Z service/east/shop/a health Healthy",
+        "1970-01-01T00:00:00.000Z service/east/shop/b health Healthy",
+        "1970-01-01T00:00:05.000Z service/east/shop/a health Unhealthy: 0 of 2 are ready",
+    )
+    assert "service/east/shop/a: Unhealthy since 1970-01-01T00:00:05.000Z" in found.windows[0]
+    assert "toleration began 1970-01-01T00:00:05.000Z" in found.windows[0]
+    assert found.decision[0].startswith("1970-01-01T00:00:15.000Z PrimaryUnhealthy: the primary has been bad")
+    assert "weights={'a': 0, 'b': 1}" in found.write[0]
+    assert found.outcomes == ("1970-01-01T00:00:15.200Z Done",)
+
+
+def test_an_act_that_nobody_asked_for_has_no_chain() -> None:
+    assert chain("web/nothing/9", kept(rule_set(failover()), [*STORY]), [], []) is None
+
+
+def test_an_alert_is_told_what_it_reaches_and_what_not_and_why() -> None:
+    am = {
+        "name": "am", "kind": "AlertmanagerWebhook", "matchers": 'severity="page"', "onResolved": "Healthy",
+        "target": "service/{cluster}/shop/a",
+    }  # fmt: skip
+    other = {**am, "name": "tickets", "matchers": 'severity=~"ticket|info"'}
+    rules = load([("r.yaml", rule_file(
+        failover(backends=[{"service": "a"}, {"service": "b"}], tolerationSeconds=30), notification(signals=["other"]),
+        failover(name="west", route={"cluster": "west", "kind": "TrafficSplit", "namespace": "x", "name": "y"},
+                 backends=[{"service": "a"}, {"service": "b"}]),
+        sources=[am, other],
+    ))])  # fmt: skip
+    lines = list(matching({"severity": "page", "cluster": "east"}, rules, at(0)))
+    assert lines == [
+        "source am: yes: says service/east/shop/a is Unhealthy, as signal am",
+        "  rule web: yes: after 30 s, mode Enforce",
+        "  rule oncall: no: counts only the signals other",
+        "  rule west: no: service/east/shop/a is none of its targets",
+        'source tickets: no: asks for severity=~"ticket|info", and the alert has severity="page"',
+    ]
+    assert next(matching({"severity": "page"}, rules, at(0))) == (
+        "source am: matches, and cannot name its target: label 'cluster' is missing or empty"
+    )
