@@ -45,7 +45,7 @@ chaos: $(VENV)/.test ## break it on purpose: make chaos SEED=7 (SEEDS=5, FAULT=a
 lock: ## write the lock files again: make lock ARGS=--upgrade (needs uv)
 	printf 'hatchling\neditables\n' | $(LOCK) $(ARGS) --output-file requirements-build.lock -
 	$(LOCK) $(ARGS) --output-file requirements.lock pyproject.toml
-	$(LOCK) $(ARGS) --output-file requirements-test.lock --constraints requirements.lock --group test --group check pyproject.toml
+	$(LOCK) $(ARGS) --output-file requirements-test.lock --constraints requirements.lock --all-extras --group test --group check pyproject.toml
 
 clean: ## remove the virtual environment and everything built or cached
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .reactor
@@ -54,15 +54,16 @@ clean: ## remove the virtual environment and everything built or cached
 $(VENV)/bin/python:
 	@scripts/virtual-environment $(PYTHON) $(VENV)
 
+# --no-deps: the lock files name every package, and pip would refuse what [tool.uv] in pyproject.toml overrides.
 # --no-build-isolation: an isolated build would fetch hatchling without a hash. A build needs editables too.
 $(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
 	@echo "setup: installing the reactor and its locked dependencies into $(VENV)"
 	@$(PIP) --require-hashes -r requirements-build.lock
-	@$(PIP) --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --require-hashes -r requirements.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.test: requirements-test.lock $(VENV)/.runtime
 	@echo "setup: installing the locked test and check tools into $(VENV)"
-	@$(PIP) --require-hashes -r requirements-test.lock
+	@$(PIP) --no-deps --require-hashes -r requirements-test.lock
 	@touch $@

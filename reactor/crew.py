@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from bus.jetstream import JetStreamBus
-from bus.topology import ALERTS
+from bus.topology import ALERTS, TEMPLATES
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.clock import Clock
+from reactor.errors import ReactorError, SettingsError
 from reactor.roles.decider import Decider
 from reactor.roles.fleet import Fleet
 from reactor.roles.partition import Desk
@@ -27,12 +29,17 @@ from rules.engine.routing import Routing
 from rules.language.loader import RuleSet
 from rules.language.model import TrafficFailover
 from rules.language.sources import AlertmanagerWebhook
+from rules.language.workload import ClusterTaint, WorkloadFailover
 
 if TYPE_CHECKING:
     import aiohttp
 
+    from reactor.actions.karmada.control_plane import ControlPlane
     from reactor.clients.clusters import Clusters
     from reactor.clients.prometheus import Prometheus
+    from reactor.roles.observer import Start
+
+log = logging.getLogger(__name__)
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
 """The receiver is no part of the crew: it goes on listening while crews change."""
@@ -89,6 +96,8 @@ class Crew:
     async def _executor(self) -> None:
         from reactor.actions.aside import Aside
         from reactor.actions.catalog import ActionWorld, carry_out
+        from reactor.actions.karmada.control_plane import ControlPlane
+        from reactor.actions.workload.templates import BusTemplates
         from reactor.roles.executor import Executor
 
         house = self._house
@@ -100,9 +109,15 @@ class Crew:
                 raise QueryRefused(f"prometheus.{prometheus}: a rule names it, the settings do not")
             return await house.prometheus[prometheus].query(promql)
 
+        plane = ControlPlane(
+            house.clusters.get, house.clock, house.settings.karmada.cluster, house.settings.karmada.host
+        )
+        if self._karmada_rules():
+            await _no_fight(plane)
         world = ActionWorld(
             house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
-            query=query, say=publisher.tell,
+            templates=BusTemplates(house.bus.store(TEMPLATES)), create_namespaces=house.settings.create_namespaces,
+            karmada=plane, query=query, say=publisher.tell,
         )  # fmt: skip
         executor = Executor(
             house.bus, house.clock, publisher, lambda action: carry_out(action, world),
@@ -141,7 +156,7 @@ class Crew:
         self._run("alert keeper", router.sweep)
 
     async def _observer(self) -> None:
-        from reactor.roles.observer import KIND, Observer, Start
+        from reactor.roles.observer import KIND, Observer
         from reactor.sources.addresses import probing_session
         from reactor.sources.catalog import MODULES, start_all
         from reactor.sources.world import World
@@ -161,11 +176,44 @@ class Crew:
         }
         if routes := [rule.route for rule in self._rules.rules if isinstance(rule, TrafficFailover)]:
             jobs["routes"] = partial(start_all, (), world, routes=routes)
+        if karmada := self._karmada_rules():
+            selectors = [
+                rule.policies.selector for rule in karmada if isinstance(rule, WorkloadFailover) and rule.policies
+            ]
+            planes = {house.settings.karmada.cluster: selectors}
+            jobs["karmada"] = partial(start_all, (), world, karmada=planes)
+        jobs |= self._remembering()
         # While rules change, some members know other sources than we do: they share theirs, we share ours, and nobody's
         # are left out. Who knows the same ones is of one fleet.
         known = hashlib.sha256("\0".join(sorted(jobs)).encode()).hexdigest()[:8]
         fleet = Fleet(house.bus, house.name, len(jobs), house.clock, kind=f"{KIND}-{known}-")
         self._run("observer", Observer(fleet, jobs).run)
+
+    def _remembering(self) -> dict[str, Start]:
+        """A job for each cluster: what workloads look like while they can be read, for when they cannot."""
+        from reactor.actions.workload import remembering
+        from reactor.actions.workload.templates import BusTemplates
+
+        house = self._house
+        rules = [
+            rule for rule in self._rules.rules if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes"
+        ]
+        templates = BusTemplates(house.bus.store(TEMPLATES))
+
+        def start(cluster: str) -> Sequence[asyncio.Task[None]]:
+            run = partial(
+                remembering.run, cluster, rules, clusters=house.clusters.get, templates=templates, clock=house.clock
+            )
+            return [asyncio.create_task(forever(f"remembering {cluster}", run))]
+
+        return {f"remember/{cluster}": partial(start, cluster) for cluster in house.settings.clusters} if rules else {}
+
+    def _karmada_rules(self) -> list[WorkloadFailover | ClusterTaint]:
+        return [
+            rule
+            for rule in self._rules.rules
+            if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada"
+        ]
 
     def _publisher(self, role: str) -> Publisher:
         """A publisher that says who it is."""
@@ -175,6 +223,18 @@ class Crew:
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         keep_running(self._stack, name, loop)
+
+
+async def _no_fight(plane: ControlPlane) -> None:
+    """Look once at the start whether Karmada fails over by itself; its actions look again. Raises SettingsError."""
+    from reactor.actions.karmada.switches import KarmadaFights
+
+    try:
+        await plane.api()
+    except KarmadaFights as error:
+        raise SettingsError(f"karmada: {error}") from error
+    except ReactorError as error:
+        log.warning("cannot see yet whether Karmada fails over by itself", extra={"reason": str(error)})
 
 
 def keep_running(

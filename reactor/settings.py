@@ -153,6 +153,15 @@ class Cluster(Part):
     provider: str = ""
 
 
+class Karmada(Part):
+    """The Karmada control plane that rules with `carrier: Karmada` act on."""
+
+    cluster: str = "karmada"
+    """Whose API holds bindings, policies and Cluster objects: a name among `clusters`."""
+    host: str = ""
+    """Where Karmada's own components run, to see which of its switches are on; empty: on the same API."""
+
+
 class Notifier(Part):
     """Where people are told."""
 
@@ -181,6 +190,9 @@ class Settings(BaseSettings):
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}
     clusters: dict[str, Cluster] = {}
+    karmada: Karmada = Karmada()
+    create_namespaces: bool = False
+    """Whether a workload may bring its namespace along to a cluster that lacks it."""
     notifiers: dict[str, Notifier] = {}
     rule_files: tuple[str, ...] = ()
     """Paths or globs."""
