@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 
@@ -29,16 +29,15 @@ from bus import subjects, topology  # noqa: E402
 from bus.envelope import MESSAGES, Event  # noqa: E402
 from bus.memory_parts import matches  # noqa: E402
 from bus.messages import (  # noqa: E402
+    Action,
+    AnyCommand,
     DecisionRecord,
+    Fact,
     Hold,
+    Inventory,
     Message,
-    Notify,
     Observation,
-    Outcome,
-    Pause,
-    Resume,
-    Route,
-    SetWeights,
+    Part,
     WebhookPost,
 )
 
@@ -77,24 +76,24 @@ class Channel:
 
 CHANNELS = {
     "observation": Channel(
-        subjects.observation, ("SOURCE", "TARGET"), (Observation,),
-        "What anybody saw: this is where you publish.",
+        subjects.observation, ("SOURCE", "TARGET"), (Observation, *get_args(Inventory)),
+        "What anybody saw, and what exists: this is where you publish.",
     ),
     "webhook": Channel(
         subjects.webhook, ("SOURCE",), (WebhookPost,),
         "What Alertmanager posted, written down before it is answered. The receiver's own notebook.",
     ),
     "command": Channel(
-        subjects.command, ("KIND",), (Pause, Resume),
-        "What people want: to pause rules, and to resume them.",
+        subjects.command, ("KIND",), get_args(AnyCommand),
+        "What people want: to pause and resume rules, to approve, to isolate a zone and to bring it back.",
     ),
     "fact": Channel(
-        subjects.fact, ("PARTITION", "KIND", "ABOUT"), (Observation, Route, Pause, Resume, Outcome),
+        subjects.fact, ("PARTITION", "KIND", "ABOUT"), get_args(Fact),
         "What is known, once for each partition that it concerns. Written by routers, watchers and executors only.",
         sends=True,
     ),
     "action": Channel(
-        subjects.action, ("PARTITION", "KIND", "ABOUT"), (SetWeights, Notify),
+        subjects.action, ("PARTITION", "KIND", "ABOUT"), get_args(Action),
         "What is to be done, until it is done. Fenced: the server refuses whoever no longer owns the partition.",
         sends=True,
     ),
@@ -164,7 +163,7 @@ def field_docs(model: type[Message]) -> dict[str, str]:
     """Give what stands under each field in the source: the docs are where the fields are."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        if not issubclass(base, Message) or base is Message:
+        if not issubclass(base, Part) or base in (Part, Message):
             continue
         [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         statements = body.body if isinstance(body, ast.ClassDef) else []
