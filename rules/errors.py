@@ -25,7 +25,9 @@ class Problem:
     path: str
     message: str
     severity: str = "error"
-    """error: the file cannot be used. warning: it can, and will likely surprise."""
+    """error: the file cannot be used. warning: it can, and will likely surprise. hint: it may be meant."""
+    hint: str = ""
+    """The name of a hint, by which a comment silences it."""
 
     def __str__(self) -> str:
         where = f"{self.path}: " if self.path else ""

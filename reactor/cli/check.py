@@ -22,7 +22,8 @@ from rules.language import loader
     "-o", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True,
     help="text: one finding a line. json: a list of them. github: annotations for GitHub Actions.",
 )  # fmt: skip
-def check(files: tuple[str, ...], output: str) -> None:
+@click.option("--strict", is_flag=True, help="Warnings and hints are found wanting too: exit code 1.")
+def check(files: tuple[str, ...], output: str, *, strict: bool) -> None:
     """Find every mistake in rule files.
 
     FILE is a rule file, a folder (its *.yaml that are no tests), a glob, or - for stdin. Files given together are
@@ -33,17 +34,17 @@ def check(files: tuple[str, ...], output: str) -> None:
     reactor check shop.yaml payments.yaml
     reactor check -o github 'rules/*.yaml'
 
-    Exit code: 0 where the files can be used (warnings are no errors), 1 where they cannot.
+    Hints are about what is allowed and seldom meant. A comment on the line, or alone on the line before it, silences
+    one: # reactor: ignore no-recovery
+
+    Exit code: 0 where the files can be used (warnings and hints are no errors, but for --strict), 1 where they cannot.
     """
     names, problems = find_rules(files)
     tests = [name for name in names if Path(name).stem.endswith("_test")]
-    rules = 0
-    try:
-        loaded = loader.load(read_all([name for name in names if name not in tests], problems))
-        problems += loaded.warnings
-        rules = len(loaded.rules)
-    except InvalidFiles as error:
-        problems += error.problems
+    reading = loader.examine(read_all([name for name in names if name not in tests], problems))
+    problems += reading.problems
+    if not _errors(problems):
+        problems += reading.hints()
     for name, text in read_all(tests, problems):
         try:
             problems += tester.load(text, name, read_text).warnings
@@ -52,8 +53,12 @@ def check(files: tuple[str, ...], output: str) -> None:
     problems = sorted(set(problems))
     _print(problems, output)
     if output == "text":
-        click.echo(_summary(problems, len(names), rules), err=bool(problems))
-    sys.exit(int(any(problem.severity == "error" for problem in problems)))
+        click.echo(_summary(problems, len(names), len(reading.rules)), err=bool(problems))
+    sys.exit(int(bool(problems) if strict else _errors(problems)))
+
+
+def _errors(problems: Iterable[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
 
 
 def _print(problems: Sequence[Problem], output: str) -> None:
@@ -73,12 +78,13 @@ def _annotation(problem: Problem) -> str:
 
     where = f"file={value(problem.file)},line={problem.line},col={problem.column}"
     message = f"{problem.path}: {problem.message}" if problem.path else problem.message
-    return f"::{problem.severity} {where}::{escaped(message)}"
+    command = "notice" if problem.severity == "hint" else problem.severity  # GitHub's word for it
+    title = f",title={value(problem.hint)}" if problem.hint else ""
+    return f"::{command} {where}{title}::{escaped(message)}"
 
 
 def _summary(problems: Iterable[Problem], files: int, rules: int) -> str:
     severities = [problem.severity for problem in problems]
-    errors, warnings = severities.count("error"), severities.count("warning")
-    found = [count(number, what) for number, what in ((errors, "error"), (warnings, "warning")) if number]
-    checked = count(files, "file") if errors else f"{count(files, 'file')}, {count(rules, 'rule')}"
+    found = [count(number, what) for what in ("error", "warning", "hint") if (number := severities.count(what))]
+    checked = count(files, "file") if "error" in severities else f"{count(files, 'file')}, {count(rules, 'rule')}"
     return f"{checked}: {', '.join(found) or 'no problems'}"

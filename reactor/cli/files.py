@@ -71,11 +71,12 @@ def fail(error: InvalidFiles | Iterable[Problem]) -> None:
 
 
 def shown(problem: Problem) -> str:
-    """`file:line:column: path: message`, with `warning:` where it is only one."""
+    """`file:line:column: path: message`, with `warning:` or `hint:` where it is only one."""
     if problem.severity == "error":
         return str(problem)
     where = f"{problem.path}: " if problem.path else ""
-    return f"{problem.file}:{problem.line}:{problem.column}: {problem.severity}: {where}{problem.message}"
+    name = f" [{problem.hint}]" if problem.hint else ""
+    return f"{problem.file}:{problem.line}:{problem.column}: {problem.severity}: {where}{problem.message}{name}"
 
 
 def count(number: int, what: str) -> str:

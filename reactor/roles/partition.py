@@ -87,6 +87,7 @@ class Partition:
             reach("decider.epoch-taken")
             groups, self._position = await self._records.load()
             self.book = Book(self._desk.routing, groups, mine=self._mine)
+            await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
             reach("decider.loaded")
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 stopped = asyncio.create_task(stop.wait())

@@ -15,7 +15,7 @@ from rules.language.model import Rule, TrafficFailover
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """Second 0 of every rehearsal."""
-ROUNDS_MAX = 100
+ROUNDS_MAX = 100_000
 """How often outcomes may lead to new actions within one instant before it is an error of ours."""
 
 Event = tuple[float, Fact | str]

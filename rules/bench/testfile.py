@@ -94,6 +94,7 @@ class Inventory(Model):
     zones: ZonesGiven | None = None
     cluster: ClusterGiven | None = None
     workload: WorkloadGiven | None = None
+    """As its copies stand then."""
 
 
 class Expected(Model):
@@ -115,7 +116,9 @@ class Expected(Model):
     from_: Annotated[str | None, Field(alias="from")] = None
     """The cluster that is left."""
     purge_mode: PurgeMode | None = None
+    """How the old copy goes."""
     grace_period_seconds: int | None = None
+    """How long it waits for the new ones."""
     taints: tuple[NewTaint, ...] | None = None
     """All taints of the action."""
     phase: Literal["Failover", "Failback"] | None = None

@@ -22,8 +22,11 @@ class ClusterGiven(Model):
     name: ClusterName
     labels: Mapping[str, str] = {}
     region: Text = ""
+    """For spreadByField."""
     zone: Text = ""
+    """For spreadByField."""
     provider: Text = ""
+    """For spreadByField."""
     available_replicas: Count | None = None
     """How many more it has room for; none: not known, taken as enough."""
     taints: tuple[NewTaint, ...] = ()
@@ -46,6 +49,7 @@ class WorkloadGiven(Model):
     kind: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     name: KubeName
     api_version: Text = "apps/v1"
+    """As the rule's resourceSelectors have it."""
     uid: Text = ""
     """Decides who gets the remainder of a division."""
     labels: Mapping[str, str] = {}

@@ -24,6 +24,8 @@ CLUSTERS = Guards(max_unhealthy="40%", rounding="Down", peers="cluster/*")
 """For WorkloadFailover, where nothing else counts peers."""
 CLUSTERS_MIN = 3
 """With fewer clusters, one bad one is already too many of them."""
+REHEARSED = "~dry-run"
+"""Ends the names of the guards that rules in DryRun ask."""
 _PEERS: Mapping[str, tuple[str, ...]] = {
     "TrafficFailover": ("service/**",),
     "WorkloadFailover": ("cluster/*",),
@@ -56,7 +58,7 @@ def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
             shared["clusters"] = CLUSTERS
         if not any(one.rate_per_second is not None for one in own):
             shared["evictions"] = EVICTIONS
-    suffix = "~dry-run" if rule.mode is Mode.DRY_RUN else ""
+    suffix = REHEARSED if rule.mode is Mode.DRY_RUN else ""
     in_order = sorted(shared.items(), key=lambda one: (_spends(one[1]), one[0]))
     return Limits(own, {f"{name}{suffix}": guards for name, guards in in_order if guards.shared})
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Claim, Fact, Notify, Verdict
+from rules.engine.actors import REHEARSED
 from rules.group import Group
 from rules.language.model import Notification, Rule
 from rules.reasons import Held
@@ -115,7 +116,8 @@ def _why(group: Group, guard: str, part: Asked, now: datetime) -> tuple[Held, st
         if now < part.since + UNANSWERED:
             return None  # it takes a moment, and is no hold yet
         return Held.AWAITING_GUARD, f"guard {guard} has not answered since {part.since.isoformat()}"
-    detail = part.detail if guard == f"rule.{group.rule}" else f"{part.detail} (guard {guard})"
+    name = guard.removesuffix(REHEARSED).removeprefix("guard.")
+    detail = part.detail if name == f"rule.{group.rule}" else f"{part.detail} (guard {name})"
     return Held(part.reason), detail
 
 

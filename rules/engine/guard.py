@@ -2,7 +2,8 @@
 
 In this order: somebody's pause, what must never be, steps back to safety (which nothing else stops), windows, quiet
 time, a person's yes, and last the guards that are shared, because what they give away is gone. What is on its way
-already is not asked again.
+already is not asked again, nor is what goes on with something that was let go; windows and approvals are for what
+starts by itself, not for what a person asked for.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequ
         return _leave(answer, Wish(held=refusal, look_again=wish.look_again))
     acts = _asking(group, wish)
     if not acts:
-        still = any(not act.safe for act in wish.acts)
+        still = any(not act.safe and not act.follows for act in wish.acts)
         return _leave(keep(rule, group if still else dropped(group), now), wish)
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
@@ -99,7 +100,7 @@ def _own(
     rule: Rule, group: Group, limits: Limits, acts: Sequence[Act], now: datetime
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Check the limits that need nobody else: give the group, why it has to wait, and until when."""
-    by_itself = not acts or not all(act.by_hand for act in acts)
+    by_itself = not all(act.by_hand for act in acts)
     windows = [window for guards in limits.own for window in guards.blocked_windows if by_itself]
     ends = [end for window in windows if (end := open_until(window, now)) is not None]
     if ends:
@@ -109,9 +110,7 @@ def _own(
         detail = f"last action at {group.acted_at.isoformat()}, quiet until {over.isoformat()}"
         return group, (Held.COOLDOWN, detail), over
     approvals = [guards.approval for guards in limits.own if guards.approval is not None]
-    if not by_itself:
-        return group, None, None
-    if rule.mode is Mode.APPROVE or (approvals and rule.mode is Mode.ENFORCE):
+    if by_itself and (rule.mode is Mode.APPROVE or (approvals and rule.mode is Mode.ENFORCE)):
         seconds = min((one.expire_seconds for one in approvals), default=Approval().expire_seconds)
         return approval(group, acts, seconds, now)
     return group, None, None

@@ -1,4 +1,4 @@
-"""Limits as algorithms: how much a share is, when the next token is due, how disrupted peers are, who has a majority.
+"""Limits as algorithms: how much a share is, when the next token is due, how disrupted peers are.
 
 Percentages are computed in whole numbers: 55% of 20 is 11, whatever floats make of it.
 """
@@ -114,8 +114,3 @@ class Bucket:
         if self.at is None or not rate:
             return None
         return self.at + timedelta(microseconds=ceil((1 - self.tokens) / rate * 1_000_000))
-
-
-def has_quorum(left: int, members: int) -> bool:
-    """Whether so many of the members are a majority."""
-    return left >= members // 2 + 1

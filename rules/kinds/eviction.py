@@ -29,12 +29,17 @@ def armed_at(conditions: PreConditions | None, copy: Copy) -> datetime | None:
     return copy.first_status_at + timedelta(seconds=conditions.delay_seconds or 0)
 
 
+def borne_until(application: ApplicationFailover, copy: Copy) -> datetime | None:
+    """Give the moment in which the toleration of a bad copy ends; None: nothing is timed."""
+    if copy.bad is None or not runs(copy.bad):
+        return None
+    return copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)
+
+
 def fails_at(application: ApplicationFailover, copy: Copy) -> datetime | None:
     """Give the moment from which a copy has failed; None: it is not bad, nobody knows, or it does not count yet."""
-    armed = armed_at(application.pre_conditions, copy)
-    if copy.bad is None or not runs(copy.bad) or armed is None:
-        return None
-    return max(copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds), armed)
+    armed, until = armed_at(application.pre_conditions, copy), borne_until(application, copy)
+    return max(until, armed) if until is not None and armed is not None else None
 
 
 def purged_because(

@@ -12,13 +12,13 @@ from datetime import datetime
 
 from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
 from rules.group import Group
-from rules.kinds import workload_causes, workload_census, workload_facts, workload_wish
+from rules.kinds import workload_away, workload_causes, workload_census, workload_facts, workload_wish
 from rules.kinds.affinity import meant
 from rules.kinds.wish import Wish
 from rules.kinds.workload_census import CENSUS as CENSUS
 from rules.language.workload import WorkloadFailover
 
-done, reset = workload_facts.done, workload_facts.reset
+done, failed, reset = workload_facts.done, workload_away.failed, workload_facts.reset
 stirs = workload_census.stirs
 
 
@@ -55,8 +55,10 @@ def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool
 
 def covers(rule: WorkloadFailover, object_: str) -> bool:
     """Whether the rule, as it is written now, still speaks of this workload."""
-    path = object_.split("/")
-    return object_ == CENSUS or (len(path) == 3 and _named(rule, *path))
+    if object_ == CENSUS:
+        return True
+    *namespace, kind, name = object_.split("/")
+    return _named(rule, "".join(namespace), kind, name)
 
 
 def scope(_rule: WorkloadFailover, _object: str) -> str:
@@ -82,7 +84,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     """Let time pass."""
     if group.object == CENSUS:
         return workload_census.advance(rule, group, now)
-    return workload_causes.advance(rule, group, around, now)
+    return workload_away.advance(rule, workload_causes.advance(rule, group, around, now), around)
 
 
 def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:

@@ -65,12 +65,18 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
         bad = (*bad, Health.UNKNOWN)
     is_bad = True if member.status in bad else None if member.status is Health.UNKNOWN else False
     known = is_bad is not None or member.settled is not None
+    # What was said of this cluster's copy before this one was placed is about another copy.
+    since = member.since if copy.placed_at is None else max(member.since, copy.placed_at)
+    clock = copy.bad
+    if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
+        # Where both are bad, going from one to the other is no break.
+        clock = ticked(clock, is_bad, since, now, timedelta(seconds=rule.recovery_seconds))
     return replace(
-        copy,
-        first_status_at=copy.first_status_at or (member.since if known else None),
-        once_healthy=copy.once_healthy or member.status is Health.HEALTHY or member.settled is True,
-        bad=ticked(copy.bad, is_bad, member.since, now, timedelta(seconds=rule.recovery_seconds)),
-    )
+        copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
+        once_healthy=(
+            copy.once_healthy or member.status is Health.HEALTHY or (copy.placed_at is None and member.settled is True)
+        ),
+    )  # fmt: skip
 
 
 def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> Due | None:

@@ -13,7 +13,7 @@ from typing import Any
 from bus.messages import CancelEviction, Evict, Health, Mode, Place, Purge, WorkloadRef
 from rules.group import Group
 from rules.kinds.candidates import Question, opens_at
-from rules.kinds.eviction import armed_at, bound, next_purge, purged_because
+from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
 from rules.kinds.spread import Insufficient
 from rules.kinds.wish import Act, Wish
@@ -21,7 +21,7 @@ from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, 
 from rules.kinds.workload_census import clusters_of
 from rules.language.workload import Policy, PurgeMode, WorkloadFailover
 from rules.reasons import Because, Held
-from rules.states.workload import ClusterState, Copy, Move, WorkloadState
+from rules.states.workload import ClusterState, Move, WorkloadState
 
 LOOK_FOR_ROOM = timedelta(seconds=30)
 """How often one that has nowhere to go looks again: rooms change without a word to it."""
@@ -102,7 +102,9 @@ def _wish(view: View) -> Wish:
             acts += [ending] if isinstance(ending, Act) else []
             holds += [ending] if isinstance(ending, tuple) else []
     holds += _unsure(view)
-    looks += [at for at in (next_purge(view.state.moves.values(), view.now), *_arming(view)) if at is not None]
+    looks += [at for at in _turns(view) if at > view.now]
+    if (purge_at := next_purge(view.state.moves.values(), view.now)) is not None:
+        looks.append(purge_at)
     return Wish(acts=tuple(acts), held=holds[0] if holds else None, look_again=min(looks, default=None))
 
 
@@ -116,7 +118,8 @@ def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetim
     first = [name for name in pending if modes[name] == PurgeMode.DIRECTLY and moves[name].evicted_at is None]
     later = [name for name in pending if name not in first]
     try:
-        land(_question(view, pending))
+        if first:
+            land(_question(view, pending))  # there has to be a place for all, before the first copy goes
         for name in first:
             yield _evict(view, name, moves[name], follows=False)
         if later:
@@ -205,31 +208,22 @@ def _unsure(view: View) -> Iterator[Hold]:
             continue
         if failover.cluster is not None and cluster.status is Health.UNKNOWN and not cluster.clocks:
             yield Held.TARGET_UNKNOWN, f"cluster/{name}: nobody has known yet how it is"
-        application = failover.application
-        if application is None or copy.bad is None:
+        if failover.application is None or copy.bad is None:
             continue
-        if copy.bad.waiting_since is not None:
-            if copy.bad.healthy_since is None:
-                yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
-        elif _failed(view, copy) and not view.due(name):
+        if copy.bad.waiting_since is not None and copy.bad.healthy_since is None:
+            yield Held.TARGET_UNKNOWN, f"{name}: the copy is Unknown, and was bad before"
+        until = borne_until(failover.application, copy)
+        if until is not None and until <= view.now and not view.due(name):
             yield Held.PRECONDITIONS_NOT_MET, f"{name}: bad since {copy.bad.since.isoformat()}"
 
 
-def _failed(view: View, copy: Copy) -> bool:
+def _turns(view: View) -> Iterator[datetime]:
+    """When bad copies change without a word: a toleration ends, though it may not count yet; a recovery is complete."""
     application = view.policy.failover.application if view.policy.failover is not None else None
-    if application is None or copy.bad is None:
-        return False
-    return view.now >= copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)
-
-
-def _arming(view: View) -> Iterator[datetime | None]:
-    """When to look at bad copies although nothing runs against them: a toleration ends, a recovery is complete."""
-    application = view.policy.failover.application if view.policy.failover is not None else None
-    recovery = timedelta(seconds=view.rule.recovery_seconds)
     for copy in view.state.copies.values():
         if application is None or copy.bad is None:
             continue
-        moments = [copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)]
-        moments += [at for at in (armed_at(application.pre_conditions, copy),) if at is not None]
-        moments += [copy.bad.healthy_since + recovery] if copy.bad.healthy_since is not None else []
-        yield min((at for at in moments if at > view.now), default=None)
+        if (until := borne_until(application, copy)) is not None:
+            yield until
+        if copy.bad.healthy_since is not None:
+            yield copy.bad.healthy_since + timedelta(seconds=view.rule.recovery_seconds)

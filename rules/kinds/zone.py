@@ -21,13 +21,14 @@ from bus.messages import (
     IsolateZone,
     Mode,
     Observation,
+    Outcome,
     RetryZone,
     Zones,
     ZoneStep,
 )
 from rules.group import Group, updated
 from rules.kinds import zone_commands, zone_time
-from rules.kinds.zone_record import asked, did
+from rules.kinds.zone_record import asked, did, updated_record
 from rules.kinds.zone_wish import desire as desire
 from rules.kinds.zone_wish import stands_for_real
 from rules.language.targets import matches
@@ -128,6 +129,15 @@ def done(rule: ZoneIsolation, group: Group, action: Action, at: datetime) -> Gro
         state = replace(state, isolation=replace(state.isolation, rehearsed=True))
     state = asked(rule, state, action.step, action.decided_at, undo=action.undo)
     return updated(group, zone=did(rule, state, action.step, at, undo=action.undo))
+
+
+def failed(_rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, _at: datetime) -> Group:
+    """A step is not done yet. It is asked for again until its time is over; then this is told as the reason."""
+    state = group.zone
+    if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
+        return group
+    said = ": ".join(word for word in (fact.reason or "", fact.detail) if word)
+    return updated(group, zone=updated_record(state, trouble=said))
 
 
 def reset(_rule: ZoneIsolation, group: Group) -> Group:

@@ -7,12 +7,10 @@ what is a matter of comfort; never over what would leave nothing standing, nor o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
+from rules.kinds.zone_question import Limits, Request
 from rules.reasons import Held
 
 FORCEABLE = frozenset({Held.COOLDOWN, Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY})
@@ -20,62 +18,6 @@ FORCEABLE = frozenset({Held.COOLDOWN, Held.REMAINING_ZONES_UNHEALTHY, Held.INSUF
 SKIPPED_BY_HAND = frozenset({Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY})
 SOURCES_MIN = 2
 """Independent signals that an automatic start needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nodes:
-    """The nodes of one zone."""
-
-    nodes: int
-    healthy: int
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much must be left. The defaults are those of the rule."""
-
-    toleration: timedelta = timedelta(seconds=300)
-    cooldown: timedelta = timedelta(seconds=1800)
-    expired_lease_fraction: float = 0.6
-    """dependency-watchdog's: from here on it is rather the watcher that has lost sight."""
-    healthy_share: float = 0.75
-    """Of the remaining nodes."""
-    demand_share: float = 1.0
-    """Of the nodes that are needed."""
-    quorum_share: float = 0.5
-    """More than this share of the members has to stay: a majority."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """All that is known when a zone is to be isolated."""
-
-    zone: str
-    zones: Mapping[str, Nodes]
-    isolated: tuple[str, ...] = ()
-    in_progress: str | None = None
-    """The zone that another operation is about."""
-    maintenance: bool = False
-    since_last_ended: timedelta | None = None
-    """Since the last isolation of the cluster was over; None: there was none."""
-    paused: str = ""
-    """Who has paused the rule, and why."""
-    api_reachable: bool = True
-    expired_elsewhere: float = 0.0
-    """Share of the expired leases in the other zones."""
-    expired_what: str = "leases elsewhere have expired"
-    """What that share is of, in words."""
-    bad_elsewhere: tuple[str, ...] = ()
-    """Other zones that are bad, or of which nobody knows, in words."""
-    seconds_bad: float = 0.0
-    """Since the zone was bad without a break."""
-    sources_bad: tuple[str, ...] = ()
-    """Signals that say so."""
-    demand_nodes: int | None = None
-    quorum_members: Mapping[str, int] = field(default_factory=dict)
-    single_zone_services: tuple[str, ...] = ()
-    by_hand: bool = False
-    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +96,7 @@ def _heard(request: Request) -> Failing:
 
 
 def _known(request: Request) -> Failing:
-    if request.zones.get(request.zone, Nodes(0, 0)).nodes:
+    if request.zone in _with_nodes(request):
         return None
     known = ", ".join(_with_nodes(request)) or "none"
     return f"no node carries {request.zone}; zones with nodes: {known}"
@@ -246,20 +188,3 @@ def _capacity(request: Request, limits: Limits) -> Failing:
     if request.demand_nodes is None or healthy >= request.demand_nodes * Fraction(str(limits.demand_share)):
         return None
     return f"{healthy} healthy nodes would be left in {', '.join(_elsewhere(request))}; {request.demand_nodes} needed"
-
-
-def expired_share(leases: int, expired: float) -> float:
-    """Give the share of expired leases; a single one never says that the world is down (as in dependency-watchdog)."""
-    return round(expired / leases, 9) if leases > 1 else 0.0
-
-
-def meltdown(
-    *, api_reachable: bool, leases: int, expired: int, fraction: float
-) -> Literal["none", "scale_down", "scale_up"]:
-    """Should all automation stop, because the watcher may be the blind one? dependency-watchdog's answer.
-
-    An unreachable API server and a single lease conclude nothing.
-    """
-    if not api_reachable or leases == 1:
-        return "none"
-    return "scale_down" if leases and expired_share(leases, expired) >= fraction else "scale_up"

@@ -14,18 +14,24 @@ from rules.reasons import Because, Held
 from rules.states.zone import Isolation, Refused, ZoneState
 
 Command = IsolateZone | FailbackZone | RetryZone
+COMMANDS_MAX = 16
+"""How many commands are known again: a bus may say everything twice."""
 
 
 def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) -> ZoneState:
-    """Give the state after a command. One that was heard already, or is older than the last one, changes nothing."""
+    """Give the state after a command. One that was heard already changes nothing.
+
+    One that is older than the last one is refused, not passed over: where clocks differ, a person has to know.
+    """
     at = min(fact.observed_at, now)
-    said = f"{type(fact).__name__}/{fact.zone}/{fact.by}/{fact.reason}"
-    if state.commanded_at is not None and (
-        at < state.commanded_at or (at == state.commanded_at and said in state.commands)
-    ):
+    said = f"{type(fact).__name__}/{fact.zone}/{fact.by}/{fact.reason}/{fact.observed_at.isoformat()}"
+    if said in state.commands:
         return state
-    commands = (*state.commands, said) if at == state.commanded_at else (said,)
-    state = replace(state, commanded_at=at, commands=commands, refused=None)
+    state = replace(state, commands=(*state.commands, said)[-COMMANDS_MAX:], refused=None)
+    if state.commanded_at is not None and at < state.commanded_at:
+        detail = f"given at {at.isoformat()}, before the command of {state.commanded_at.isoformat()}: say it again"
+        return _refuse(state, fact, Held.CHANGE_REFUSED, detail, now)
+    state = replace(state, commanded_at=at)
     if rule.zone(fact.zone) is None:
         return _refuse(state, fact, Held.ZONE_NOT_FOUND, _strange(rule, fact.zone), now)
     match fact:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from rules.kinds.zone_admission import Check, Request, checks
+from rules.kinds.zone_admission import Check, checks
+from rules.kinds.zone_question import Request
 from rules.kinds.zone_request import limits_of
 from rules.language.zone import Force, StepName, ZoneIsolation
 from rules.states.zone import ZoneNodes
@@ -73,9 +74,15 @@ def seconds_for(rule: ZoneIsolation, step: str, *, undo: bool) -> float:
     return seconds
 
 
-def settings_for(rule: ZoneIsolation, zone: str, step: str, *, mode: PlanMode, steps: Sequence[str]) -> dict[str, Any]:
-    """Give what the carrier is told about a step. The same in every try: what differs would be another action."""
-    out: dict[str, Any] = {"timeoutSeconds": rule.seconds_for(StepName(step)), "mode": mode}
+def settings_for(
+    rule: ZoneIsolation, zone: str, step: str, *, undo: bool = False, mode: PlanMode, steps: Sequence[str]
+) -> dict[str, Any]:
+    """Give what the carrier is told about a step. The same in every try: what differs would be another action.
+
+    `timeoutSeconds` of Evacuate is the time in which pods are asked; taking the rest away comes on top of it.
+    """
+    seconds = seconds_for(rule, step, undo=True) if undo else rule.seconds_for(StepName(step))
+    out: dict[str, Any] = {"timeoutSeconds": seconds, "mode": mode}
     if rule.shoot is not None:
         out["shoot"] = rule.shoot.model_dump()
     if rule.seed is not None:
@@ -88,11 +95,13 @@ def settings_for(rule: ZoneIsolation, zone: str, step: str, *, mode: PlanMode, s
             out |= {"targets": list(known.targets) if known else [], "drainSeconds": rule.drain_seconds}
         case StepName.EVACUATE:
             out |= {"maxParallel": rule.max_parallel_evictions, "force": rule.force.value}
+            out["network"] = rule.network.model_dump()  # nodes are given up only where they are proven to be cut off
             out["network"] = rule.network.model_dump()  # a node is forced only when it is proven to be cut off
         case StepName.CUT_NETWORK:
             out["network"] = rule.network.model_dump()
         case StepName.VERIFY:
             out |= {"steps": list(steps), "network": rule.network.model_dump()}
+            out["healthyShare"] = rule.healthy_share
             out |= rule.verify.model_dump() if rule.verify is not None else {}
     return out
 
@@ -142,7 +151,7 @@ def plan(rule: ZoneIsolation, request: Request, mode: PlanMode) -> Plan:
     steps = in_order(rule.steps, mode)
 
     def planned(step: str, *, undo: bool) -> Planned:
-        settings = settings_for(rule, request.zone, step, mode=mode, steps=steps)
+        settings = settings_for(rule, request.zone, step, undo=undo, mode=mode, steps=steps)
         return Planned(step, undo, seconds_for(rule, step, undo=undo), settings)
 
     return Plan(

@@ -95,7 +95,7 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
         counts = isolation.touched and not isolation.practice  # a drill must not keep the rule from the real thing
         return replace(state, isolation=None, ended_at=at if counts else state.ended_at)
     moved = replace(
-        isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None,
+        isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
         undoing=to == FAILED and before == ABORTING, failure="",
     )  # fmt: skip
     if event is Event.RETRY:
@@ -164,7 +164,7 @@ def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo:
     isolation = replace(
         isolation, touched=touched, done=done, tries=isolation.tries if failed else 0,
         since=isolation.since if failed or isolation.status == "Done" else at,
-        asked_at=None,
+        asked_at=None, trouble="",
     )  # fmt: skip
     if step == StepName.FENCE and not undo:
         seen = zone_seen(state, isolation.zone)

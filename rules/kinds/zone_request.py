@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.group import Group, Member
-from rules.kinds.zone_admission import SOURCES_MIN, Limits, Nodes, Request, expired_share
+from rules.kinds.zone_admission import SOURCES_MIN
+from rules.kinds.zone_question import Limits, Nodes, Request, expired_share
+from rules.language.model import UnknownAs
 from rules.language.zone import ZoneIsolation
 from rules.states.zone import Isolation, ZonesSeen, ZoneState
 
@@ -29,9 +31,14 @@ def bad_zones(rule: ZoneIsolation, group: Group) -> list[str]:
         for zone in rule.zones
         if (member := group.members.get(rule.target(zone.name))) is not None
         and member.settled is False
-        and member.status is Health.UNHEALTHY
+        and is_bad(rule, member.status)
     ]
     return [name for _, name in sorted(found)]
+
+
+def is_bad(rule: ZoneIsolation, status: Health) -> bool:
+    """Whether this counts as bad for the rule."""
+    return status is Health.UNHEALTHY or (status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY)
 
 
 def request_for(
@@ -54,7 +61,7 @@ def request_for(
         paused=f"paused by {group.paused.by}: {group.paused.reason}" if group.paused is not None else "",
         api_reachable=seen.api_reachable if seen else True,
         expired_elsewhere=share, expired_what=what, bad_elsewhere=_bad_elsewhere(rule, group, zone),
-        seconds_bad=_seconds_bad(rule, member, now), sources_bad=_saying(rule, member, Health.UNHEALTHY),
+        seconds_bad=_seconds_bad(rule, member, now), sources_bad=_saying_bad(rule, member),
         demand_nodes=seen.demand_nodes if seen else None, quorum_members=seen.quorum_members if seen else {},
         single_zone_services=_only_there(seen, zone, allowed), by_hand=by_hand, force=force,
     )  # fmt: skip
@@ -93,16 +100,16 @@ def _expired(seen: ZonesSeen | None, zone: str) -> tuple[float, str]:
 def _seconds_bad(rule: ZoneIsolation, member: Member | None, now: datetime) -> float:
     """Since the zone counts as bad. One that has been taken as bad has been so for its toleration, however often its
     window waited."""
-    if member is None or member.status is not Health.UNHEALTHY:
+    if member is None or not is_bad(rule, member.status):
         return 0.0
     since = member.window.since if member.window is not None and not member.window.healthy else member.since
     seconds = (now - since).total_seconds()
     return max(seconds, rule.toleration_seconds) if member.settled is False else seconds
 
 
-def _saying(rule: ZoneIsolation, member: Member | None, status: Health) -> tuple[str, ...]:
-    """The signals that count and say this."""
-    return tuple(name for name, said in counting(rule.signals, member).items() if said is status)
+def _saying_bad(rule: ZoneIsolation, member: Member | None) -> tuple[str, ...]:
+    """The signals that count and say that the zone is bad."""
+    return tuple(name for name, said in counting(rule.signals, member).items() if is_bad(rule, said))
 
 
 def counting(names: tuple[str, ...] | None, member: Member | None) -> Mapping[str, Health]:

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bus.messages import Health
-from rules.engine.windows import open_until
 from rules.group import Group
-from rules.kinds.zone_admission import Request, admit
+from rules.kinds.zone_admission import admit
 from rules.kinds.zone_commands import over
 from rules.kinds.zone_drills import drilled, next_drill
 from rules.kinds.zone_machine import (
@@ -26,6 +25,7 @@ from rules.kinds.zone_machine import (
     Standing,
 )
 from rules.kinds.zone_plan import retry_after, seconds_for
+from rules.kinds.zone_question import Request
 from rules.kinds.zone_record import apply, begun, in_earnest, next_step, next_undo, place_of, standing, updated_record
 from rules.kinds.zone_request import bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
 from rules.language.zone import OnExpiry, ZoneIsolation
@@ -53,7 +53,9 @@ def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -
             due = min(timers(rule, group, state), key=lambda timer: timer.at, default=None)
             if due is None or due.at > now:
                 break
-            state = apply(rule, state, due.event, due.at, **due.changes)
+            # A try begins when somebody looks: its time must not be over before anything is asked.
+            when = now if due.event is Event.RETRY else due.at
+            state = apply(rule, state, due.event, when, **due.changes)
     state = drilled(rule, group, state, now)
     state = _started(rule, group, state, now)
     state = _watched(rule, group, state, now)
@@ -65,10 +67,10 @@ def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: dateti
     moments = [timer.at for timer in timers(rule, group, state) if timer.at > now] if group.paused is None else []
     if state.isolation is not None and state.isolation.asked_at is None:
         # The step may be asked for in this very moment: its time runs from now.
-        place, undo = place_of(state.isolation), next_undo(rule, state.isolation)
-        step = next_step(state.isolation) if place in (PENDING, RUNNING) else undo
+        forward = place_of(state.isolation) in (PENDING, RUNNING)
+        step = next_step(state.isolation) if forward else next_undo(rule, state.isolation)
         if step is not None:
-            moments.append(now + timedelta(seconds=seconds_for(rule, step, undo=step == undo)))
+            moments.append(now + timedelta(seconds=seconds_for(rule, step, undo=not forward)))
     moments += [at for at in (next_drill(rule, state, now),) if at is not None]
     return min(moments, default=None)
 
@@ -95,6 +97,8 @@ def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *
     step = (next_undo(rule, isolation) if undo else next_step(isolation)) or ""
     seconds = seconds_for(rule, step, undo=undo)
     failure = f"{'undoing ' if undo else ''}{step} was not done within {seconds:g} s"
+    if isolation.trouble:
+        failure += f": {isolation.trouble}"
     event = Event.UNDO_TIMEOUT if undo else Event.STEP_TIMEOUT
     return Timer(asked_at + timedelta(seconds=seconds), event, {"failure": failure, "tries": isolation.tries + 1})
 
@@ -172,9 +176,3 @@ def _died(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime
     if coming_back and rule.failback.signals is not None and member is not None and dissent_on(rule, member) is None:
         return False  # its own nodes need their time; those that opened it still stand by that
     return admit(replace(request_for(rule, group, isolation.zone, now), isolated=()), limits_of(rule)).admit
-
-
-def failback_blocked_until(rule: ZoneIsolation, now: datetime) -> datetime | None:
-    """The end of the window in which no zone is opened; None: none is open."""
-    ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
-    return max(ends, default=None)

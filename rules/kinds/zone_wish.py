@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Mode, ZoneStep
+from rules.engine.windows import open_until
 from rules.group import Group
 from rules.kinds import zone_time
 from rules.kinds.wish import Act, Wish
@@ -118,10 +119,10 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
         because = Because.PRACTICE
     if isolation.asked_at is not None:
         return _back(rule, isolation, because, safe=True)
-    blocked = zone_time.failback_blocked_until(rule, now)
-    if blocked is not None:
-        detail = f"failback.blockedWindows: until {blocked.isoformat()}"
-        return Wish(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=blocked)
+    ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
+    if ends:
+        detail = f"failback.blockedWindows: until {max(ends).isoformat()}"
+        return Wish(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=max(ends))
     recovery = recovery_of(rule, group, isolation, now)
     if not recovery.proven:
         return Wish(held=(Held.ZONE_NOT_RECOVERED, recovery.detail), look_again=recovery.at)
@@ -150,7 +151,9 @@ def _act(
     fields = {
         "cluster": rule.cluster_name, "zone": isolation.zone, "zone_id": (known.id if known else None) or "",
         "carrier": rule.carrier, "phase": isolation.phase, "status": status, "step": str(step), "undo": undo,
-        "settings": settings_for(rule, isolation.zone, step, mode=isolation.mode, steps=isolation.steps),
+        "settings": settings_for(
+            rule, isolation.zone, step, undo=undo, mode=isolation.mode, steps=isolation.steps
+        ),
     }  # fmt: skip
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""
     return Act(

@@ -53,7 +53,11 @@ def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
 def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> Iterator[Problem]:
     """A pattern that means no rule limits nothing, which nobody wants who writes one."""
     rule_names = [item.name for item, _, _ in rules]
+    labels: set[str] = set()
     for guard, document, at in found:
+        if guard.name is None and guard.label in labels:
+            yield document.problem((*at, "rules"), "another guard is for the same rules: give one of them a name")
+        labels.add(guard.label)
         for index, pattern in enumerate(guard.rules):
             if not any(matches(pattern, name) for name in rule_names):
                 message = f"no rule is called {pattern!r}: the guard limits nothing"

@@ -84,7 +84,8 @@ def _message(error: ErrorDetails, key: str | None, model: Any) -> str:
     if kind in ("missing", "union_tag_not_found"):
         return "required, and not there"
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(key), _keys(model), n=1, cutoff=0.6)
+        others = [one for one in _keys(model) if one != key]  # it may be a key of something else
+        near = difflib.get_close_matches(str(key), others, n=1, cutoff=0.6)
         return "unknown key" + (f"; did you mean {near[0]}?" if near else "")
     value = error.get("input")
     given = _given(value.get(_tag(error)) if kind == "union_tag_invalid" and isinstance(value, dict) else value)

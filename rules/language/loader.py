@@ -11,13 +11,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rules.errors import InvalidFiles, Problem
-from rules.language import checks, findings
+from rules.language import checks, findings, lint
 from rules.language.guards import FileGuard
 from rules.language.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
 from rules.language.model import API_VERSION
 from rules.language.yaml import Document, Path, read
 
-__all__ = ["LoadedRule", "LoadedSource", "RuleSet", "load", "schema"]
+__all__ = ["LoadedRule", "LoadedSource", "Reading", "RuleSet", "examine", "load", "schema"]
 
 _KINDS: Mapping[str, Any] = {"sources": AnySource, "rules": AnyRule, "guards": FileGuard}
 _TOP = ("apiVersion", *_KINDS)
@@ -41,8 +41,8 @@ class RuleSet:
 
 
 @dataclass(slots=True)
-class _Reading:
-    """What has been read so far."""
+class Reading:
+    """What has been read so far, with its places."""
 
     rules: list[tuple[LoadedRule, Document, Path]] = field(default_factory=list)
     sources: list[tuple[LoadedSource, Document, Path]] = field(default_factory=list)
@@ -53,13 +53,34 @@ class _Reading:
     """All of them, also those that are wrong."""
     problems: list[Problem] = field(default_factory=list)
 
+    def rule_set(self) -> RuleSet:
+        """Give what the files say. Raises InvalidFiles with every error of every file."""
+        if any(problem.severity == "error" for problem in self.problems):
+            raise InvalidFiles(self.problems)
+        return RuleSet(
+            tuple(rule for rule, _, _ in self.rules),
+            tuple(source for source, _, _ in self.sources),
+            tuple(guard for guard, _, _ in self.guards),
+            tuple(sorted(self.problems)),
+            {rule.name: f"{doc.file}:{doc.places[at][0]}" for rule, doc, at in self.rules},
+        )
+
+    def hints(self) -> list[Problem]:
+        """Give what is allowed and seldom meant, sorted. Only worth a look where nothing is wrong."""
+        return sorted(lint.hints(self.rules, self.sources, [guard for guard, _, _ in self.guards]))
+
 
 def load(files: Iterable[tuple[str, str]]) -> RuleSet:
     """Read rule files, given as (name, text).
 
     Raises InvalidFiles with every error of every file. Warnings come with the result.
     """
-    reading = _Reading()
+    return examine(files).rule_set()
+
+
+def examine(files: Iterable[tuple[str, str]]) -> Reading:
+    """Read rule files, given as (name, text), with all findings and the place of everything."""
+    reading = Reading()
     for name, text in files:
         document, problems = read(text, name)
         reading.problems += problems
@@ -73,19 +94,10 @@ def load(files: Iterable[tuple[str, str]]) -> RuleSet:
     found += checks.together(reading.rules, reading.sources)
     found += checks.guards(reading.guards, reading.rules)
     reading.problems += found
-    errors = [problem for problem in reading.problems if problem.severity == "error"]
-    if errors:
-        raise InvalidFiles(reading.problems)
-    return RuleSet(
-        tuple(rule for rule, _, _ in reading.rules),
-        tuple(source for source, _, _ in reading.sources),
-        tuple(guard for guard, _, _ in reading.guards),
-        tuple(sorted(reading.problems)),
-        {rule.name: f"{doc.file}:{doc.places[at][0]}" for rule, doc, at in reading.rules},
-    )
+    return reading
 
 
-def _file(document: Document, reading: _Reading) -> None:
+def _file(document: Document, reading: Reading) -> None:
     value = document.value
     if not isinstance(value, dict):
         reading.problems.append(document.problem((), "a rule file is a mapping with apiVersion, sources and rules"))
@@ -101,7 +113,7 @@ def _file(document: Document, reading: _Reading) -> None:
     reading.rules += _items(document, "rules", AnyRule, reading)
 
 
-def _items(document: Document, key: str, kind: Any, reading: _Reading) -> list[tuple[Any, Document, Path]]:
+def _items(document: Document, key: str, kind: Any, reading: Reading) -> list[tuple[Any, Document, Path]]:
     """Validate each entry of a list by itself, so that one bad entry hides nothing of the others."""
     items = document.value.get(key)
     if items is None:

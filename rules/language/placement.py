@@ -34,7 +34,9 @@ class Requirement(Model):
     """One requirement of a selector."""
 
     key: Short
+    """Of the label, or of the field."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How it is compared."""
     values: tuple[Text, ...] = Field(default=(), max_length=Many)
     """For In and NotIn."""
 
@@ -43,7 +45,9 @@ class LabelSelector(Model):
     """Kubernetes' own: all of it has to hold."""
 
     match_labels: Mapping[str, str] = {}
+    """Labels with these values."""
     match_expressions: tuple[Requirement, ...] = Field(default=(), max_length=Many)
+    """Further requirements."""
 
 
 class FieldSelector(Model):
@@ -59,14 +63,18 @@ class ClusterAffinity(Model):
     cluster_names: tuple[ClusterName, ...] = Field(default=(), max_length=Many)
     """Empty: any."""
     exclude: tuple[ClusterName, ...] = Field(default=(), max_length=Many)
+    """Not these."""
     label_selector: LabelSelector | None = None
+    """With these labels."""
     field_selector: FieldSelector | None = None
+    """Of these providers, regions or zones."""
 
 
 class NamedAffinity(ClusterAffinity):
     """One of several groups of clusters, tried in order."""
 
     affinity_name: Annotated[str, StringConstraints(min_length=1, max_length=32)]
+    """Its name, unique in the list."""
 
 
 class AffinityTerm(NamedAffinity):
@@ -82,7 +90,9 @@ class Toleration(Model):
     key: Text = ""
     """Empty: any."""
     operator: Literal["", "Equal", "Exists"] = "Equal"
+    """Exists: whatever its value. Equal: with this value."""
     value: Text = ""
+    """For Equal."""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
     """Empty: any."""
     toleration_seconds: AtLeastZero | None = None
@@ -95,6 +105,7 @@ class SpreadConstraint(Model):
     spread_by_field: Literal["cluster", "region", "zone", "provider"] | None = None
     """Default, where spreadByLabel is not given either: cluster."""
     spread_by_label: Short | None = None
+    """Clusters with the same value of this label are a group."""
     min_groups: Groups = 0
     """Fewer are not enough; 0: one."""
     max_groups: Groups = 0
@@ -110,7 +121,9 @@ class StaticWeight(Model):
     """The weight of some clusters."""
 
     target_cluster: ClusterAffinity
+    """Which clusters."""
     weight: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Their weight, in relation to the others."""
 
 
 class WeightPreference(Model):
@@ -130,6 +143,7 @@ class ReplicaScheduling(Model):
     replica_division_preference: Literal["Aggregated", "Weighted"] = "Weighted"
     """Aggregated: on as few clusters as can be."""
     weight_preference: WeightPreference | None = None
+    """For Weighted. Default: all clusters are equal."""
 
     @property
     def strategy(self) -> Strategy:
@@ -155,6 +169,7 @@ class Placement(Model):
     cluster_tolerations: tuple[Toleration, ...] = Field(default=(), max_length=Many)
     """Besides 300 s for not-ready and for unreachable, where these do not speak of them."""
     spread_constraints: tuple[SpreadConstraint, ...] = Field(default=(), max_length=16)
+    """Over how many clusters, regions, zones or providers."""
     replica_scheduling: ReplicaScheduling | None = None
     """Default: Duplicated."""
     on_insufficient: OnInsufficient | None = None

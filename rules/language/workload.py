@@ -44,6 +44,7 @@ class PreservationRule(Model):
     """One value of the old copy's status that the new one gets as a label."""
 
     alias_label_name: Text
+    """The label's key."""
     json_path: Annotated[str, StringConstraints(min_length=1, max_length=1024)]
     """Within `status`: `.replicas`, `{.conditions[0].type}`."""
 
@@ -52,6 +53,7 @@ class StatePreservation(Model):
     """State that is carried over."""
 
     rules: tuple[PreservationRule, ...] = Field(min_length=1, max_length=100)
+    """One for each value."""
 
 
 class Behaviour(Model):
@@ -67,6 +69,7 @@ class Behaviour(Model):
     block_predecessor_seconds: AtLeastZero | None = None
     """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
     state_preservation: StatePreservation | None = None
+    """State that is carried over. Not carried out, with a warning."""
 
     @property
     def grace_seconds(self) -> int | None:
@@ -85,10 +88,12 @@ class PreConditions(Model):
     """It has once been Healthy."""
 
 
-BadState = Annotated[
-    tuple[Health, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
-    Field(min_length=1, max_length=2),
-]  # fmt: skip
+def _listed(value: object) -> object:
+    """One state may stand without a list around it."""
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+BadStates = Annotated[tuple[Health, ...], BeforeValidator(_listed), Field(min_length=1, max_length=2)]
 
 
 class DecisionConditions(Model):
@@ -96,7 +101,7 @@ class DecisionConditions(Model):
 
     toleration_seconds: AtLeastZero = 300
     """How long the copy must be bad without a break."""
-    healthy_state: BadState = (Health.UNHEALTHY,)
+    healthy_state: BadStates = (Health.UNHEALTHY,)
     """What counts as bad."""
 
 
@@ -104,7 +109,9 @@ class ApplicationFailover(Behaviour):
     """For copies that are bad on a cluster that is not."""
 
     pre_conditions: PreConditions | None = None
+    """What has to be so before a failure counts. Default: nothing."""
     decision_conditions: DecisionConditions = DecisionConditions()
+    """When a failure is one."""
     block_predecessor_seconds: AtLeastZero | None = 600
     """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
 
@@ -117,6 +124,7 @@ class Failover(Model):
     """Which failures move a workload. What is not given is off."""
 
     application: ApplicationFailover | None = None
+    """When a copy is bad on a cluster that is well. Needs somebody who says how copies are."""
     cluster: ClusterFailover | None = None
 
 
@@ -124,12 +132,14 @@ class ResourceSelector(Model):
     """Which workloads."""
 
     api_version: Short
+    """`apps/v1`."""
     kind: Short
     namespace: KubeName | None = None
     """Default: any."""
     name: KubeName | None = None
     """Default: any."""
     label_selector: LabelSelector | None = None
+    """With these labels."""
 
 
 class Policy(Model):
@@ -204,8 +214,11 @@ class NewTaint(Model):
     """A taint that is put on a cluster."""
 
     key: Short
+    """`reactor/brownout`."""
     value: Annotated[str, StringConstraints(max_length=253)] = ""
+    """For tolerations with the operator Equal."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """NoExecute: workloads have to leave. NoSchedule: none may come."""
 
 
 class ClusterTaint(Rule):
@@ -215,5 +228,6 @@ class ClusterTaint(Rule):
     match: Pattern
     """Which clusters: `cluster/east`."""
     taints: tuple[NewTaint, ...] = Field(min_length=1, max_length=100)
+    """All that it puts there."""
     carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
     """Kubernetes: they are only known to the reactor's own rules. Karmada: they are put on the Cluster object, too."""

@@ -30,6 +30,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
     word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")
 }
+_IGNORE = re.compile(r"#\s*reactor:\s*ignore\s+([a-z][a-z-]*(?:\s*,\s*[a-z][a-z-]*)*)")
 _SPECIAL = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
 
 
@@ -42,6 +43,8 @@ class Document:
     places: dict[Path, Place] = field(default_factory=dict)
     keys: dict[Path, Place] = field(default_factory=dict)
     """Where the key itself stands, for findings about keys."""
+    ignored: dict[int, frozenset[str]] = field(default_factory=dict)
+    """Line to the hints that a comment silences there: `# reactor: ignore <hint>, <hint>`."""
 
     def at(self, path: Path) -> Any:
         """The value that stands at this path. Raises KeyError, IndexError or TypeError where none does."""
@@ -50,13 +53,13 @@ class Document:
             value = value[part]
         return value
 
-    def problem(self, path: Path, message: str, *, severity: str = "error") -> Problem:
+    def problem(self, path: Path, message: str, *, severity: str = "error", hint: str = "") -> Problem:
         """A finding at the nearest thing that has a position."""
         at = path
         while at and at not in self.places:
             at = at[:-1]
         line, column = self.places.get(at, (1, 1))
-        return Problem(self.file, line, column, show(path), message, severity)
+        return Problem(self.file, line, column, show(path), message, severity, hint)
 
 
 def show(path: Path) -> str:
@@ -159,6 +162,21 @@ class _Builder:
         return text
 
 
+def _ignored(text: str) -> dict[int, frozenset[str]]:
+    """Comments that silence hints. One that has a line for itself speaks of the next line.
+
+    The scanner knows no comments, so the text is searched; the same words inside of a value silence a hint as well.
+    """
+    out: dict[int, frozenset[str]] = {}
+    if "reactor:" not in text:
+        return out
+    for number, line in enumerate(text.split("\n"), start=1):
+        if found := _IGNORE.search(line):
+            alone = not line[: found.start()].strip()
+            out[number + alone] = out.get(number + alone, frozenset()) | set(re.split(r"\s*,\s*", found[1]))
+    return out
+
+
 def _place(event: ev.Event) -> Place:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
@@ -169,6 +187,7 @@ def read(text: str, file: str) -> tuple[Document, list[Problem]]:
     if len(text.encode("utf-8", "surrogatepass")) > BYTES_MAX:
         return Document(file), [Problem(file, 1, 1, "", f"larger than {BYTES_MAX >> 20} MiB; split the file")]
     builder = _Builder(text, file)
+    builder.document.ignored = _ignored(text)
     try:
         builder.run()
     except _Stop as stop:

@@ -62,6 +62,8 @@ class Isolation:
     """When the current step was asked for; None: not yet."""
     tries: int = 0
     """How often the current step was tried and not done in time."""
+    trouble: str = ""
+    """What the carrier last said of the current step: not done yet, and why."""
     failure: str = ""
     """Failed: what was not done."""
     undoing: bool = False
@@ -100,7 +102,7 @@ class ZoneState:
     commanded_at: datetime | None = None
     """When the newest command was given."""
     commands: tuple[str, ...] = ()
-    """The commands of that moment: a bus may say everything twice."""
+    """The last commands, by which one that comes twice is known."""
     practised_at: datetime | None = None
     """The last moment of the practice schedule that was taken, or passed over."""
     practice_outcome: str = ""

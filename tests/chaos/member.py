@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from bus import topology
-from reactor import failpoints
+from reactor import failpoints, reloading
 from reactor.actions import settle
 from reactor.cli.run import run
 from reactor.failpoints import Failpoint
@@ -51,6 +51,7 @@ _SPANS = {
     owe: ("RESEND",),
     observe: ("RETRY_FIRST", "RETRY_MAX"),
     routes: ("REFRESH_SECONDS",),
+    reloading: ("LOOK_SECONDS",),
 }
 
 

@@ -54,22 +54,22 @@ def told_by_bus(script: Sequence[Plan]) -> list[str]:
     return [target(plan, name) for plan in script if plan.told_by_bus for name in (plan.name, plan.second)]
 
 
-def rule_file(script: Sequence[Plan]) -> str:
-    """Give the rules as a person would write them."""
+def rule_file(script: Sequence[Plan], *, longer: float = 0.0) -> str:
+    """Give the rules as a person would write them. `longer`: seconds that are added to each toleration."""
     source = {
         "name": "endpoints", "kind": "EndpointsWatch", "cluster": CLUSTER, "namespace": NAMESPACE,
         "refreshSeconds": REFRESH_SECONDS, "staleSeconds": STALE_SECONDS,
     }  # fmt: skip
-    rules = [_rule(plan) for plan in script]
+    rules = [_rule(plan, plan.toleration + longer) for plan in script]
     return yaml.safe_dump({"apiVersion": "reactor/v1", "sources": [source], "rules": rules}, sort_keys=False)
 
 
-def _rule(plan: Plan) -> dict[str, Any]:
+def _rule(plan: Plan, toleration: float) -> dict[str, Any]:
     return {
         "name": plan.name, "kind": "TrafficFailover", "mode": "Enforce",
         "route": {"cluster": CLUSTER, "kind": "TrafficSplit", "namespace": NAMESPACE, "name": plan.name},
         "backends": [{"service": name, "target": target(plan, name)} for name in (plan.name, plan.second)],
-        "tolerationSeconds": plan.toleration, "recoverySeconds": RECOVERY,
+        "tolerationSeconds": toleration, "recoverySeconds": RECOVERY,
     }  # fmt: skip
 
 

@@ -135,12 +135,16 @@ class Service(Child):
 
     async def printed(self, *words: str) -> str:
         """What a command prints about its bus, on both channels."""
-        argv = command(*words, "--config", str(self.config))
+        return (await self.answered(*words))[1]
+
+    async def answered(self, *words: str, config: Path | None = None) -> tuple[int, str]:
+        """A command's exit code, and what it prints. `config`: another settings file than the service's own."""
+        argv = command(*words, "--config", str(config or self.config))
         child = Child(words[0], argv, self.folder, environment=environment())
         child.log.unlink(missing_ok=True)
         async with child:
             await until(lambda: not child.running, f"reactor {words[0]} ends", within=STATUS_SECONDS)
-            return child.log.read_text()
+            return child.process.returncode or 0, child.log.read_text()
 
     async def status(self) -> list[dict[str, Any]]:
         """What `reactor status -o json` prints."""

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from bus.embedded import EmbeddedServer
+from reactor.demo.kube import Delay, Fault
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover
@@ -143,6 +144,25 @@ async def test_a_rule_that_is_removed_leaves_nothing_behind(shop: Shop, reactor:
         await until_told(only_shop, "nothing is remembered of the rule that is gone")
         await asyncio.sleep(4)  # its window would be over by now
     assert shop.moves("cart") == []
+
+
+async def test_an_action_that_is_under_way_is_done_once(shop: Shop, reactor: MakeReactor) -> None:
+    """The executor's roles end in the middle of its write; whether that arrived, only the next look can tell."""
+    shop.split("checkout", "fallback")
+    slow = shop.east.faults.add(Fault(Delay(2.0), verb="patch", resource="trafficsplits", name="checkout"))
+    async with reactor(document(ALERTS, rules=SHOP)) as service:
+        await service.settled(1)
+        assert await service.post(body(firing("checkout"))) == 200
+        await until(lambda: slow.hits, "the write is under way")
+        rewrite(service, document(ALERTS, rules=SHOP + OTHER))
+        await reloaded(service, "changed")
+        await until_told(lambda: nothing_owed(service), "its outcome is known")
+    assert shop.moves("checkout") == ["away"]
+
+
+async def nothing_owed(service: Service) -> bool:
+    groups = [group for group in await service.groups() if group.rule == "shop" and group.route]
+    return any(group.route and ("checkout", 0) in group.route.backends and not group.owed for group in groups)
 
 
 async def test_a_configmap_that_kubernetes_swaps_is_noticed(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:

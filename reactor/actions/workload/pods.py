@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from reactor.actions.outcomes import Unfit
+from reactor.actions.zone.evictions import Answer, evict
 from reactor.clients.changes import metadata_of
-from reactor.clients.port import ApiUnavailable, BudgetSpent, Conflict, JsonObject, KubeApi, NotFound
+from reactor.clients.port import JsonObject, KubeApi
 from reactor.clock import Clock
 
 AT_ONCE = 8
@@ -20,7 +21,6 @@ WAIT_SECONDS = 1.0
 """Between two tries of a pod whose budget is spent; a pod that replaces another is seldom ready sooner."""
 BUDGET_SECONDS = 8.0
 """How long one try of a purge waits for budgets. The next one goes on where this ended."""
-_V1, _BETA = "policy/v1", "policy/v1beta1"
 
 
 async def pods_of(api: KubeApi, obj: JsonObject) -> list[JsonObject]:
@@ -61,60 +61,29 @@ def _controller(obj: JsonObject) -> str:
 async def evict_all(api: KubeApi, pods: Sequence[JsonObject], *, before: datetime, clock: Clock) -> int:
     """Evict those that were made before that moment, and give how many went.
 
-    Raises Unfit (DisruptionBudget) where budgets still allow none after BUDGET_SECONDS, BudgetsOverlap, and as KubeApi
-    does.
+    Raises Unfit (DisruptionBudget) where budgets still allow none after BUDGET_SECONDS, Unfit (EvictionRefused) where
+    waiting does not help, and as KubeApi does.
     """
     leaving = [pod for pod in pods if _made(pod) <= before and "deletionTimestamp" not in metadata_of(pod)]
-    if not leaving:
-        return 0
-    version, deadline = await _version(api), clock.monotonic() + BUDGET_SECONDS
-    slots = asyncio.Semaphore(AT_ONCE)
+    deadline, slots = clock.monotonic() + BUDGET_SECONDS, asyncio.Semaphore(AT_ONCE)
 
-    async def evicted(pod: JsonObject) -> BudgetSpent | None:
+    async def evicted(pod: JsonObject) -> Answer:
         while True:
-            try:
-                async with slots:
-                    await _evict(api, pod, version)
-            except BudgetSpent as error:
-                wait = max(WAIT_SECONDS, error.after or 0)
-                if clock.monotonic() + wait > deadline:
-                    return error
-                await clock.sleep(wait)
-            else:
-                return None
+            async with slots:
+                answer = await evict(api, pod)
+            if answer.status != "Blocked" or clock.monotonic() + WAIT_SECONDS > deadline:
+                return answer
+            await clock.sleep(WAIT_SECONDS)
 
     # All are tried, whatever becomes of the first: the more have left, the less is left to do.
     answers = await asyncio.gather(*map(evicted, leaving), return_exceptions=True)
     for answer in answers:
-        if isinstance(answer, BaseException) and not isinstance(answer, BudgetSpent):
+        if isinstance(answer, BaseException):
             raise answer
-    if spent := [answer for answer in answers if isinstance(answer, BudgetSpent)]:
-        words = f"{len(spent)} of {len(leaving)} pods may not leave yet: {spent[0]}"
-        raise Unfit("DisruptionBudget", words)
+    for status, reason in (("Refused", "EvictionRefused"), ("Blocked", "DisruptionBudget")):
+        if stay := [one for one in answers if isinstance(one, Answer) and one.status == status]:
+            raise Unfit(reason, f"{len(stay)} of {len(leaving)} pods do not leave: {stay[0].pod}: {stay[0].why}")
     return len(leaving)
-
-
-async def _evict(api: KubeApi, pod: JsonObject, version: str) -> None:
-    """Evict exactly this pod. One that is gone, or is another by now, has left."""
-    metadata = metadata_of(pod)
-    path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/eviction"
-    body = {
-        "apiVersion": version, "kind": "Eviction",
-        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-        "deleteOptions": {"preconditions": {"uid": metadata["uid"]}},
-    }  # fmt: skip
-    try:
-        await api.create(path, body)
-    except (NotFound, Conflict):
-        return
-
-
-async def _version(api: KubeApi) -> str:
-    """Give the version of evictions that the cluster takes: v1 since Kubernetes 1.22. `kubectl drain` asks the same."""
-    for resource in (await api.get("/api/v1")).get("resources") or []:
-        if resource.get("name") == "pods/eviction":
-            return _V1 if resource.get("version", "v1") == "v1" else _BETA
-    raise ApiUnavailable(f"{api.cluster}: knows no eviction of pods")
 
 
 def _made(pod: JsonObject) -> datetime:

@@ -29,7 +29,7 @@ async def carry_out(action: Purge | Evict, clusters: Clusters, clock: Clock) -> 
     """Remove the workload's copy in the cluster that it leaves; Done where none is there.
 
     Never raises for what the world does. Failed: ClusterUnreachable (it stays owed, and is done when the cluster is
-    back), DisruptionBudget, BudgetsOverlap, Terminating (finalizers hold it), Forbidden, Conflict. Refused: DryRun,
+    back), DisruptionBudget, EvictionRefused, Terminating (finalizers hold it), Forbidden, Conflict. Refused: DryRun,
     Stale (a newer decision put the copy there, or somebody has since this was decided).
     """
     removal = _Removal(action, clock)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from reactor.actions.outcomes import Unfit, reason_of
-from reactor.clients.port import ApiUnavailable, BudgetsOverlap, BudgetSpent, Forbidden, Invalid, NotFound
+from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.errors import ReactorError
 
 MISSING_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
@@ -27,10 +27,6 @@ def word_for(error: ReactorError) -> str:
     text = str(error)
     if isinstance(error, Unfit):
         return error.reason
-    if isinstance(error, BudgetSpent):
-        return "DisruptionBudget"
-    if isinstance(error, BudgetsOverlap):
-        return "BudgetsOverlap"
     if isinstance(error, ApiUnavailable):
         return "ApiUnavailable" if error.status == _TOO_MANY else "ClusterUnreachable"
     if isinstance(error, NotFound):

@@ -53,8 +53,6 @@ class StepSettings(_Part):
 
     timeout_seconds: Seconds = 900
     """From `decidedAt`; what it means is the step's own."""
-    mode: Literal["degraded", "dead"] = "degraded"
-    """dead: the control plane has lost the zone, so its network is cut before pods are forced."""
     batches: Batches = Batches()
     targets: tuple[str, ...] = ()
     """ShiftTraffic: targets in this zone that our traffic rules are told are Unhealthy (signal zone-isolation)."""
@@ -66,6 +64,8 @@ class StepSettings(_Part):
     network: Network = Network()
     steps: tuple[str, ...] = ()
     """Verify: which steps the isolation is made of; empty: all."""
+    healthy_share: Annotated[float, Field(gt=0, le=1)] = 0.75
+    """Verify: of the other zones' nodes that have to be Ready."""
     prometheus: str = ""
     """Verify: the settings' name of a Prometheus."""
     query: str = ""

@@ -14,7 +14,6 @@ from reactor.actions.zone.holds import BALANCERS
 from reactor.clients.port import ApiUnavailable, KubeApi
 from reactor.clients.promql import QueryFailed, QueryRefused
 
-HEALTHY_PERCENT = 75  # of the remaining nodes, as the guard that let the isolation begin
 _NAMED_MAX = 5
 
 
@@ -52,8 +51,9 @@ async def _others(api: KubeApi, isolation: Isolation) -> str:
     bad = sorted(nodes.name_of(node) for node in others if not nodes.is_ready(node))
     healthy = len(others) - len(bad)
     said = f"{healthy} of {len(others)} nodes of the other zones are Ready"
-    if not others or healthy * 100 < HEALTHY_PERCENT * len(others):
-        raise NotAsAsked(f"{said}, fewer than {HEALTHY_PERCENT} %; not Ready: {', '.join(bad[:_NAMED_MAX]) or 'none'}")
+    share = isolation.settings.healthy_share
+    if not others or healthy < share * len(others):
+        raise NotAsAsked(f"{said}, fewer than {share:.0%}; not Ready: {', '.join(bad[:_NAMED_MAX]) or 'none'}")
     return said
 
 

@@ -39,7 +39,7 @@ def evict(cluster: Cluster, call: Call, body: Any) -> Outcome:
         if len(budgets) > 1:
             message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
             raise ApiError(500, "", message)  # upstream gives no reason here
-        if budgets:
+        if budgets and not _counts_for_nothing(pod.value, budgets[0].value):
             _spend(cluster, budgets[0], pod.value, dry=dry)
     if dry:
         return Outcome(201, status=status, before=pod, after=pod)
@@ -49,6 +49,21 @@ def evict(cluster: Cluster, call: Call, body: Any) -> Outcome:
 
 def _unguarded(pod: JsonObject) -> bool:
     return (pod.get("status") or {}).get("phase") in _UNGUARDED or "deletionTimestamp" in pod["metadata"]
+
+
+def _counts_for_nothing(pod: JsonObject, budget: JsonObject) -> bool:
+    """Whether a pod that is not Ready may go without spending: AlwaysAllow, or enough others are healthy.
+
+    Source: `unhealthyPodEvictionPolicy`, stable since Kubernetes 1.31; IfHealthyBudget is the default.
+    """
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    if any(one["type"] == "Ready" and one["status"] == "True" for one in conditions):
+        return False
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status") or {}
+    needs = status.get("desiredHealthy", 0)
+    return 0 < needs <= status.get("currentHealthy", 0)
 
 
 def _budgets(cluster: Cluster, pod: JsonObject) -> list[Revision]:

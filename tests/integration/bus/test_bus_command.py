@@ -13,6 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from bus import topology
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import EXECUTORS, FACTS
@@ -26,10 +27,7 @@ authorization {{ users: [{{ user: me, password: pw, permissions: {{
   subscribe: ["_INBOX.>"{more}]
 }} }}] }}
 """
-BUCKETS = (
-    '"$KV.reactor_groups.>", "$KV.reactor_leases.>", "$KV.reactor_intents.>", "$KV.reactor_alerts.>", '
-    '"$KV.reactor_templates.>"'
-)
+EVERYTHING = len(topology.STREAMS) + len(topology.BUCKETS) + len(topology.QUEUES)
 
 
 @pytest.fixture
@@ -45,6 +43,11 @@ async def reactor_bus(url: str, *words: str, **environment: str) -> Result:
     return await asyncio.to_thread(CliRunner(env=environment).invoke, cli, argv)
 
 
+def buckets(*, but: str = "") -> str:
+    """The permissions to write to all of them, or to all but one."""
+    return ", ".join(f'"$KV.{bucket.name}.>"' for bucket in topology.BUCKETS if bucket.name != but)
+
+
 def printed(result: Result) -> Any:
     return json.loads(result.stdout)
 
@@ -53,7 +56,7 @@ async def test_init_makes_everything_and_the_second_time_nothing(server: Embedde
     first = await reactor_bus(server.url, "init", "-o", "json")
     assert first.exit_code == 0, first.output
     assert {row["done"] for row in printed(first)["changes"]} == {"made"}
-    assert len(printed(first)["changes"]) == 11
+    assert len(printed(first)["changes"]) == EVERYTHING
     second = await reactor_bus(server.url, "init")
     assert (second.exit_code, second.output) == (0, "everything is there already: nothing was changed\n")
 
@@ -114,7 +117,7 @@ async def test_before_init_check_names_everything_that_is_missing_and_writes_not
     found = await reactor_bus(server.url, "check", "-o", "json")
     assert found.exit_code == 1
     failed = [row for row in printed(found)["checks"] if row["result"] == "failed"]
-    assert sum("is missing: run reactor bus init" in row["detail"] for row in failed) == 11
+    assert sum("is missing: run reactor bus init" in row["detail"] for row in failed) == EVERYTHING
     status = await reactor_bus(server.url, "status")
     assert (status.exit_code, "run reactor bus init" in status.output) == (1, True)
     async with JetStreamBus.connect(server.url, name="test") as bus:
@@ -122,24 +125,21 @@ async def test_before_init_check_names_everything_that_is_missing_and_writes_not
 
 
 async def test_check_names_each_permission_that_is_missing_and_leaves_no_trace(tmp_path: Path) -> None:
-    rights = RIGHTS.format(buckets='"$KV.reactor_groups.>", "$KV.reactor_leases.>"', more="")
+    rights = RIGHTS.format(buckets=buckets(but="reactor_intents"), more="")
     async with Configured(tmp_path / "nats", f"{jetstream(tmp_path)}\n{rights}") as server:
         url = server.url.replace("nats://", "nats://me:pw@")
         assert (await reactor_bus(url, "init")).exit_code == 0
         found = await reactor_bus(url, "check", "-o", "json")
         assert found.exit_code == 1
         told = [row["detail"] for row in printed(found)["checks"] if row["check"] == "permissions"]
-        assert [text.rpartition(" ")[2] for text in told] == [
-            '"$kv.reactor_alerts.check"', '"$kv.reactor_intents.check"', '"$kv.reactor_templates.check"',
-            '"reactor.alive.check"',
-        ]  # fmt: skip
+        assert [text.rpartition(" ")[2] for text in told] == ['"$kv.reactor_intents.check"', '"reactor.alive.check"']
         seen = printed(await reactor_bus(url, "status", "-o", "json"))
     stored = {stream["name"]: stream["messages"] for stream in seen["streams"]}
     assert {name: count for name, count in stored.items() if count} == {"KV_reactor_groups": 1, "KV_reactor_leases": 1}
 
 
 async def test_the_permissions_of_the_production_page_are_enough(tmp_path: Path) -> None:
-    rights = RIGHTS.format(buckets=BUCKETS, more=', "reactor.alive.>"')
+    rights = RIGHTS.format(buckets=buckets(), more=', "reactor.alive.>"')
     async with Configured(tmp_path / "nats", f"{jetstream(tmp_path)}\n{rights}") as server:
         url = server.url.replace("nats://", "nats://me:pw@")
         assert (await reactor_bus(url, "init")).exit_code == 0
@@ -163,7 +163,8 @@ async def test_status_is_the_same_in_every_form(server: EmbeddedServer) -> None:
     await reactor_bus(server.url, "init", "--partitions", "4")
     seen = printed(await reactor_bus(server.url, "status", "-o", "json"))
     assert yaml.safe_load((await reactor_bus(server.url, "status", "-o", "yaml")).stdout) == seen
-    assert [len(seen[part]) for part in ("streams", "queues", "partitions")] == [9, 2, 4]
+    assert len(seen["streams"]) + len(seen["queues"]) == EVERYTHING
+    assert len(seen["partitions"]) == 4
     table = (await reactor_bus(server.url, "status")).stdout
     assert all(row["name"] in table for row in (*seen["streams"], *seen["queues"]))
 

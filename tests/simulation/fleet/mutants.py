@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from bus.messages import Fact, Mode, Observation, Outcome
+from bus.messages import Fact, Observation, Outcome
 from bus.port import Outgoing
 from reactor.roles import executor, partition
 from reactor.roles.partition import Partition
+from reactor.roles.records import Records
+from reactor.roles.speaker import Speaker
 from rules.engine import decide as engine
 from rules.engine import observe as facts_in
+from rules.engine.book import Book
 from rules.engine.decide import Decision
+from rules.group import Group
 from tests.simulation.fleet.readers import SimReading
+from tests.simulation.fleet.store import SimStore
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -23,33 +29,25 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 def saved_after_publish(patch: pytest.MonkeyPatch) -> None:
     """What is owed is published first, and stored when that is done."""
 
-    async def carry(
-        self: Any, decisions: Sequence[Decision], facts: Sequence[Fact], now: datetime, trace: str | None
-    ) -> None:
+    async def carry(self: Any, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
         keys = [(decision.group.rule, decision.group.object) for decision in decisions]
-        self._dirty.update(keys)
-        actions = [
-            self._outgoing(decision.group, action, trace)
-            for decision in decisions
-            for action in decision.actions
-            if action.mode is Mode.ENFORCE
-        ]
-        if actions:
+        self._records.changed(keys)
+        if actions := self._speaker.actions(decisions, trace):
             await self._desk.bus.publish_all(actions)
-            await self._save([key for key, decision in zip(keys, decisions, strict=True) if decision.actions])
+            await self._records.save(self.book, [key for key, one in zip(keys, decisions, strict=True) if one.actions])
 
     patch.setattr(Partition, "_carry", carry)
 
 
 def no_fence(patch: pytest.MonkeyPatch) -> None:
     """Actions carry an epoch, and the server is not asked to check it."""
-    outgoing = Partition._outgoing
+    action = Speaker.action
 
-    def unfenced(self: Partition, *args: Any) -> Outgoing:
-        message = outgoing(self, *args)
+    def unfenced(self: Speaker, *args: Any) -> Outgoing:
+        message = action(self, *args)
         return Outgoing(message.subject, message.body, message.id, None, message.traceparent)
 
-    patch.setattr(Partition, "_outgoing", unfenced)
+    patch.setattr(Speaker, "action", unfenced)
 
 
 def from_receipt(patch: pytest.MonkeyPatch) -> None:
@@ -75,15 +73,67 @@ def no_catching_up(patch: pytest.MonkeyPatch) -> None:
 
 def position_first(patch: pytest.MonkeyPatch) -> None:
     """The position is stored before the groups that it speaks of."""
-    checkpoint = Partition._checkpoint
+    checkpoint = Records.checkpoint
 
-    async def reversed_order(self: Any) -> None:
+    async def reversed_order(self: Any, book: Book, position: int) -> None:
         dirty, self._dirty = self._dirty, set()
-        await checkpoint(self)
+        await checkpoint(self, book, position)
         self._dirty = dirty
-        await checkpoint(self)
+        await checkpoint(self, book, position)
 
-    patch.setattr(Partition, "_checkpoint", reversed_order)
+    patch.setattr(Records, "checkpoint", reversed_order)
+
+
+def windows_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A new owner takes over what is settled, and not the windows that are open."""
+    load = Records.load
+
+    async def settled_only(self: Records) -> tuple[list[Group], int]:
+        groups, position = await load(self)
+        return [_without_windows(group) for group in groups], position
+
+    patch.setattr(Records, "load", settled_only)
+
+
+def _without_windows(group: Group) -> Group:
+    members = {target: replace(member, window=None) for target, member in group.members.items()}
+    return replace(group, members=members, wake_at=None)
+
+
+def last_write_wins(patch: pytest.MonkeyPatch) -> None:
+    """Groups are stored whatever stands there, and so is the position."""
+    put, put_all = SimStore.put, SimStore.put_all
+
+    async def blind_put(self: SimStore, key: str, value: bytes, *, revision: int | None) -> int:
+        return await put(self, key, value, revision=None if ".position" in key or "position" in key else revision)
+
+    async def blind(self: SimStore, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
+        return [await put(self, key, value, revision=None) for key, value, _ in writes]
+
+    patch.setattr(SimStore, "put", blind_put)
+    patch.setattr(SimStore, "put_all", blind)
+    del put_all
+
+
+def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
+    """The executor carries an older action out although a newer one was."""
+    read = executor._Intent.read
+
+    def ageless(body: bytes) -> Any:
+        return replace(read(body), generation=-1, epoch=-1)
+
+    patch.setattr(executor._Intent, "read", ageless)
+
+
+def acknowledged_first(patch: pytest.MonkeyPatch) -> None:
+    """The executor acknowledges what it takes before it has carried it out."""
+    one = executor.Executor._one
+
+    async def hasty(self: Any, work: Any, delivery: Any) -> None:
+        await work.done([delivery])
+        await one(self, work, delivery)
+
+    patch.setattr(executor.Executor, "_one", hasty)
 
 
 def no_intent_check(patch: pytest.MonkeyPatch) -> None:
@@ -109,6 +159,6 @@ MUTANTS: dict[str, Mutant] = {
     one.__name__: one
     for one in (
         saved_after_publish, no_fence, from_receipt, no_catching_up, position_first, no_intent_check,
-        owed_forgotten,
+        owed_forgotten, windows_forgotten, last_write_wins, stale_not_refused, acknowledged_first,
     )
 }  # fmt: skip

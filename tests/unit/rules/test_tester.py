@@ -209,7 +209,7 @@ def test_every_mistake_of_a_test_file_is_told_at_once() -> None:
     text = "\n".join(found)
     for part in (
         "apiVersion: must be reactor/v1", "bogus: unknown key",
-        "tests[0].expect[1].action: must be 'SetWeights' or 'Notify'",
+        "tests[0].expect[1].action: must be 'SetWeights', 'Place', ",
         "tests[0].inputs[0].target: 'checkout' starts with",
         "tests[0].inputs[1].value: unknown key; did you mean values?",
         "tests[1].expect[0].rule: no rule 'wbe' in ruleFiles; did you mean web?",

@@ -127,7 +127,7 @@ async def test_a_budget_is_waited_for_and_then_said(scene: Scene, member1: Clust
     budget(member1, 3)
     outcome = await scene.do(purge("member1"))
     assert (outcome.status, outcome.reason) == ("Failed", "DisruptionBudget")
-    assert "nginx needs 3 healthy pods" in outcome.detail
+    assert "budget shop/nginx" in outcome.detail
     assert "Deployment/nginx" in scene.stands("member1")
 
 
@@ -162,7 +162,7 @@ async def test_budgets_that_overlap_are_reported_at_once(scene: Scene, member1: 
     budget(member1, 1)
     budget(member1, 1, "second")
     outcome = await scene.do(purge("member1"))
-    assert (outcome.status, outcome.reason) == ("Failed", "BudgetsOverlap")
+    assert (outcome.status, outcome.reason) == ("Failed", "EvictionRefused")
     assert "Deployment/nginx" in scene.stands("member1")
 
 

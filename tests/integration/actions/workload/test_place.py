@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from reactor.clients.port import JsonObject
-from reactor.demo.kube import Answer, ApiError, Cluster, Fault, Forbid, Hang, LoseAnswer, Reset
+from reactor.demo.kube import Answer, ApiError, Cluster, Delay, Fault, Forbid, Hang, LoseAnswer, Reset
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import DECIDED, NEEDY, NGINX, deployment, evict, needed, place
 
@@ -302,6 +303,27 @@ async def test_a_process_that_died_between_two_writes_is_finished_by_the_next(
     fault.remove()
     assert (await scene.do(place({"member2": 1}, "member1"))).status == "Done"
     assert (len(scene.writes()), scene.stands("member2")) == (len(ALL), ALL)
+
+
+async def test_a_write_that_arrives_after_its_process_was_killed_is_no_second_one(
+    scene: Scene, member1: Cluster
+) -> None:
+    late = scene.members["member2"].faults.add(Fault(Delay(0.3), verb="patch", resource="deployments", count=1))
+    killed = asyncio.create_task(scene.do(place({"member2": 1}, "member1")))
+    while not late.hits:
+        await asyncio.sleep(0.01)
+    killed.cancel()
+    await asyncio.gather(killed, return_exceptions=True)
+    assert (await scene.do(place({"member2": 1}, "member1"))).status == "Done"
+    await asyncio.sleep(0.5)
+    assert (len(scene.writes()), scene.stands("member2")) == (len(ALL), ALL)
+
+
+async def test_two_processes_with_the_same_action_write_once(scene: Scene, member1: Cluster) -> None:
+    action = place({"member2": 1, "member3": 2}, "member1")
+    outcomes = await asyncio.gather(scene.do(action), scene.do(action))
+    assert [outcome.status for outcome in outcomes] == ["Done", "Done"]
+    assert len(scene.writes()) == 2 * len(ALL)
 
 
 async def test_a_late_placement_does_not_undo_a_newer_one(scene: Scene, member1: Cluster) -> None:

@@ -27,7 +27,7 @@ async def test_other_zones_that_are_not_well_are_named(east: Cluster, api: KubeA
     us = reactor(api)
     outcome = await us.once(us.action("Verify"))
     assert (outcome.status, outcome.reason) == ("Failed", "NotAsAsked")
-    assert outcome.detail == "2 of 4 nodes of the other zones are Ready, fewer than 75 %; not Ready: b0, b1"
+    assert outcome.detail == "2 of 4 nodes of the other zones are Ready, fewer than 75%; not Ready: b0, b1"
     east.set_condition("nodes", "b0", kind="Ready", status="True")
     assert (await us.once(us.action("Verify"))).status == "Done"
 

@@ -12,8 +12,6 @@ from reactor.actions.workload.refusals import word_for
 from reactor.actions.workload.reports import Report, outcome
 from reactor.clients.port import (
     ApiUnavailable,
-    BudgetsOverlap,
-    BudgetSpent,
     Conflict,
     Forbidden,
     Invalid,
@@ -31,8 +29,6 @@ from tests.unit.actions.workload.builders import DECIDED, place
         (ApiUnavailable("no answer"), "ClusterUnreachable"),
         (ApiUnavailable("bad gateway", status=502), "ClusterUnreachable"),
         (ApiUnavailable("busy", status=429), "ApiUnavailable"),
-        (BudgetSpent("x"), "DisruptionBudget"),
-        (BudgetsOverlap("x"), "BudgetsOverlap"),
         (NotFound('answered 404: namespaces "shop" not found'), "NamespaceMissing"),
         (NotFound('answered 404: clusters.cluster.karmada.io "m1" not found'), "ObjectMissing"),
         (NotFound("answered 404: the server could not find the requested resource"), "KindMissing"),

@@ -27,14 +27,14 @@ RULE: dict[str, Any] = {
     },
     "drainSeconds": 7, "maxParallelEvictions": 3, "force": "AfterTimeout", "stepTimeoutSeconds": {"Evacuate": 77},
     "failback": {"batches": {"first": 2, "percent": 50, "bakeSeconds": 9}},
-    "verify": {"prometheus": "main", "query": "up == 1"},
+    "healthyShare": 0.6, "verify": {"prometheus": "main", "query": "up == 1"},
 }  # fmt: skip
 
 
 def said(step: StepName) -> StepSettings:
     rule = TypeAdapter(ZoneIsolation).validate_json(json.dumps(RULE))
     told = settings_for(rule, "eu-central-1a", step, mode="degraded", steps=[*StepName])
-    known = set(StepSettings.model_fields)
+    known = {"mode", *StepSettings.model_fields}  # the mode is for people: it has decided the order of the steps
     assert told.keys() <= known | set(map(_camel, known))
     return StepSettings.model_validate(json.loads(json.dumps(told)))
 
@@ -51,6 +51,7 @@ def test_each_step_is_told_what_it_needs() -> None:
     evacuate = said(StepName.EVACUATE)
     assert (evacuate.max_parallel, evacuate.force, evacuate.timeout_seconds) == (3, "AfterTimeout", 77)
     verify = said(StepName.VERIFY)
+    assert verify.healthy_share == 0.6
     assert (verify.prometheus, verify.query, verify.steps) == ("main", "up == 1", tuple(StepName))
 
 

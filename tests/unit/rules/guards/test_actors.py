@@ -104,7 +104,7 @@ def test_switching_the_default_off_leaves_no_limit_on_peers() -> None:
 
 
 def test_peers_are_by_default_what_the_rules_act_on() -> None:
-    limit = {"maxUnhealthy": 2}
+    limit: dict[str, Any] = {"maxUnhealthy": 2}
     assert budget("rule.w0", *webs(1, guards=limit)).peers == ("service/**",)
     assert budget("rule.nginx", failover(**limit)).peers == ("cluster/*",)
     assert budget("rule.oncall", *rule_set(notification(guards=limit)).rules).peers == ("service/east/**",)

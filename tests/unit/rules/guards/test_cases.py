@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Claim, Mode, Verdict
+from bus.messages import Claim, Health, Mode, Observation, Verdict
 from rules.bench.play import at, second
 from rules.engine.decide import decide
-from rules.engine.limits import Census, disrupted, has_quorum, rate, widespread
+from rules.engine.limits import Census, disrupted, rate, widespread
 from rules.group import Group
 from rules.kinds.budget import BudgetRule
+from rules.kinds.quorum import QuorumRule
 from rules.language.guards import Guards
+from rules.language.sources import Quorum
 from tests.unit.rules.builders import healthy, notification, paused, rule_set, step, unhealthy
 from tests.unit.rules.guards.world import World, down, home, up, webs
 
@@ -79,9 +81,18 @@ def test_min_healthy_and_max_unhealthy_are_the_node_healthchecks_gates_when_roun
 
 
 @cases("capi.kcp.etcd_quorum_after_removal")
-def test_a_member_may_go_while_the_others_keep_their_quorum(case: Case) -> None:
-    rest = case["inputs"]["voting_members"] - 1
-    assert has_quorum(rest - case["inputs"]["other_unhealthy_members"], rest) is case["expect"]["allowed"]
+def test_a_quorum_source_at_half_rounded_up_says_whether_a_majority_is_left(case: Case) -> None:
+    rest, bad = case["inputs"]["voting_members"] - 1, case["inputs"]["other_unhealthy_members"]
+    source = Quorum(
+        name="etcd", kind="Quorum", members="node/*/*", target="custom/etcd", unhealthy_at="50%", rounding="Up"
+    )
+    members = [
+        Observation(target=f"node/prod/{number}", status=status, observed_at=at(0))
+        for number, status in enumerate([Health.UNHEALTHY] * bad + [Health.HEALTHY] * (rest - bad))
+    ]
+    said = decide(QuorumRule(name="@quorum.etcd", source=source), Group("@quorum.etcd", "*"), members, at(0)).says
+    healthy = [fact for fact in said if isinstance(fact, Observation) and fact.status is Health.HEALTHY]
+    assert bool(healthy) is case["expect"]["allowed"]
 
 
 # --- how fast ------------------------------------------------------------------------------------------------------

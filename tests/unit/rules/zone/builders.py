@@ -14,6 +14,7 @@ from bus.messages import (
     Hold,
     IsolateZone,
     Observation,
+    Outcome,
     Pause,
     Resume,
     RetryZone,
@@ -83,6 +84,15 @@ def failback(zone: str, *, at: float, by: str = "ann") -> list[Event]:
 
 def retry(zone: str, *, at: float, by: str = "ann") -> list[Event]:
     return [(at, RetryZone(rule="zones", zone=zone, by=by, reason="again", observed_at=at_(at)))]
+
+
+def answered(number: int, *, at: float, status: str = "Done", zone: str = "a", detail: str = "") -> list[Event]:
+    """What became of the action of this generation."""
+    given: dict[str, Any] = {
+        "action": f"zones/prod/{zone}/{number}", "rule": "zones", "object": f"prod/{zone}", "status": status,
+        "detail": detail,
+    }  # fmt: skip
+    return [(at, Outcome(**given, observed_at=at_(at)))]
 
 
 def paused(*, at: float) -> list[Event]:

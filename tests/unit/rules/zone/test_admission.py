@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.kinds.zone_admission import FORCEABLE, Answer, Limits, Nodes, Request, admit, checks, meltdown
+from rules.kinds.zone_admission import FORCEABLE, Answer, admit, checks
+from rules.kinds.zone_question import Limits, Nodes, Request, expired_share
 from rules.reasons import Held
 
 DATA = Path(__file__).parents[3] / "data"
@@ -137,9 +138,13 @@ def test_what_is_admitted_leaves_a_zone_a_majority_and_enough_nodes(
 
 
 @pytest.mark.parametrize("case", [c for c in GUARDS if c["rule"] == "dwd.meltdown"], ids=lambda case: case["id"])
-def test_a_watcher_that_may_be_blind_stops_everything(case: dict[str, Any]) -> None:
-    assert meltdown(**case["inputs"]) == case["expect"]["action"]
-
-
-def test_an_api_that_cannot_be_asked_concludes_nothing() -> None:
-    assert meltdown(api_reachable=False, leases=10, expired=10, fraction=0.6) == "none"
+def test_leases_that_expire_everywhere_stop_the_automation(
+    case: dict[str, Any],
+) -> None:
+    given = case["inputs"]
+    request = replace(
+        FINE, api_reachable=given["api_reachable"], expired_elsewhere=expired_share(given["leases"], given["expired"])
+    )
+    answer = admit(request, Limits(expired_lease_fraction=given["fraction"]))
+    stopped = answer.reason is Held.WIDESPREAD_FAILURE
+    assert stopped == (case["expect"]["action"] == "scale_down")

@@ -92,6 +92,13 @@ def test_a_command_that_comes_twice_counts_once() -> None:
     assert names(found)[len(STEPS) :] == ["-CutNetwork", "-ShiftTraffic", "-Fence"]
 
 
+def test_a_command_that_is_older_than_the_last_one_is_refused_and_not_passed_over() -> None:
+    late = [(50.0, fact) for _, fact in failback("a", at=5, by="bob")]
+    found = said(zone_rule(), WELL, isolate("a", at=9), late)
+    assert (names(found), holds(found)) == (FORWARD, [(50.0, "prod/a", "ChangeRefused")])
+    assert "say it again" in getattr(found[-1].what, "detail", "")
+
+
 def test_an_id_instead_of_a_name_is_refused_with_the_name() -> None:
     found = said(zone_rule(), WELL, isolate("euc1-az2", at=9))
     assert holds(found) == [(9.0, "prod/euc1-az2", "ZoneNotFound")]

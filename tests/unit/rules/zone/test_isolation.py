@@ -7,6 +7,7 @@ import pytest
 from tests.unit.rules.zone.builders import (
     STEPS,
     ZONES,
+    answered,
     approved,
     healthy,
     holds,
@@ -67,6 +68,13 @@ def test_a_zone_that_is_bad_while_another_is_not_known_is_left_alone() -> None:
 
 def test_when_the_whole_world_goes_dark_nothing_happens() -> None:
     assert said(zone_rule(), WELL, unknown(*ZONES, at=100)) == []
+
+
+def test_a_rule_that_takes_unknown_for_bad_still_wants_two_signals_and_well_known_others() -> None:
+    rule = zone_rule(treatUnknownAs="Unhealthy")
+    assert names(said(rule, WELL, unknown("a", at=100))) == FORWARD
+    assert holds(said(rule, WELL, unknown("a", at=100, signals=["prom"])))[0][2] == "OneSourceOnly"
+    assert holds(said(rule, WELL, unknown(*ZONES, at=100)))[0][2] == "WidespreadFailure"
 
 
 def test_when_all_sources_fall_silent_nothing_happens() -> None:
@@ -151,12 +159,21 @@ def test_a_paused_rule_starts_nothing() -> None:
 
 
 def test_a_running_isolation_waits_before_its_next_step_while_another_zone_is_bad() -> None:
-    rule = zone_rule()
-    first = said(rule, WELL, unhealthy("a", at=100), unhealthy("b", at=105), outcomes=True)
-    assert names(first) == []
-    found = said(rule, WELL, isolate("a", at=100), unhealthy("b", at=100))
-    assert names(found) == []
-    assert (100.0, "prod/a", "WidespreadFailure") in holds(found)
+    other = [*unhealthy("b", at=105), *answered(1, at=110), *healthy("b", at=200)]
+    found = said(zone_rule(), WELL, isolate("a", at=100), other, outcomes=False, until=300)
+    assert [(step[0], step[4]) for step in steps(found)] == [(100.0, "Fence"), (220.0, "ShiftTraffic")]
+    assert holds(found)[0] == (110.0, "prod/a", "WidespreadFailure")
+
+
+def test_a_failed_isolation_says_what_its_carrier_said_last() -> None:
+    slow = answered(1, at=130, status="Failed", detail="2 of 5 nodes are fenced")
+    found = said(zone_rule(), WELL, unhealthy("a", at=100), slow, outcomes=False, until=240)
+    assert "Fence was not done within 120 s: 2 of 5 nodes are fenced" in [getattr(s.what, "detail", "") for s in found]
+
+
+def test_a_step_that_is_done_too_late_counts_when_the_isolation_goes_on() -> None:
+    found = said(zone_rule(), WELL, unhealthy("a", at=100), answered(1, at=250), outcomes=False, until=300)
+    assert [(step[0], step[4]) for step in steps(found)] == [(110.0, "Fence"), (290.0, "ShiftTraffic")]
 
 
 def test_a_dead_zone_is_cut_before_its_pods_are_forced() -> None:

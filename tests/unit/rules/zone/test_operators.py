@@ -54,6 +54,7 @@ class Operators(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.book = Book(Routing(RULES))
+        self.stored: dict[tuple[str, str], bytes] = {}
         self.flying: dict[str, ZoneStep] = {}
         self.known: set[str] = set()
         self.newest: dict[str, int] = defaultdict(int)
@@ -67,6 +68,10 @@ class Operators(RuleBasedStateMachine):
         self.follow(self.book.take(facts, at(self.now)))
 
     def follow(self, decisions: list[Decision]) -> None:
+        for decision in decisions:
+            self.stored[decision.group.rule, decision.group.object] = dump(decision.group)
+        for key in self.book.dropped:
+            self.stored.pop(key, None)
         for decision in decisions:
             for action in decision.actions:
                 assert isinstance(action, ZoneStep)
@@ -152,6 +157,7 @@ class Operators(RuleBasedStateMachine):
 
     @rule(stop=st.booleans())
     def pause(self, stop: bool) -> None:
+        self.wait(0.5)  # of a pause and a resume in one moment the resume counts
         self.paused = stop
         word: Any = Pause if stop else Resume
         self.take(word(rule="*", by="ann", reason="upgrade", observed_at=at(self.now)))
@@ -181,11 +187,11 @@ class Operators(RuleBasedStateMachine):
                 Outcome(action=name, rule=action.rule, object=action.object, status=status, observed_at=at(self.now))  # type: ignore[arg-type]
             )
 
-    @rule(data=st.data())
-    def all_done(self, data: st.DataObject) -> None:
-        for _ in range(data.draw(st.integers(1, 8))):
-            if not self.flying:
-                return
+    @precondition(lambda self: self.flying)
+    @rule()
+    def all_done(self) -> None:
+        """The executors have a good minute."""
+        while self.flying:
             self.execute(max(self.flying, key=lambda name: self.flying[name].generation))
 
     @rule(seconds=st.sampled_from((1.0, 10.0, 30.0, 60.0, 130.0, 1000.0)))
@@ -198,7 +204,7 @@ class Operators(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.book = Book(Routing(RULES), [load(dump(group)) for group in self.book.groups.values()])
+        self.book = Book(Routing(RULES), [load(stored) for stored in self.stored.values()])
 
     @invariant()
     def never_two_zones_of_a_cluster(self) -> None:
@@ -218,8 +224,8 @@ class Operators(RuleBasedStateMachine):
                 if group.zone is not None and group.zone.isolation is not None:
                     self.retry(name, group.zone.isolation.zone, "ann")
                     self.fail_back(name, group.zone.isolation.zone, "ann")
-            while self.flying:
-                self.execute(max(self.flying, key=lambda name: self.flying[name].generation))
+            if self.flying:
+                self.all_done()
             self.wait(130.0)
         for group in self.book.groups.values():
             assert group.zone is None or group.zone.isolation is None

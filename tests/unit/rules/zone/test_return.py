@@ -6,6 +6,7 @@ from tests.unit.rules.zone.builders import (
     STEPS,
     UNDONE,
     ZONES,
+    answered,
     failback,
     healthy,
     holds,
@@ -102,12 +103,13 @@ def test_a_paused_rule_opens_nothing() -> None:
     assert names(found) == FORWARD
 
 
-def test_a_zone_that_dies_on_its_way_back_is_isolated_again_with_what_still_stands() -> None:
-    rule = zone_rule(cooldownSeconds=0)
-    found = said(rule, ISOLATED, healthy("a", at=300), unhealthy("a", at=321), until=330, outcomes=False)
-    assert names(found) == ["+Fence"]
-    died = said(rule, ISOLATED, healthy("a", at=300), unhealthy("a", at=321), until=330)
-    assert names(died) == FORWARD + BACK
+def test_a_zone_that_dies_on_its_way_back_is_isolated_again_and_only_what_was_undone_is_done_again() -> None:
+    forward = [event for number in range(1, 6) for event in answered(number, at=110 + number)]
+    opened = [*healthy("a", at=300), *answered(6, at=321), *unhealthy("a", at=322), *answered(8, at=333)]
+    found = said(zone_rule(), ISOLATED, forward, opened, outcomes=False, until=340)
+    # Fence still stands; pods have come back meanwhile, so they are asked to go once more.
+    assert names(found) == [*FORWARD, "-CutNetwork", "-ShiftTraffic", "+ShiftTraffic", "+Evacuate"]
+    assert [step[0] for step in steps(found)][len(STEPS) :] == [320.0, 321.0, 332.0, 333.0]
 
 
 def test_a_failback_that_is_called_off_before_anything_was_opened_isolates_without_a_step() -> None:

@@ -1,0 +1,85 @@
+"""The queue of a shared guard: whose turn it is, and what the others are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import Claim
+from rules.engine.limits import Bucket, Census, Disrupted, disrupted, rate, widespread
+from rules.group import updated
+from rules.language.guards import Guards
+from rules.reasons import Held
+from rules.states.budget import Claimed
+
+Refusal = tuple[Held, str]
+
+
+def queued(claims: tuple[Claimed, ...], fact: Claim, at: datetime) -> tuple[Claimed, ...]:
+    """Give the claims with what a group says of its own folded in, in the order in which they are served."""
+    known = next((one for one in claims if one.key == (fact.rule, fact.object)), None)
+    # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
+    if known is not None and (at, fact.generation, not fact.wanted) <= (
+        known.said_at, known.generation, not known.wanted
+    ):  # fmt: skip
+        return claims  # late, or the same again
+    new = Claimed(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
+    if known is not None and known.wanted and fact.wanted:
+        if known.generation == fact.generation:
+            new = replace(known, said_at=at)
+        else:  # it goes on: with its slot while that is in use, else in its place in the queue
+            new = replace(new, since=at if known.paid else known.since, slot=known.slot)
+    others = [one for one in claims if one is not known]
+    return tuple(sorted([*others, new], key=lambda one: (one.since, one.key)))
+
+
+def answered(
+    guards: Guards, peers: Census, claims: Sequence[Claimed], bucket: Bucket, now: datetime
+) -> tuple[tuple[Claimed, ...], Bucket]:
+    """Give the claims with their answers, and what is left in the bucket."""
+    speed, gate = rate(guards, peers), _gate(guards, peers)
+    out: list[Claimed] = []
+    flying = [one for one in claims if one.slot]
+    waiting = 0
+    for one in claims:
+        refusal = None
+        if one.wanted:
+            refusal = gate or (None if one.paid else _refusal(guards, peers, one, flying, bucket, waiting))
+        if one.wanted and refusal is None and not one.paid:
+            flying += [] if one.slot else [one]
+            bucket = bucket.taken(now).filled(speed, now)
+            one = replace(one, slot=True, paid=True)
+        waiting += refusal is not None and not one.paid
+        reason, detail = refusal or ("", "")
+        out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))
+    return tuple(out), bucket
+
+
+def _gate(guards: Guards, peers: Census) -> Refusal | None:
+    """Why nobody may act, also of those that were let go and have not acted yet."""
+    if (reason := widespread(guards, peers)) is not None:
+        return reason
+    if rate(guards, peers) == 0:
+        return Held.DISRUPTED, f"{_disruption(guards, peers)}: nothing is done"
+    return None
+
+
+def _refusal(
+    guards: Guards, peers: Census, claim: Claimed, flying: Sequence[Claimed], bucket: Bucket, waiting: int
+) -> Refusal | None:
+    """Why it is not this one's turn yet."""
+    most = guards.max_concurrent
+    if most is not None and not claim.slot and len(flying) >= most:
+        who = ", ".join(f"{one.rule} on {one.object}" for one in flying[:3])
+        return Held.MAX_CONCURRENT, f"{len(flying)} of {most} in flight: {who}{', …' if flying[3:] else ''}"
+    if bucket.at is None:
+        return None
+    pace = f"{rate(guards, peers):g} per second, {waiting} waiting before it"
+    if disrupted(guards, peers) is not Disrupted.NORMAL:
+        return Held.DISRUPTED, f"{_disruption(guards, peers)}: {pace}"
+    return Held.RATE_LIMITED, pace
+
+
+def _disruption(guards: Guards, peers: Census) -> str:
+    return f"{disrupted(guards, peers)}, {peers.bad} of {peers.total} peers are bad"

@@ -1,0 +1,142 @@
+"""The order in which the guards of an act are asked, by acts of every kind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from bus.messages import Claim, RouteRef, SetWeights, Verdict
+from rules.bench.play import at
+from rules.engine.claims import hear
+from rules.engine.guard import Leave, guard
+from rules.errors import InvalidFiles
+from rules.group import Group, Paused
+from rules.kinds.wish import Act, Wish
+from rules.language.loader import load
+from rules.language.model import Rule
+from tests.unit.rules.builders import OBJECT, failover, rule_file, the_rule
+from tests.unit.rules.guards.world import shared
+
+ROUTE = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="web")
+NOON = at(12 * 3600)
+ALL_DAY = {"cron": "0 0 * * *", "durationSeconds": 86_400}
+EVERYTHING = {
+    "mode": "Approve",
+    "guards": {"blockedWindows": [ALL_DAY], "cooldownSeconds": 7 * 3600, "maxConcurrent": 1},
+}
+
+
+def act(lane: str = "", **keys: Any) -> Act:
+    fields = {"route": ROUTE, "weights": {"a": 0, "b": 1}, "remember": {}}
+    return Act(SetWeights, fields, "PrimaryUnhealthy", lane=lane, **keys)
+
+
+def rule(*without: str, **changes: Any) -> Rule:
+    guards = {name: value for name, value in EVERYTHING["guards"].items() if name not in without}  # type: ignore[attr-defined]
+    return the_rule(mode="Enforce" if "mode" in without else "Approve", guards=guards, **changes)
+
+
+def group(**keys: Any) -> Group:
+    return Group("web", OBJECT, acted_at=at(6 * 3600), **keys)
+
+
+def asked(of: Rule, *acts: Act, by: Group | None = None, now: datetime = NOON) -> Leave:
+    return guard(of, by or group(), Wish(acts=acts), now)
+
+
+def why(leave: Leave) -> str | None:
+    return leave.wish.held[0].value if leave.wish.held is not None else None
+
+
+@pytest.mark.parametrize(
+    ("without", "reason"),
+    [
+        ([], "InBlockedWindow"),
+        (["blockedWindows"], "Cooldown"),
+        (["blockedWindows", "cooldownSeconds"], "AwaitingApproval"),
+        (["blockedWindows", "cooldownSeconds", "mode"], None),
+    ],
+)
+def test_the_first_that_holds_is_told_and_the_shared_ones_are_asked_last(
+    without: list[str], reason: str | None
+) -> None:
+    leave = asked(rule(*without), act())
+    assert why(leave) == reason
+    assert leave.wish.acts == ()
+    assert [isinstance(fact, Claim) for fact in leave.says] == ([] if reason else [True])
+
+
+def test_a_pause_comes_before_everything_and_stops_everything() -> None:
+    paused = group(paused=Paused("ann", "upgrade", at(5)))
+    for one in (act(), act(safe=True), act(follows=True), act(by_hand=True)):
+        leave = asked(rule(), one, by=paused)
+        assert (why(leave), leave.wish.acts, leave.says) == ("Paused", (), ())
+
+
+@pytest.mark.parametrize("kind", [{"safe": True}, {"follows": True}])
+def test_steps_back_and_what_goes_on_ask_nobody_else(kind: dict[str, Any]) -> None:
+    leave = asked(rule(), act(**kind))
+    assert (why(leave), len(leave.wish.acts), leave.says) == (None, 1, ())
+
+
+def test_what_a_person_asked_for_passes_windows_and_approval_only() -> None:
+    by_hand = act(by_hand=True)
+    assert why(asked(rule(), by_hand)) == "Cooldown"
+    leave = asked(rule("cooldownSeconds"), by_hand)
+    assert (why(leave), leave.wish.acts, len(leave.says)) == (None, (), 1)
+
+
+def test_the_hold_of_one_act_leaves_the_others_free() -> None:
+    back = act(lane="back", safe=True)
+    leave = asked(rule(), act(lane="on", object="east/other"), back)
+    assert (why(leave), leave.wish.acts, leave.wish.about) == ("InBlockedWindow", (back,), "east/other")
+
+
+def test_the_verdict_lets_exactly_what_is_wanted_then_go() -> None:
+    limited = rule("blockedWindows", "cooldownSeconds", "mode")
+    first = asked(limited, act())
+    [claim] = first.says
+    assert isinstance(claim, Claim)
+    yes = Verdict(
+        guard=claim.guard, rule="web", object=OBJECT, generation=claim.generation, granted=True, observed_at=NOON
+    )
+    for stale in (0, claim.generation + 1):
+        other = hear(first.group, yes.model_copy(update={"generation": stale}), NOON)
+        assert asked(limited, act(), by=other).wish.acts == ()
+    granted = hear(first.group, yes, NOON)
+    two = (act(lane="one"), act(lane="two"))
+    assert asked(limited, *two, by=granted).wish.acts == two
+    # What comes after that is asked for anew.
+    after = asked(limited, *two, by=granted).group
+    again = asked(limited, act(lane="three"), by=replace(after, generation=2))
+    assert again.wish.acts == ()
+    assert [fact.generation for fact in again.says if isinstance(fact, Claim)] == [3]
+
+
+def test_nobody_waits_twice_in_one_queue() -> None:
+    """A claim that waits is not made again with each look, and gives its place up when nothing is wanted."""
+    limited = rule("blockedWindows", "cooldownSeconds", "mode")
+    leave = asked(limited, act())
+    assert asked(limited, act(), by=leave.group, now=at(12 * 3600 + 14)).says == ()
+    assert len(asked(limited, act(), by=leave.group, now=at(12 * 3600 + 15)).says) == 1
+    [given_back] = guard(limited, leave.group, Wish(), at(12 * 3600 + 20)).says
+    assert isinstance(given_back, Claim)
+    assert not given_back.wanted
+
+
+def test_guards_of_a_file_hold_what_their_rules_do() -> None:
+    files = [shared(["w*"], blockedWindows=[ALL_DAY])]
+    assert why(guard(the_rule(), group(), Wish(acts=(act(),)), NOON, files)) == "InBlockedWindow"
+    assert why(guard(the_rule(name="other"), group(), Wish(acts=(act(),)), NOON, files)) is None
+
+
+def test_two_guards_for_the_same_rules_need_names() -> None:
+    text = rule_file(failover())[:-1] + ', "guards": [%s]}'
+    one = '{"rules": ["web"], "maxConcurrent": 1}'
+    named = '{"name": "slow", "rules": ["web"], "ratePerSecond": 1}'
+    assert len(load([("rules.yaml", text % f"{one}, {named}")]).guards) == 2
+    with pytest.raises(InvalidFiles, match="another guard is for the same rules: give one of them a name"):
+        load([("rules.yaml", text % f"{one}, {one}")])

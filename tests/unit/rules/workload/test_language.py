@@ -1,0 +1,151 @@
+"""What a workload rule may say: Karmada's policies as people paste them, and all mistakes at once, each in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from rules.errors import InvalidFiles
+from rules.language.loader import load
+from rules.language.workload import PurgeMode, WorkloadFailover
+from tests.unit.rules.builders import rule_set
+from tests.unit.rules.workload.builders import workload_rule
+from tests.unit.rules.workload.cases_language import errors, errors_of
+
+PASTED = """
+  resourceSelectors:
+    - apiVersion: apps/v1
+      kind: Deployment
+      name: nginx
+    - apiVersion: apps/v1
+      kind: StatefulSet
+      name: mysql
+  failover:
+    application:
+      preConditions:
+        delaySeconds: 5000
+      decisionConditions:
+        tolerationSeconds: 200
+        healthyState:
+        - Unhealthy
+  placement:
+    clusterAffinity:
+      clusterNames:
+        - member1
+        - member2
+"""
+
+
+def read(text: str) -> WorkloadFailover:
+    body = {"name": "pasted", "kind": "WorkloadFailover"} | yaml.safe_load(text)
+    found = load([("rules.yaml", yaml.safe_dump({"apiVersion": "reactor/v1", "rules": [body]}))])
+    assert found.warnings == ()
+    rule = found.rules[0]
+    assert isinstance(rule, WorkloadFailover)
+    return rule
+
+
+def test_the_proposals_own_example_is_read_as_it_stands() -> None:
+    rule = read(PASTED)
+    assert rule.failover is not None
+    assert rule.failover.cluster is None
+    application = rule.failover.application
+    assert application is not None
+    assert application.purge_mode is PurgeMode.GRACEFULLY
+    assert (application.grace_seconds, application.block_predecessor_seconds) == (600, 600)
+    assert rule.copies_deps
+
+
+def test_both_spellings_of_the_purge_modes_are_read() -> None:
+    for old, new in (("Immediately", "Directly"), ("Graciously", "Gracefully"), ("Never", "Never")):
+        loaded = rule_set(workload_rule(failover={"cluster": {"purgeMode": old}})).rules[0]
+        assert isinstance(loaded, WorkloadFailover)
+        assert loaded.failover is not None
+        assert loaded.failover.cluster is not None
+        assert loaded.failover.cluster.purge_mode.value == new
+
+
+def test_null_and_absent_blocks_are_told_apart() -> None:
+    blocks = [{}, {"blockPredecessorSeconds": None}, {"blockPredecessorSeconds": 0}]
+    found = []
+    for keys in blocks:
+        rule = rule_set(workload_rule(failover={"application": keys})).rules[0]
+        assert isinstance(rule, WorkloadFailover)
+        assert rule.failover is not None
+        assert rule.failover.application is not None
+        found.append(rule.failover.application.block_predecessor_seconds)
+    assert found == [600, None, 0]
+
+
+def test_karmadas_own_keys_are_passed_over_with_a_word() -> None:
+    keys = {
+        "priority": 5, "preemption": "Always", "schedulerName": "mine", "conflictResolution": "Overwrite",
+        "preserveResourcesOnDeletion": True, "activationPreference": "Lazy", "association": True,
+        "dependentOverrides": ["x"],
+        "schedulePriority": {"priorityClassSource": "KubePriorityClass", "priorityClassName": "high"},
+    }  # fmt: skip
+    warnings = rule_set(workload_rule(**keys)).warnings
+    assert {problem.path.rpartition(".")[2] for problem in warnings} == keys.keys()
+
+
+def test_what_karmada_fills_in_by_itself_is_no_matter() -> None:
+    filled = {
+        "priority": 0, "preemption": "Never", "schedulerName": "default-scheduler", "conflictResolution": "Abort",
+        "suspension": {"dispatching": False},
+    }  # fmt: skip
+    assert rule_set(workload_rule(**filled)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("keys", "path"),
+    [
+        ({"suspension": {"dispatching": True}}, "suspension"),
+        ({"suspension": {"dispatchingOnClusters": {"clusterNames": ["m1"]}}}, "suspension"),
+        ({"placement": {"workloadAffinity": {"affinity": {"groupByLabelKey": "a"}}}}, "placement.workloadAffinity"),
+        ({"propagateDeps": False}, "propagateDeps"),
+        ({"resourceSelectors": []}, "resourceSelectors"),
+        ({"policies": {"selector": "a=b"}}, "policies"),
+        ({"placement": {"clusterAffinity": {}, "clusterAffinities": [{"affinityName": "a"}]}}, "clusterAffinities"),
+        ({"placement": {"clusterAffinities": [{"affinityName": "a"}, {"affinityName": "a"}]}}, "affinityName"),
+        ({"placement": {"clusterTolerations": [{"operator": "Equal"}]}}, "operator"),
+        ({"placement": {"clusterTolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}}, "value"),
+        ({"placement": {"clusterTolerations": [{"key": "a", "tolerationSeconds": -1}]}}, "tolerationSeconds"),
+        ({"failover": {"application": {"blockPredecessorSeconds": -1}}}, "blockPredecessorSeconds"),
+        ({"failover": {"application": {"preConditions": {"delaySeconds": -1}}}}, "delaySeconds"),
+        ({"failover": {"application": {"decisionConditions": {"healthyState": ["Healthy"]}}}}, "healthyState"),
+        ({"failover": {"cluster": {"purgeMode": "Never", "gracePeriodSeconds": 5}}}, "gracePeriodSeconds"),
+    ],
+)
+def test_a_contradiction_is_an_error_at_its_place(keys: dict[str, Any], path: str) -> None:
+    found = errors(**keys)
+    assert len(found) == 1
+    assert found[0].path.endswith(path)
+
+
+def test_a_rule_that_can_never_move_anything_says_so() -> None:
+    [warning] = rule_set(workload_rule(failover={})).warnings
+    assert warning.path.endswith("failover")
+
+
+def test_policies_of_a_control_plane_are_carried_by_karmada() -> None:
+    rule = workload_rule(carrier="Karmada", policies={"selector": "managed=yes"}, resourceSelectors=[])
+    del rule["failover"]
+    assert errors_of(rule) == []
+    assert [problem.path for problem in errors_of(rule | {"failover": {"cluster": {}}})] == ["rules[0].policies"]
+
+
+def test_a_misspelt_key_is_an_error_with_a_guess() -> None:
+    with pytest.raises(InvalidFiles) as caught:
+        rule_set(workload_rule(failover={"cluster": {"gracePeriodsSeconds": 5}}))
+    assert "did you mean gracePeriodSeconds?" in str(caught.value)
+
+
+def test_a_taint_rule_is_about_clusters() -> None:
+    rule = {
+        "name": "brownout", "kind": "ClusterTaint", "match": "service/**",
+        "taints": [{"key": "a", "effect": "NoExecute"}],
+    }  # fmt: skip
+    assert [problem.path.rpartition(".")[2] for problem in errors_of(rule)] == ["match"]
+    assert errors_of(rule | {"match": "cluster/*"}) == []

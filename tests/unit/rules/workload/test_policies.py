@@ -1,0 +1,91 @@
+"""Policies of a Karmada control plane are honoured as they stand, and a rule let off the leash begins anew."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rules.bench.play import Player, at
+from rules.engine.book import Book
+from rules.engine.decide import decide
+from rules.engine.routing import Routing
+from rules.group import Group, dump, load
+from tests.unit.rules.builders import Event, rule_set
+from tests.unit.rules.workload.builders import (
+    OBJECT,
+    acts,
+    cluster,
+    clusters,
+    copy,
+    fact,
+    holds,
+    placement,
+    short,
+    workload,
+    workload_rule,
+)
+
+
+def drop_in() -> dict[str, Any]:
+    rule = workload_rule(carrier="Karmada", policies={"selector": "managed=yes"}, resourceSelectors=[])
+    del rule["failover"], rule["propagateDeps"]
+    return rule
+
+
+def policy(**keys: Any) -> dict[str, Any]:
+    return {
+        "resourceSelectors": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "nginx"}],
+        "placement": placement("m1", "m2", tolerate=50), "failover": {"cluster": {"purgeMode": "Gracefully"}},
+    } | keys  # fmt: skip
+
+
+def start() -> list[Event]:
+    return [*clusters("Healthy", "m1", "m2"), cluster("m1", "Unhealthy", at=10)]
+
+
+def test_a_workload_goes_by_the_policy_that_governs_it() -> None:
+    events = [workload({"m1": 2}, replicas=2, policy=policy()), *start()]
+    assert acts(drop_in(), *events) == [(60.0, "Place", {"m2": 2}), (60.0, "Evict", "m1")]
+
+
+def test_one_that_no_policy_governs_is_left_alone() -> None:
+    assert acts(drop_in(), workload({"m1": 2}, replicas=2), *start()) == []
+
+
+def test_a_policy_that_cannot_be_carried_out_is_a_hold_with_its_key() -> None:
+    events = [workload({"m1": 2}, replicas=2, policy=policy(placement={"cats": 9})), *start()]
+    assert acts(drop_in(), *events) == []
+    assert holds(drop_in(), *events)[0][1] == "PolicyUnusable"
+
+
+def test_what_was_rehearsed_is_done_once_the_rule_is_enforced() -> None:
+    rehearsing, enforcing = (
+        Routing.of(rule_set(workload_rule(mode=mode, placement=placement("m1", "m2", tolerate=50))))
+        for mode in ("DryRun", "Enforce")
+    )
+    book = Book(rehearsing)
+    player = Player(book, outcomes=True)
+    rehearsed = list(player.take([fact(workload({"m1": 2}, replicas=2))], at(0)))
+    for second, one in start():
+        rehearsed += [*player.until(at(second)), *player.take([one], at(second))]
+    rehearsed += player.until(at(100))
+    assert short(rehearsed) == [(60.0, "Place", {"m2": 2}), (60.0, "Evict", "m1")]
+    book = Book(enforcing, [load(dump(group)) for group in book.groups.values()])
+    done = list(Player(book, outcomes=True).take([fact(workload({"m1": 2}, at=200, replicas=2))], at(200)))
+    assert short(done) == [(200.0, "Place", {"m2": 2}), (200.0, "Evict", "m1")]
+
+
+def group(rule: Any, object_: str, *events: Event) -> Group:
+    out = Group(rule.name, object_)
+    for second, one in events:
+        out = decide(rule, out, [one], at(second)).group
+    return out
+
+
+def test_everything_that_is_remembered_can_be_stored() -> None:
+    rule = rule_set(workload_rule(placement=placement("m1", "m2", tolerate=50))).rules[0]
+    census = group(rule, "*", *start())
+    first = group(rule, OBJECT, workload({"m1": 2}, replicas=2, policy={"a": [1]}), copy("m1", "Unhealthy", at=5))
+    later = decide(rule, first, [], at(70), census).group
+    for one in (census, first, later, replace(later, owed=())):
+        assert load(dump(one)) == one
