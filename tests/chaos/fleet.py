@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tests.chaos.member import ORDERS
@@ -47,7 +48,8 @@ class Life:
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal, if it lives."""
         if not self.over:
-            signal.pidfd_send_signal(self._descriptor, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                signal.pidfd_send_signal(self._descriptor, number)
 
     def _end(self) -> None:
         self._ended.set()

@@ -200,7 +200,7 @@ class ZoneWorld:
         name = f"{workload.name}-{self._count[workload.name]}"
         if workload.kind == "StatefulSet":
             names = (f"{workload.name}-{number}" for number in range(workload.replicas))
-            name = next(one for one in names if self.prod.find("pods", one, "shop") is None)
+            name = next(str(one) for one in names if self.prod.find("pods", one, "shop") is None)
         self._count[workload.name] += 1
         self.prod.create(_pod(name, node, workload.name, workload.kind, ready=ready, claim=workload.claim))
         if not ready:

@@ -62,8 +62,8 @@ def _counts_for_nothing(pod: JsonObject, budget: JsonObject) -> bool:
     if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
     status = budget.get("status") or {}
-    needs = status.get("desiredHealthy", 0)
-    return 0 < needs <= status.get("currentHealthy", 0)
+    needs, has = int(status.get("desiredHealthy", 0)), int(status.get("currentHealthy", 0))
+    return 0 < needs <= has
 
 
 def _budgets(cluster: Cluster, pod: JsonObject) -> list[Revision]:

@@ -282,7 +282,8 @@ async def provision_when_elected(bus: JetStreamBus) -> None:
     async with asyncio.timeout(20):
         while True:
             try:
-                return await provision(bus, replicas=3)
+                await provision(bus, replicas=3)
+                return
             except Unavailable:
                 await asyncio.sleep(0.1)
 

@@ -21,7 +21,6 @@ from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.group import Group
 from tests.simulation.fleet.readers import SimReading
-from tests.simulation.fleet.store import SimStore
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -100,21 +99,6 @@ def _without_windows(group: Group) -> Group:
     return replace(group, members=members, wake_at=None)
 
 
-def last_write_wins(patch: pytest.MonkeyPatch) -> None:
-    """Groups are stored whatever stands there, and so is the position."""
-    put, put_all = SimStore.put, SimStore.put_all
-
-    async def blind_put(self: SimStore, key: str, value: bytes, *, revision: int | None) -> int:
-        return await put(self, key, value, revision=None if ".position" in key or "position" in key else revision)
-
-    async def blind(self: SimStore, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
-        return [await put(self, key, value, revision=None) for key, value, _ in writes]
-
-    patch.setattr(SimStore, "put", blind_put)
-    patch.setattr(SimStore, "put_all", blind)
-    del put_all
-
-
 def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
     """The executor carries an older action out although a newer one was."""
     read = executor._Intent.read
@@ -159,6 +143,6 @@ MUTANTS: dict[str, Mutant] = {
     one.__name__: one
     for one in (
         saved_after_publish, no_fence, from_receipt, no_catching_up, position_first, no_intent_check,
-        owed_forgotten, windows_forgotten, last_write_wins, stale_not_refused, acknowledged_first,
+        owed_forgotten, windows_forgotten, stale_not_refused, acknowledged_first,
     )
 }  # fmt: skip

@@ -22,6 +22,7 @@ from reactor.sources.prometheus_query import _Reader
 from reactor.sources.world import World
 from rules.bench.backtester import backtest
 from rules.bench.play import Said, at, play, second
+from rules.engine.news import in_words
 from rules.language.loader import RuleSet
 from rules.language.sources import PrometheusQuery
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, rules, text
@@ -107,7 +108,7 @@ def doings(said: Iterable[Said]) -> list[Doing]:
 def _doing(when: float, what: Action | Hold) -> Doing:
     if isinstance(what, Hold):
         return when, what.rule, what.object, what.held, ""
-    does = str(what.weights) if isinstance(what, SetWeights) else what.message.partition(" (")[0]
+    does = str(what.weights) if isinstance(what, SetWeights) else in_words(what).partition(" (")[0]
     return when, what.rule, what.object, what.because, does
 
 

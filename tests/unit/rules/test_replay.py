@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from bus.messages import DecisionRecord, Fact
+from bus.messages import DecisionRecord, Fact, SetWeights
 from rules.bench.play import at
 from rules.bench.replayer import Match, recorded, replay
 from rules.engine import owe as owing
@@ -15,7 +15,8 @@ from rules.engine.book import Book
 from rules.engine.routing import Routing
 from rules.language.loader import RuleSet
 from tests.unit.rules.builders import failover, healthy, notification, paused, route, rule_set, unhealthy
-from tests.unit.rules.histories import Heard, events, words
+from tests.unit.rules.histories import events, words
+from tests.unit.rules.oracle import Heard
 
 QUICK = settings(max_examples=40, deadline=None)
 HOME = {"a": 1, "b": 0}
@@ -71,6 +72,7 @@ def test_a_core_that_decides_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch
 
     def reversed_weights(*given: Any) -> Any:
         made = action(*given)
+        assert isinstance(made, SetWeights)
         return made.model_copy(update={"weights": {name: 1 - weight for name, weight in made.weights.items()}})
 
     monkeypatch.setattr(owing, "_action", reversed_weights)

@@ -250,3 +250,98 @@ def test_the_schema_accepts_a_test_file_and_refuses_a_misspelled_one() -> None:
     validator.validate(good)
     assert not validator.is_valid(good | {"test": []})
     assert not validator.is_valid(read(suite(a_test([{"action": "SetWeight"}])), "f")[0].value)
+
+
+# --- outcomes, absence and commands ---------------------------------------------------------------------------------
+
+MOVES = {"action": "SetWeights", "rule": "web"}
+
+
+def test_an_outcome_that_is_given_is_waited_for() -> None:
+    failed = {"at": 20, "action": MOVES, "status": "Failed", "reason": "Forbidden", "detail": "no patch"}
+    held = {"at": 20, "held": "ActionFailed", "rule": "web"}
+    assert result([MOVED, held], outcomes=[failed]).passed
+    assert not result([MOVED, held]).passed, "by itself it is Done"
+    assert result([MOVED, {"absent": {"held": "ActionFailed"}}]).passed
+
+
+def test_an_outcome_may_come_in_the_second_of_its_action_and_be_followed_by_another() -> None:
+    failed = {"at": 15, "action": MOVES, "status": "Failed", "reason": "Conflict"}
+    done = {"at": 25, "action": "web/east/shop/TrafficSplit/web/1", "status": "Done"}
+    held = {"at": 15, "held": "ActionFailed"}
+    gone = {"absent": {"held": "ActionFailed", "since": 25}}
+    assert result([MOVED, held, gone], outcomes=[failed, done]).passed
+
+
+def test_without_outcomes_nothing_follows_an_action() -> None:
+    inputs = [{"target": CHECKOUT, "values": "Unhealthy x5 Healthy x5"}, {"target": WEST, "values": "Healthy x10"}]
+    away, home = MOVED | {"at": 10}, {"at": 25, "action": "SetWeights", "weights": {"a": 1, "b": 0}}
+    assert result([away, home], inputs).passed
+    assert result([away, home], inputs, outcomes="auto").passed
+    refused = {"at": 12, "action": {"action": "SetWeights"}, "status": "Refused", "reason": "Superseded"}
+    one = result([away, home], inputs, outcomes=[refused])
+    assert one.unmet == ()
+    assert one.passed == result([away, home], inputs, outcomes="none").passed
+
+
+def test_an_outcome_of_what_nobody_asked_for_fails_the_test() -> None:
+    early = {"at": 14, "action": MOVES, "status": "Failed"}
+    one = result([MOVED], outcomes=[early])
+    assert not one.passed
+    assert [unmet.at for unmet in one.unmet] == [14]
+    rehearsed = result([MOVED], rules="dry.yaml", outcomes=[{"at": 20, "action": MOVES}])
+    assert not rehearsed.passed, "a rule in DryRun asks nobody to do anything"
+
+
+def test_a_test_goes_on_until_its_last_outcome_and_absence() -> None:
+    inputs = [{"target": CHECKOUT, "values": "Healthy Unhealthy"}, {"target": WEST, "values": "Healthy"}]
+    assert result([], inputs).passed
+    assert not result([{"absent": {"held": "Paused", "until": 15}}], inputs).passed, "the action is not expected"
+    assert [said.at for said in result([], inputs, outcomes=[{"at": 30, "action": MOVES}]).said] == [15]
+
+
+@pytest.mark.parametrize(
+    ("absent", "passes"),
+    [({"held": "NoHealthySecondary"}, False), ({"held": "NoHealthySecondary", "until": 14}, True),
+     ({"held": "NoHealthySecondary", "since": 15}, False), ({"held": "NoHealthySecondary", "since": 16}, True),
+     ({"held": "NoHealthySecondary", "rule": "web"}, False), ({"held": "Paused"}, True), ({"action": "SetWeights"}, True)],
+)  # fmt: skip
+def test_absence_of_holds_can_be_asserted(absent: dict[str, Any], passes: bool) -> None:
+    inputs = [{"target": CHECKOUT, "values": "Healthy Unhealthy x6"}, {"target": WEST, "values": "Unhealthy x7"}]
+    one = result([{"absent": absent}], inputs)
+    assert one.passed == passes
+    assert passes or ([said.at for said in one.unexpected], len(one.missing)) == ([15], 1)
+
+
+def test_an_action_that_is_absent_and_happens_is_told_once() -> None:
+    one = result([{"absent": {"action": "SetWeights", "until": 20}}])
+    assert (len(one.missing), [said.at for said in one.unexpected]) == (1, [15])
+
+
+def test_people_may_speak_in_a_test() -> None:
+    pause = {"at": 12, "pause": {"rule": "web", "by": "ann", "reason": "upgrade"}}
+    resume = {"at": 20, "resume": {"rule": "web"}}
+    held = {"at": 15, "held": "Paused"}
+    assert result([held], commands=[pause]).passed
+    assert result([held, MOVED | {"at": 20}], commands=[pause, resume]).passed
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"expect": [{"absent": {}}]}, "expect[0].absent: needs a key that says what is absent"),
+        ({"expect": [{"absent": {"held": "Paused"}, "at": 5}]}, "expect[0]: stands alone"),
+        ({"expect": [{"absent": {"held": "Paused"}, "held": "Paused"}]}, "expect[0]: needs either action or held, or absent"),
+        ({"expect": [{"absent": {"held": "Paused", "since": 5, "until": 4}}]}, "absent.until: must be 5 (since) or more"),
+        ({"expect": [{"absent": {"held": "Paused", "rule": "wbe"}}]}, "no rule 'wbe' in ruleFiles; did you mean web?"),
+        ({"outcomes": [{"at": 5, "action": {"rule": "web"}}]}, "outcomes[0].action: needs an action"),
+        ({"outcomes": [{"at": 5, "action": {"action": "Place", "rule": "w"}}]}, "no rule 'w' in ruleFiles"),
+        ({"outcomes": [{"at": 5, "action": "a", "status": "Broken"}]}, "must be 'Done', 'Failed' or 'Refused'"),
+        ({"outcomes": "never"}, "outcomes"),
+        ({"commands": [{"at": 5}]}, "needs exactly one command"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_itself_is_told_at_its_place(keys: dict[str, Any], says: str) -> None:
+    found = problems(suite(a_test([]) | keys))
+    assert len(found) == 1
+    assert says in found[0]

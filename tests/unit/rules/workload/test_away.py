@@ -1,0 +1,65 @@
+"""The cluster that is left does not answer: its copy is replaced all the same, and purged as soon as it is back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bus.messages import Action, Evict, Purge
+from rules.bench.play import at
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from tests.unit.rules.builders import Event, outcome, rule_set
+from tests.unit.rules.workload.builders import OBJECT, acts, cluster, clusters, copy, placement, workload, workload_rule
+
+
+def rule(mode: str, **keys: Any) -> dict[str, Any]:
+    given = {"placement": placement("m1", "m2", "m3", tolerate=100), "failover": {"cluster": {"purgeMode": mode}}}
+    return workload_rule(**given | keys)
+
+
+def answered(number: int, status: str, *, at: float) -> Event:
+    reason = "ClusterUnreachable" if status == "Failed" else None
+    return outcome(f"nginx/{OBJECT}/{number}", status, at=at, reason=reason)
+
+
+DEAD = [
+    workload({"m1": 2, "m2": 2}, replicas=2), *clusters("Healthy", "m1", "m2", "m3"), copy("m1", "Healthy", at=0),
+    cluster("m2", "Unhealthy", at=10), copy("m3", "Healthy", at=130),
+]  # fmt: skip
+PLACED = (110.0, "Place", {"m1": 2, "m3": 2})
+
+
+def test_a_copy_that_cannot_be_marked_is_purged_like_one_that_is() -> None:
+    events = [*DEAD, answered(1, "Done", at=112), answered(2, "Failed", at=115)]
+    came = acts(rule("Gracefully"), *events, outcomes=False, until=140)
+    assert came == [PLACED, (112.0, "Evict", "m2"), (130.0, "Purge", "m2")]
+
+
+def test_a_copy_that_cannot_go_first_keeps_nobody_from_being_placed() -> None:
+    events = [*DEAD, answered(1, "Failed", at=115), answered(2, "Done", at=118)]
+    came = acts(rule("Directly"), *events, outcomes=False, until=140)
+    assert came == [(110.0, "Evict", "m2"), (115.0, "Place", PLACED[2]), (130.0, "Purge", "m2")]
+
+
+def published(given: dict[str, Any], verb: type[Action], *events: Event, until: int) -> list[float]:
+    """When actions of this kind were published, also again, with an eye on the alarm every five seconds."""
+    book, out = Book(Routing.of(rule_set(given))), []
+    looks: list[Event | tuple[int, None]] = [*events, *((second, None) for second in range(0, until, 5))]
+    for second, fact in sorted(looks, key=lambda one: one[0]):
+        decisions = book.ring(at(second)) if fact is None else book.take([fact], at(second))
+        out += [second for one in decisions for action in one.actions if isinstance(action, verb)]
+        said = [fact for one in decisions for fact in one.says]
+        while said:  # its guards answer at once
+            said = [fact for one in book.take(said, at(second)) for fact in one.says]
+    return out
+
+
+def test_nobody_knocks_at_a_dead_cluster_and_it_is_purged_when_it_is_back() -> None:
+    events = [*DEAD, answered(1, "Done", at=112), answered(2, "Failed", at=115), answered(3, "Failed", at=135)]
+    back = cluster("m2", "Healthy", at=5002)
+    assert published(rule("Gracefully"), Purge, *events, back, until=5003) == [130, 5002]
+
+
+def test_with_karmada_it_is_the_control_plane_that_did_not_answer_and_is_asked_again() -> None:
+    events = [*DEAD, answered(1, "Done", at=112), answered(2, "Failed", at=115)]
+    assert published(rule("Gracefully", carrier="Karmada"), Evict, *events, until=140)[:3] == [112, 120, 135]
