@@ -13,7 +13,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench chaos lock clean
+.PHONY: help setup demo run test check bench chaos soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -39,8 +39,12 @@ check: $(VENV)/.test ## lint, format, types and import layers
 bench: $(VENV)/.test ## run the benchmarks, results as JSON
 	@$(VENV)/bin/python -m benchmarks $(ARGS)
 
-chaos: $(VENV)/.test ## break it on purpose: make chaos SEED=7 (SEEDS=5, FAULT=all)
-	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),5) --jobs 6
+chaos: $(VENV)/.test ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=8)
+	@scripts/debian-packages $(VENV)/bin
+	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),20) --jobs $(or $(JOBS),8)
+
+soak: $(VENV)/.test ## run it under load for long: make soak MINUTES=30
+	@$(VENV)/bin/python -m scripts.soak --minutes $(or $(MINUTES),30) $(ARGS)
 
 lock: ## write the lock files again: make lock ARGS=--upgrade (needs uv)
 	printf 'hatchling\neditables\n' | $(LOCK) $(ARGS) --output-file requirements-build.lock -

@@ -2,6 +2,7 @@
 
 BusError
 ├── Unavailable      the server does not answer, or cannot store: try again with the same id
+│   └── NotPermitted it does not let this user publish there: the operator's turn
 ├── Refused          a precondition did not hold: somebody else owns this now, trying again is no use
 ├── NotFound         no such key
 ├── Malformed        a message that cannot be read: the sender's mistake
@@ -19,6 +20,10 @@ class BusError(Exception):
 
 class Unavailable(BusError):
     """The bus did not confirm in time. What was published may have been stored: publish again with the same id."""
+
+
+class NotPermitted(Unavailable):
+    """The server does not let this user publish on the subject. Trying again helps once its operator has allowed it."""
 
 
 class Refused(BusError):

@@ -78,9 +78,10 @@ def load_for(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
 
 
 def digest(rules: RuleSet) -> str:
-    """Give 12 hex digits that are the same wherever the same rules and sources stand, however they are written down."""
-    named = sorted((type(one).__name__, one.name, one.model_dump_json()) for one in (*rules.rules, *rules.sources))
-    return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:12]
+    """Give 12 hex digits that are the same wherever the same things are said, however they are written down."""
+    said = (*rules.rules, *rules.sources, *rules.guards)
+    text = json.dumps(sorted((type(one).__name__, one.model_dump_json()) for one in said))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _unknown(rules: RuleSet, settings: Settings) -> Iterator[str]:

@@ -105,8 +105,10 @@ class Owed:
     retry_at: datetime
     """When it is published again, with the same id."""
     tries: int = 1
+    rounds: int = 0
+    """How often it was getting on and not done yet, which is no failure. It is asked for again all the same."""
     failed: str = ""
-    """Why the last try failed."""
+    """Why the last try failed, or how far it is."""
     wanted: bool = True
     """False: it may still be carried out, but nobody wants it now, so it is not asked for again."""
 

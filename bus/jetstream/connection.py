@@ -10,6 +10,7 @@ import asyncio
 import importlib.util
 import json
 import logging
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,6 +28,9 @@ from bus.errors import Unavailable, WrongServer
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
 RECONNECT_SECONDS = 0.2
 OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
+
+DENIED = re.compile(r'permissions violation for publish to "([^"]+)"', re.IGNORECASE)
+"""The server's words in the place of an answer. nats-py gives them in lower case, the subject too."""
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +80,8 @@ class Connection:
         """How often the connection was lost: what was asked of the server before may be forgotten."""
         self.errors: dict[str, str] = {}
         """What went wrong since the last success, each thing once: its repr and its text."""
+        self.denied: set[str] = set()
+        """Subjects, in lower case, on which the server has lately not let us publish."""
         self.leaving = False
         """True from the moment at which we ourselves hang up."""
         self._wakers: set[Callable[[], None]] = set()
@@ -112,6 +118,7 @@ class Connection:
     async def on_found(self) -> None:
         log.info("bus=connected")
         self.errors.clear()
+        self.denied.clear()
         self.up.set()
         self._wake()
 
@@ -125,6 +132,9 @@ class Connection:
         if repr(error) not in self.errors:
             log.warning("bus=error error=%r", error)
             self.errors[repr(error)] = str(error)
+        if denied := DENIED.search(str(error)):
+            self.denied.add(denied[1])
+            self._wake()
 
     def _wake(self) -> None:
         for wake in tuple(self._wakers):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from nats.aio.msg import Msg
 from nats.errors import Error
 
-from bus.errors import Malformed, Refused, Unavailable
+from bus.errors import Malformed, NotPermitted, Refused, Unavailable
 from bus.jetstream.connection import Connection
 
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
@@ -65,7 +65,10 @@ class Publisher:
         return f"{self._prefix}-{self._ids}"
 
     async def send(self, posts: Sequence[Post]) -> list[int | Refused]:
-        """Give each message's sequence, or that its expectation did not hold. Raises Unavailable, Malformed."""
+        """Give each message's sequence, or that its expectation did not hold.
+
+        Raises Unavailable, NotPermitted, Malformed.
+        """
         results: list[int | Refused] = []
         for chunk in _chunks(posts):
             results += await self._send_chunk(chunk)
@@ -82,6 +85,8 @@ class Publisher:
                     f"{len(missing)} of {len(posts)} messages not confirmed within {self._patience:g} s: {why}"
                 )
             answers = await self._round(posts, missing, give_up)
+            if denied := self._denied(posts, missing):
+                raise NotPermitted(f"this user of the bus may not publish on {', '.join(sorted(denied))}")
             why = "no answer" if self._connection.up.is_set() else "the connection is down"
             for index, answer in answers.items():
                 verdict = _verdict(answer)
@@ -99,6 +104,13 @@ class Publisher:
         self._count += 1
         name, current = str(self._count), _Round(loop.create_future(), set(indexes))
         self._rounds[name] = current
+        self._connection.denied.clear()  # it may be allowed by now; whoever else asks is told again
+
+        def wake() -> None:
+            if self._denied(posts, indexes) and not current.done.done():
+                current.done.set_result(None)  # no answer will come
+
+        unwatch = self._connection.watch(wake)
         try:
             async with asyncio.timeout_at(min(give_up, loop.time() + self._connection.timeout)):
                 # What is published while the connection is down waits in nats-py's buffer, and is sent long after.
@@ -116,8 +128,16 @@ class Publisher:
                 raise Unavailable(f"not connected: {error}") from error
             raise Malformed(f"cannot be published: {error}") from error
         finally:
+            unwatch()
             del self._rounds[name]
         return current.answers
+
+    def _denied(self, posts: Sequence[Post], indexes: Sequence[int]) -> Set[str]:
+        """The subjects among these on which we may not publish."""
+        denied = self._connection.denied
+        return (
+            {posts[index].subject for index in indexes if posts[index].subject.lower() in denied} if denied else set()
+        )
 
     async def _on_answer(self, message: Msg) -> None:
         _, name, index = message.subject.rsplit(".", 2)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import click
 
-from bus.errors import BusError, NotFound, WrongServer
+from bus.errors import BusError, NotFound, NotPermitted, WrongServer
 from reactor.errors import ReactorError
 from rules.errors import RulesError
 
@@ -18,7 +18,7 @@ def told() -> Iterator[None]:
     """Exit 1 for what the caller has to mend, 3 where the bus cannot be reached."""
     try:
         yield
-    except (ReactorError, RulesError, WrongServer, NotFound) as error:
+    except (ReactorError, RulesError, WrongServer, NotFound, NotPermitted) as error:
         click.echo(f"reactor: {error}", err=True)
         sys.exit(1)
     except BusError as error:

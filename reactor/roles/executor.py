@@ -25,6 +25,7 @@ from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
+from rules.engine.observe import IN_PROGRESS
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
 """An action that takes long says so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
+AT_ONCE = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,10 @@ class Executor:
             await work.done([delivery])
         except (Refused, Unavailable) as error:
             log.warning("action waits for the bus: %s", error, extra={"id": action.id})
-            await _later(work, delivery)
+            await _later(work, delivery, AGAIN)
+        except asyncio.CancelledError:
+            await _later(work, delivery, AT_ONCE)  # a clean stop: the next executor takes it up now
+            raise
         finally:
             extending.cancel()
 
@@ -149,12 +154,13 @@ class Executor:
 
     def _report(self, action: Action, outcome: Outcome) -> None:
         kind = type(action).__name__
-        telemetry.actions.labels(action.rule, kind, outcome.status).inc()
+        status = outcome.reason if outcome.reason == IN_PROGRESS else outcome.status  # what gets on has not failed
+        telemetry.actions.labels(action.rule, kind, status).inc()
         took = (outcome.observed_at - action.decided_at).total_seconds()
         telemetry.action_seconds.labels(kind).observe(max(took, 0.0))
-        level = logging.INFO if outcome.status == "Done" else logging.WARNING
+        level = logging.INFO if status in ("Done", IN_PROGRESS) else logging.WARNING
         extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
-        log.log(level, "%s: %s %s", outcome.status, kind, outcome.detail, extra=extra)
+        log.log(level, "%s: %s %s", status, kind, outcome.detail, extra=extra)
 
 
 def _key(action: Action) -> str:
@@ -168,8 +174,8 @@ async def _extend(work: Work, delivery: Delivery) -> None:
         await work.extend(delivery)
 
 
-async def _later(work: Work, delivery: Delivery) -> None:
+async def _later(work: Work, delivery: Delivery, wait: timedelta) -> None:
     try:
-        await work.later(delivery, AGAIN)
+        await work.later(delivery, wait)
     except BusError as error:
         log.info("the queue gives the action again by itself: %s", error)

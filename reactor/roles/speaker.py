@@ -43,10 +43,10 @@ class Speaker:
 
     def action(self, group: Group, action: Action, trace: str | None) -> Outgoing:
         """One action, fenced by the epoch of this ownership."""
-        tries = next((owed.tries for owed in group.owed if owed.action.id == action.id), 1)
+        asks = next((owed.tries + owed.rounds for owed in group.owed if owed.action.id == action.id), 1)
         action = action.model_copy(update={"epoch": self.fence.epoch})
-        # The id names the try: after a failure the same action has to reach an executor again.
-        id_ = f"{action.id}#{tries}"
+        # The id names the ask: after each answer that is not Done the same action has to reach an executor again.
+        id_ = f"{action.id}#{asks}"
         subject = subjects.action(self.number, type(action).__name__, action.object)
         body = encode(action, id=id_, source=SOURCE, time=action.decided_at)
         return Outgoing(subject, body, id_, self.fence, trace)

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing, named_ref
 from rules.language.model import Rule, TrafficFailover
+
+if TYPE_CHECKING:
+    from rules.bench.answers import Answers
 
 START = datetime(1970, 1, 1, tzinfo=UTC)
 """Second 0 of every rehearsal."""
@@ -42,22 +46,28 @@ class Said:
 
 
 def play(
-    routing: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
-) -> Iterator[Said]:
+    routing: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True,
+    answers: Answers | None = None,
+) -> Iterator[Said]:  # fmt: skip
     """Play a history, sorted by second, and give what comes out of it. Rules alone have no guards of their files.
 
-    Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it.
+    Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it, but
+    for those that `answers` are meant for: they wait for them.
     """
     history = list(history)
     routing = routing if isinstance(routing, Routing) else Routing(routing)
-    player = Player(Book(routing), outcomes=outcomes)
+    player = Player(Book(routing), outcomes=outcomes, answers=answers)
     first = min((when for when, _ in history), default=0.0)
     assumed = [(first, route) for route in assumed_routes(routing.rules.values(), (fact for _, fact in history), first)]
-    for when, facts in groupby([*assumed, *history], key=lambda event: event[0]):
+    events = {when: [fact for _, fact in facts] for when, facts in groupby([*assumed, *history], key=lambda e: e[0])}
+    moments = events.keys() | {answer.second for answer in answers.given} if answers else events.keys()
+    for when in sorted(moments):
         if when > until:
             break
         yield from player.until(at(when))
-        yield from player.take([fact for _, fact in facts], at(when))
+        if when in events:
+            yield from player.take(events[when], at(when))
+        yield from player.answer(at(when))
     yield from player.until(at(until))
     yield from player.ring(at(until))
 
@@ -65,9 +75,10 @@ def play(
 class Player:
     """A book on virtual time, with the outcomes of its actions."""
 
-    def __init__(self, book: Book, *, outcomes: bool) -> None:
+    def __init__(self, book: Book, *, outcomes: bool, answers: Answers | None = None) -> None:
         self._book = book
         self._outcomes = outcomes
+        self._answers = answers
         self._said: set[str] = set()
 
     def until(self, moment: datetime) -> Iterator[Said]:
@@ -81,6 +92,12 @@ class Player:
     def take(self, facts: Sequence[Fact], now: datetime) -> Iterator[Said]:
         known = [self._completed(fact) for fact in facts]
         yield from self._follow(self._book.take(known, now), now)
+
+    def answer(self, now: datetime) -> Iterator[Said]:
+        """Take the outcomes that are given for this moment, also of what is asked for in it."""
+        if self._answers is not None and second(now) in (answer.second for answer in self._answers.given):
+            yield from self.ring(now)
+            yield from self._follow(self._book.take([*self._answers.due(second(now))], now), now)
 
     def _completed(self, fact: Fact) -> Fact:
         """An outcome in a history names its action only: find whose it is."""
@@ -106,13 +123,19 @@ class Player:
                         decided_at=now,
                     )  # fmt: skip
                     yield Said(second(now), hold, decision.because)
-            done = [self._done(action, now) for action in fresh if action.mode is Mode.ENFORCE and self._outcomes]
+            done = [self._done(action, now) for action in fresh if self._is_done_at_once(action, now)]
             said = [fact for decision in decisions for fact in decision.says]
             if not done and not said:
                 return
             decisions = self._book.take([*done, *said], now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)
+
+    def _is_done_at_once(self, action: Action, now: datetime) -> bool:
+        if action.mode is not Mode.ENFORCE:  # a rehearsal has no outcome
+            return False
+        waits = self._answers is not None and self._answers.asked(Said(second(now), action, ()))
+        return self._outcomes and not waits
 
     def _done(self, action: Action, now: datetime) -> Outcome:
         return Outcome(action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=now)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
+from functools import partial
 
 from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
+from rules.bench.answers import Answer, Answers
+from rules.bench.matching import compare, fits
 from rules.bench.play import Said, at, play
-from rules.bench.simulator import line
-from rules.bench.testfile import Expected, Inventory, RuleTest
+from rules.bench.testfile import Expected, Inventory, OutcomeGiven, RuleTest
 from rules.bench.testfile import samples as samples
 from rules.bench.testfile import schema as schema
 from rules.bench.testreader import Suite
 from rules.bench.testreader import load as load
 from rules.engine.routing import Routing
 from rules.language.model import Notification
-
-CLOSE = 1e-6
-"""Seconds within which two moments are the same: a value's second is a product, an expected one is written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +33,35 @@ class Result:
     """Expected, and did not happen (or not in this order)."""
     unexpected: tuple[Said, ...] = ()
     """Happened, and was not expected."""
+    unmet: tuple[OutcomeGiven, ...] = ()
+    """Outcomes of actions that nobody had asked for by then, or only a rule that does not enforce."""
 
     @property
     def passed(self) -> bool:
         """Whether everything expected happened, and no other action."""
-        return not self.missing and not self.unexpected
+        return not self.missing and not self.unexpected and not self.unmet
 
 
 def run(suite: Suite) -> Iterator[Result]:
     """Run the tests of a file, each on its own."""
     for test, number in zip(suite.tests, suite.lines, strict=True):
-        said = tuple(play(Routing.of(suite.rules), history(test), until=_until(test)))
-        missing, unexpected = _compare(suite, test.expect, said)
-        yield Result(test.name, suite.file, number, test.expect, said, missing, unexpected)
+        given = test.outcomes if isinstance(test.outcomes, tuple) else ()
+        answers = {_answer(outcome): outcome for outcome in given}
+        asked = Answers(tuple(answers))
+        routing = Routing.of(suite.rules)
+        said = tuple(play(routing, history(test), until=_until(test), outcomes=test.outcomes != "none", answers=asked))
+        found = compare(test.expect, said, may_be=partial(_is_word_about_another, suite))
+        unmet = tuple(answers[answer] for answer in asked.unmet)
+        yield Result(test.name, suite.file, number, test.expect, said, found.missing, found.unexpected, unmet)
+
+
+def _answer(given: OutcomeGiven) -> Answer:
+    def means(said: Said) -> bool:
+        if isinstance(given.action, str):
+            return not isinstance(said.what, Hold) and said.what.id == given.action
+        return fits(given.action, said)
+
+    return Answer(given.at, means, given.status, given.reason, given.detail)
 
 
 def history(test: RuleTest) -> list[tuple[float, Fact]]:
@@ -86,46 +99,9 @@ def _until(test: RuleTest) -> float:
     moments = [0.0, *(given.at for given in test.inventory), *(command.at for command in test.commands)]
     moments += [(len(samples(given.values)) - 1) * test.interval_seconds for given in test.inputs]
     moments += [expected.at for expected in test.expect if expected.at is not None]
+    moments += [one.absent.until for one in test.expect if one.absent is not None and one.absent.until is not None]
+    moments += [outcome.at for outcome in test.outcomes if not isinstance(outcome, str)]
     return max(moments)
-
-
-def _compare(
-    suite: Suite, expect: Sequence[Expected], said: Sequence[Said]
-) -> tuple[tuple[Expected, ...], tuple[Said, ...]]:
-    """Actions are compared one by one; of holds, and of words to people about them, only those that are expected."""
-    holds = [one for one in said if isinstance(one.what, Hold)]
-    actions = [one for one in said if not isinstance(one.what, Hold)]
-    held_missing, _ = _match([one for one in expect if one.held is not None], holds)
-    missing, unexpected = _match([one for one in expect if one.held is None], actions)
-    unexpected = [one for one in unexpected if not _is_word_about_another(suite, one)]
-    return (*missing, *held_missing), tuple(unexpected)
-
-
-def _match(expect: Sequence[Expected], said: Sequence[Said]) -> tuple[list[Expected], list[Said]]:
-    """Give what did not come, and what came besides. What happens in one instant may be expected in any order."""
-    waiting, besides = list(expect), []
-    for _, group in groupby(said, key=lambda one: one.at):
-        instant = list(group)
-        while waiting and (hit := next((one for one in instant if fits(waiting[0], one)), None)) is not None:
-            waiting.pop(0)
-            instant.remove(hit)
-        besides += instant
-    return waiting, besides
-
-
-def fits(expected: Expected, said: Said) -> bool:
-    """Whether this is what was expected, by the keys that the expectation gives."""
-    actual: dict[str, Any] = {"at": said.at} | said.what.model_dump(by_alias=False) | line(said)
-    for key in expected.model_fields_set:
-        want, have = getattr(expected, key), actual.get(key)
-        if key == "taints" and want is not None:
-            want = [taint.model_dump() for taint in want]
-        if key == "at" and want is not None and isinstance(have, (int, float)):
-            if abs(want - have) > CLOSE:
-                return False
-        elif want is not None and want != have:
-            return False
-    return True
 
 
 def _is_word_about_another(suite: Suite, said: Said) -> bool:

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
+from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter
 
 from bus.messages import Health, Mode
 from rules.bench.testworkloads import ClusterGiven, WorkloadGiven
 from rules.bench.testzones import Commanded, ZonesGiven
-from rules.language.model import API_VERSION, YEAR, ClusterName, KubeName, Model, TargetName
+from rules.language.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
 from rules.language.workload import NewTaint, PurgeMode
 from rules.reasons import Because, Held
 
@@ -51,6 +51,14 @@ def samples(values: str) -> list[Health | None]:
 def _values(text: str) -> str:
     samples(text)
     return text
+
+
+def _text_or_other(value: object) -> str:
+    """Which member of a union is meant, so that a mistake inside of one is told once."""
+    return "text" if isinstance(value, str) else "other"
+
+
+Second = Annotated[float, Field(ge=0, le=YEAR)]
 
 
 class Input(Model):
@@ -89,7 +97,7 @@ class RouteGiven(Model):
 class Inventory(Model):
     """What exists, from a second on: exactly one of its kinds."""
 
-    at: Annotated[float, Field(ge=0, le=YEAR)] = 0
+    at: Second = 0
     route: RouteGiven | None = None
     zones: ZonesGiven | None = None
     cluster: ClusterGiven | None = None
@@ -97,16 +105,14 @@ class Inventory(Model):
     """As its copies stand then."""
 
 
-class Expected(Model):
+class Happening(Model):
     """An action or a hold, by those of its keys that matter to the test."""
 
-    at: Annotated[float, Field(ge=0, le=YEAR)] | None = None
-    """The second in which it happens."""
     action: (
         Literal["SetWeights", "Place", "Evict", "Purge", "CancelEviction", "SetTaints", "ZoneStep", "Notify"] | None
     ) = None
     held: Held | None = None
-    """A hold with this reason. Holds that are not expected are no failure."""
+    """A hold with this reason."""
     rule: str | None = None
     object: str | None = None
     weights: Mapping[str, int] | None = None
@@ -132,6 +138,44 @@ class Expected(Model):
     id: str | None = None
 
 
+class Absent(Happening):
+    """What must not happen. `from` is the cluster that is left, hence `since`."""
+
+    since: Second = 0
+    """From this second on, with it."""
+    until: Second | None = None
+    """Until this second, with it; default: to the end."""
+
+
+class Expected(Happening):
+    """What happens, by those of its keys that matter to the test. Holds that are not expected are no failure."""
+
+    at: Second | None = None
+    """The second in which it happens."""
+    absent: Absent | None = None
+    """Instead of all other keys: nothing like this happens. Worth saying of holds: an action that is not expected fails
+    the test anyhow."""
+
+
+class OutcomeGiven(Model):
+    """What became of an action, where it is not Done at once."""
+
+    at: Second
+    """The second in which that is known; the action has been asked for by then."""
+    action: Annotated[
+        Annotated[str, StringConstraints(min_length=1, max_length=1024), Tag("text")]
+        | Annotated[Happening, Tag("other")],
+        Discriminator(_text_or_other),
+    ]
+    """Its id, or some of its keys (`{action: Place, object: …}`): the last action that has them."""
+    status: Literal["Done", "Failed", "Refused"] = "Done"
+    """Failed: it is tried again. Refused: a newer decision stands."""
+    reason: Name | None = None
+    """In one word: `DisruptionBudget`."""
+    detail: Annotated[str, StringConstraints(max_length=1024)] = ""
+    """In a sentence."""
+
+
 class RuleTest(Model):
     """A short history, and what the rules make of it."""
 
@@ -143,9 +187,16 @@ class RuleTest(Model):
     workloads."""
     commands: tuple[Commanded, ...] = Field(default=(), max_length=1000)
     """What people say."""
+    outcomes: Annotated[
+        Annotated[Literal["auto", "none"], Tag("text")]
+        | Annotated[tuple[OutcomeGiven, ...], Field(max_length=10_000), Tag("other")],
+        Discriminator(_text_or_other),
+    ] = "auto"
+    """What becomes of the actions of rules that enforce. auto: each is Done at once. none: nothing is heard of any. A
+    list: those that it means wait for it, all others are Done at once."""
     inputs: tuple[Input, ...] = Field(default=(), max_length=1000)
     expect: tuple[Expected, ...] = Field(max_length=10_000)
-    """All actions, in order. Empty: nothing happens."""
+    """All actions, in order, and those holds that matter. Empty: nothing is done."""
 
 
 @cache

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from bus.messages import Health, Observation
 from rules.bench.play import at
-from rules.bench.testfile import FILES_MAX, TOP, RuleTest, adapter
+from rules.bench.testfile import FILES_MAX, TOP, Happening, OutcomeGiven, RuleTest, adapter
 from rules.engine.routing import Routing
 from rules.errors import InvalidFiles, Problem
 from rules.language import findings
@@ -104,19 +104,37 @@ def _tests(document: Document, problems: list[Problem]) -> Iterator[tuple[RuleTe
         except ValidationError as error:
             problems += findings.problems(document, path, error.errors(include_url=False), RuleTest)
             continue
-        for number, expected in enumerate(test.expect):
-            if (expected.action is None) == (expected.held is None):
-                problems.append(document.problem((*path, "expect", number), "needs either action or held"))
-        for number, given in enumerate(test.inventory):
-            kinds = given.model_fields_set - {"at"}
-            if len(kinds) != 1:
-                message = "needs exactly one kind of inventory, such as route or zones"
-                problems.append(document.problem((*path, "inventory", number), message))
-        for number, command in enumerate(test.commands):
-            if len(command.given) != 1:
-                message = "needs exactly one command, such as isolateZone"
-                problems.append(document.problem((*path, "commands", number), message))
+        problems += _contradictions(test, path, document)
         yield test, path
+
+
+def _contradictions(test: RuleTest, path: Path, document: Document) -> Iterator[Problem]:
+    for number, expected in enumerate(test.expect):
+        here: Path = (*path, "expect", number)
+        if sum(one is not None for one in (expected.action, expected.held, expected.absent)) != 1:
+            yield document.problem(here, "needs either action or held, or absent")
+        elif (absent := expected.absent) is not None:
+            if expected.model_fields_set != {"absent"}:
+                yield document.problem(here, "stands alone: absent has all keys inside")
+            if not absent.model_fields_set - {"since", "until"}:
+                yield document.problem((*here, "absent"), "needs a key that says what is absent, such as held")
+            if absent.until is not None and absent.until < absent.since:
+                yield document.problem((*here, "absent", "until"), f"must be {absent.since:g} (since) or more")
+    for number, given in enumerate(test.inventory):
+        if len(given.model_fields_set - {"at"}) != 1:
+            message = "needs exactly one kind of inventory, such as route or zones"
+            yield document.problem((*path, "inventory", number), message)
+    for number, command in enumerate(test.commands):
+        if len(command.given) != 1:
+            message = "needs exactly one command, such as isolateZone"
+            yield document.problem((*path, "commands", number), message)
+    for number, outcome in enumerate(test.outcomes):
+        if isinstance(outcome, OutcomeGiven) and isinstance(outcome.action, Happening):
+            here = (*path, "outcomes", number, "action")
+            if outcome.action.action is None:
+                yield document.problem(here, "needs an action: {action: Place}, or its id as text")
+            if outcome.action.held is not None:
+                yield document.problem((*here, "held"), "a hold has no outcome: remove it")
 
 
 def _names(tests: Sequence[tuple[RuleTest, Path]], document: Document) -> Iterator[Problem]:
@@ -132,15 +150,23 @@ def _strangers(tests: Sequence[tuple[RuleTest, Path]], document: Document, rules
     """Names that no rule knows: a test that misspells one would pass for the wrong reason."""
     routing = Routing.of(rules)
     for test, path in tests:
-        for index, expected in enumerate(test.expect):
-            if expected.rule is not None and expected.rule not in routing.rules:
-                near = difflib.get_close_matches(expected.rule, routing.rules, n=1, cutoff=0.6)
+        for where, name in _rules_named(test):
+            if name is not None and name not in routing.rules:
+                near = difflib.get_close_matches(name, routing.rules, n=1, cutoff=0.6)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                yield document.problem(
-                    (*path, "expect", index, "rule"), f"no rule {expected.rule!r} in ruleFiles{hint}"
-                )
+                yield document.problem((*path, *where), f"no rule {name!r} in ruleFiles{hint}")
         for index, given in enumerate(test.inputs):
             seen = Observation(target=given.target, status=Health.HEALTHY, signal=given.signal, observed_at=at(0))
             if not routing.addresses(seen):
                 message = f"no rule in ruleFiles looks at {given.target}"
                 yield document.problem((*path, "inputs", index, "target"), message, severity="warning")
+
+
+def _rules_named(test: RuleTest) -> Iterator[tuple[Path, str | None]]:
+    for index, expected in enumerate(test.expect):
+        yield ("expect", index, "rule"), expected.rule
+        if expected.absent is not None:
+            yield ("expect", index, "absent", "rule"), expected.absent.rule
+    for index, outcome in enumerate(test.outcomes):
+        if isinstance(outcome, OutcomeGiven) and isinstance(outcome.action, Happening):
+            yield ("outcomes", index, "action", "rule"), outcome.action.rule

@@ -16,10 +16,10 @@ from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observat
 from rules.engine.debounce import deadline, debounce
 from rules.engine.guard import guard
 from rules.engine.news import tell
-from rules.engine.observe import observe
+from rules.engine.observe import IN_PROGRESS, observe
 from rules.engine.owe import owe
 from rules.engine.registry import kind_of
-from rules.group import Group, Holding, updated
+from rules.group import Group, Holding, Owed, updated
 from rules.kinds.wish import Wish
 from rules.language.guards import FileGuard
 from rules.language.model import Rule
@@ -154,12 +154,17 @@ def _in_mode(rule: Rule, group: Group) -> Group:
 def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
     reason = wish.held
     if reason is None:
-        failed = next((owed.failed for owed in group.owed if owed.failed and owed.wanted), None)
+        failed = next((owed.failed for owed in group.owed if owed.wanted and _has_failed(owed)), None)
         reason = (Held.ACTION_FAILED, failed) if failed else None
     if reason is None:
         return None
     hold = Holding(reason[0], reason[1], now, wish.about)
     return replace(hold, since=group.held.since) if group.held is not None and _same(group.held, hold) else hold
+
+
+def _has_failed(owed: Owed) -> bool:
+    """What gets on has not failed: nobody is told of a hold, and `reactor status` shows how far it is."""
+    return bool(owed.failed) and not owed.failed.startswith(IN_PROGRESS)
 
 
 def _same(before: Holding | None, held: Holding) -> bool:

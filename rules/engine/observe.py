@@ -73,5 +73,6 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     goes_on = fact.reason == IN_PROGRESS
     wait = RETRY_FIRST if goes_on else min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
-    again = replace(owed, retry_at=now + wait, tries=owed.tries + (not goes_on), failed=failed)
+    tries, rounds = owed.tries + (not goes_on), owed.rounds + goes_on
+    again = replace(owed, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)
     return kind_of(rule).failed(rule, replace(group, owed=(*rest, again)), owed.action, fact, at)

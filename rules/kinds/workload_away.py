@@ -19,6 +19,8 @@ from rules.states.workload import ClusterState, Move, WorkloadState
 
 UNREACHABLE = "ClusterUnreachable"
 """The carrier's word for a cluster that does not answer."""
+GRACE_SECONDS = 600
+"""For a copy that was to go first, and cannot: what Gracefully has by default."""
 WHEN_BACK = datetime.max.replace(tzinfo=UTC)
 """Not by the clock: a purge of each of ten thousand copies, tried every five minutes, would leave no hand for more."""
 
@@ -34,9 +36,10 @@ def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, 
     directly = action.purge_mode == "Directly"
     move = replace(
         move, evicted_at=at, purge_mode="Gracefully" if directly else action.purge_mode,
-        grace_seconds=0 if directly else action.grace_period_seconds, placed=move.placed and not directly,
+        grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds,
     )  # fmt: skip
-    return replace(group, workload=replace(state, moves=evicted(state.moves, action.from_, move)))
+    owed = tuple(one for one in group.owed if one.action.id != action.id)  # nobody asks for it again
+    return replace(group, owed=owed, workload=replace(state, moves=evicted(state.moves, action.from_, move)))
 
 
 def advance(rule: WorkloadFailover, group: Group, around: Group | None) -> Group:

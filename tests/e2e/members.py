@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import get_running_loop
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reactor.actions.annotations import EPOCH_ANNOTATION
+from reactor.actions.workload.marks import DECIDED_ANNOTATION
 from reactor.clock import Clock
-from reactor.demo.kube import Cluster, Emulator, Hang, JsonObject, Write, write_kubeconfig
+from reactor.demo.kube import WORLD, Cluster, Emulator, Hang, JsonObject, Write, write_kubeconfig
 from reactor.demo.kube.faults import Fault, Handle
+from rules.kinds.route_state import DECISION_ANNOTATION
+from tests.e2e.waiting import until
 
-MANAGER = "alert-reactor"
 NAMESPACE = "shop"
 TICK = 0.01
 """Seconds between two looks of kubelets and watcher: no gap between two copies is shorter in any real cluster."""
+STAMPS = (DECISION_ANNOTATION, EPOCH_ANNOTATION, DECIDED_ANNOTATION)
 NEEDS = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
 
 
-def application(name: str, *, replicas: int = 2, labels: Mapping[str, str] | None = None) -> list[JsonObject]:
+def application(name: str, *, replicas: int = 2) -> list[JsonObject]:
     """A Deployment, and before it all that its pods cannot start without."""
 
     def obj(kind: str, suffix: str, **body: Any) -> JsonObject:
@@ -43,7 +47,7 @@ def application(name: str, *, replicas: int = 2, labels: Mapping[str, str] | Non
     }  # fmt: skip
     deployment = {
         "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": name, **(labels or {})}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app": name, "team": "shop"}},
         "spec": {
             "replicas": replicas, "selector": {"matchLabels": {"app": name}},
             "template": {"metadata": {"labels": {"app": name}}, "spec": pod},
@@ -110,8 +114,11 @@ class Member:
 
     def writes(self, resource: str = "", name: str = "") -> list[Write]:
         """What the reactor changed here."""
-        ours = self.emulator.writes.effective(resource, manager=MANAGER)
-        return [write for write in ours if name in ("", write.name)]
+        return [
+            write
+            for write in self.emulator.writes.effective(resource)
+            if write.manager != WORLD and name in ("", write.name)
+        ]
 
     def live(self) -> set[str]:
         """Let every Deployment's status follow its spec, and give those that are healthy."""
@@ -164,7 +171,7 @@ class Members:
     def __getitem__(self, name: str) -> Member:
         return self._members[name]
 
-    def __iter__(self) -> Iterable[Member]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Member]:
         return iter(self._members.values())
 
     def settings(self, **more: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,11 +180,12 @@ class Members:
         files = {one.name: write_kubeconfig(self._folder / one.name, one.emulator) for one in self._members.values()}
         return {name: {"kubeconfig": str(path), "context": name, **more.get(name, {})} for name, path in files.items()}
 
-    def run(self, name: str, on: Sequence[str], **how: Any) -> None:
-        """Let an application stand in these clusters, with all that it needs."""
+    async def run(self, name: str, *on: str) -> None:
+        """Let an application run in these clusters, with all that it needs. Comes back when it is healthy there."""
         for cluster in on:
-            for one in application(name, **how):
+            for one in application(name):
                 self[cluster].cluster.create(one)
+        await until(lambda: self.healthy(name) == set(on), f"{name} is healthy on {', '.join(on)}")
 
     def healthy(self, workload: str) -> frozenset[str]:
         """Where it is healthy now."""
@@ -237,17 +245,16 @@ class Members:
 
 
 def _meant(body: Any) -> Any:
-    """What a write wants, without the version that it was conditional on and the word of who decided it."""
+    """What a write wants, without what it is conditional on and the word of who decided it."""
     if isinstance(body, dict):
-        return {
-            key: _meant(value)
-            for key, value in sorted(body.items())
-            if key not in ("resourceVersion", "uid") and not key.startswith("reactor/")
-        }
+        kept = {key: value for key, value in body.items() if key not in ("resourceVersion", "uid", *STAMPS)}
+        return {key: _meant(value) for key, value in sorted(kept.items())}
     if isinstance(body, list):
-        return [_meant(item) for item in body if not _conditional(item)]
+        return [_meant(item) for item in body if not _beside(item)]
     return body
 
 
-def _conditional(item: Any) -> bool:
-    return isinstance(item, dict) and (item.get("op") == "test" or "reactor~1" in str(item.get("path")))
+def _beside(item: Any) -> bool:
+    if not isinstance(item, dict) or "op" not in item:
+        return False
+    return item["op"] == "test" or str(item["path"]).endswith(tuple(key.replace("/", "~1") for key in STAMPS))

@@ -47,4 +47,6 @@ async def test_a_sick_zone_is_isolated_by_budget_and_comes_back_in_batches_as_it
     back = [write.at - mended for write in node_writes(prod.world) if write.at > mended]
     assert min(back) >= RECOVERY, f"written {min(back):.2f} s after the zone was well"
     assert batches(releases(prod.world), apart=BAKE) == [1, 1, 2]
-    print(f"sick → first write {first - failed:.1f} s; well → first write {min(back):.1f} s, the last {max(back):.1f} s")
+    print(
+        f"sick → first write {first - failed:.1f} s; well → first write {min(back):.1f} s, the last {max(back):.1f} s"
+    )

@@ -45,7 +45,9 @@ def releases(world: ZoneWorld) -> list[float]:
 
 
 def _releases(operation: dict[str, Any]) -> bool:
-    return operation["op"] == "add" and RELEASED in json.dumps([operation["path"], operation["value"]]).replace("~1", "/")
+    return operation["op"] == "add" and RELEASED in json.dumps([operation["path"], operation["value"]]).replace(
+        "~1", "/"
+    )
 
 
 def batches(moments: list[float], *, apart: float) -> list[int]:
@@ -141,5 +143,3 @@ class Ledger:
         if budget["disruptionsAllowed"] < 1:
             self.overdrawn.append(f"{write.name}: {budget}")
         budget["disruptionsAllowed"] -= 1
-
-

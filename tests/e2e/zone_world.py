@@ -137,7 +137,9 @@ class ZoneWorld:
 
     def movable(self, zone: str = SICK) -> list[str]:
         """The pods of a zone that have to leave it."""
-        return [one["metadata"]["name"] for one in self.pods(*self.nodes(zone)) if "log" != one["metadata"]["labels"]["app"]]
+        return [
+            one["metadata"]["name"] for one in self.pods(*self.nodes(zone)) if "log" != one["metadata"]["labels"]["app"]
+        ]
 
     def picture(self) -> dict[str, Any]:
         """All that an isolation may change on nodes, without versions and times."""

@@ -278,10 +278,11 @@ def test_without_outcomes_nothing_follows_an_action() -> None:
     away, home = MOVED | {"at": 10}, {"at": 25, "action": "SetWeights", "weights": {"a": 1, "b": 0}}
     assert result([away, home], inputs).passed
     assert result([away, home], inputs, outcomes="auto").passed
-    refused = {"at": 12, "action": {"action": "SetWeights"}, "status": "Refused", "reason": "Superseded"}
-    one = result([away, home], inputs, outcomes=[refused])
-    assert one.unmet == ()
-    assert one.passed == result([away, home], inputs, outcomes="none").passed
+    assert result([away, home], inputs, outcomes="none").passed
+    late = {"at": 12, "action": {"action": "SetWeights"}, "status": "Failed"}
+    failed = {"at": 12, "held": "ActionFailed"}
+    assert result([away, failed, home], inputs, outcomes=[late]).passed
+    assert not result([away, failed, home], inputs, outcomes="none").passed
 
 
 def test_an_outcome_of_what_nobody_asked_for_fails_the_test() -> None:
@@ -337,7 +338,9 @@ def test_people_may_speak_in_a_test() -> None:
         ({"outcomes": [{"at": 5, "action": {"rule": "web"}}]}, "outcomes[0].action: needs an action"),
         ({"outcomes": [{"at": 5, "action": {"action": "Place", "rule": "w"}}]}, "no rule 'w' in ruleFiles"),
         ({"outcomes": [{"at": 5, "action": "a", "status": "Broken"}]}, "must be 'Done', 'Failed' or 'Refused'"),
-        ({"outcomes": "never"}, "outcomes"),
+        ({"outcomes": "never"}, "outcomes: must be 'auto' or 'none', got 'never'"),
+        ({"outcomes": [{"at": 5, "action": {"action": "Place", "form": "a"}}]}, "action.form: unknown key; did you mean from?"),
+        ({"outcomes": 5}, "outcomes: must be a list, got 5"),
         ({"commands": [{"at": 5}]}, "needs exactly one command"),
     ],
 )  # fmt: skip

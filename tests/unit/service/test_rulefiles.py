@@ -150,3 +150,16 @@ def test_a_digest_is_of_the_rules_and_not_of_how_they_are_written(tmp_path: Path
     assert digest(load_for(named(second, first))) == one
     first.write_text(ONE.replace("service/**", "service/*"))
     assert digest(load_for(named(second, first))) != one
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "guards:\n- {rules: [one], maxConcurrent: 1}\n",
+        "sources:\n- {name: am, kind: AlertmanagerWebhook, matchers: 'a=b', target: 'service/east/shop/{service}'}\n",
+    ],
+)
+def test_a_digest_tells_of_everything_that_a_file_can_say(file: Path, more: str) -> None:
+    before = digest(load_for(named(file)))
+    file.write_text(ONE + more)
+    assert digest(load_for(named(file))) != before
