@@ -50,9 +50,13 @@ RULE = """
   kind: TrafficFailover
   mode: Enforce
   route: {{cluster: east, kind: TrafficSplit, namespace: shop, name: app{n}}}
+  backends:
+  - {{service: app{n}, target: custom/app{n}}}
+  - {{service: app{n}-west, target: custom/app{n}-west}}
   tolerationSeconds: 0
   recoverySeconds: 0
 """
+"""With its targets named, a rule hears of nothing else, and has a partition of its own."""
 
 
 async def scaling() -> Result:
@@ -138,7 +142,7 @@ class Load:
         at, messages = Clock().now(), []
         for service in services:
             self._number += 1
-            target, id_ = f"service/east/{NAMESPACE}/{service}", f"bench/{self._number}"
+            target, id_ = f"custom/{service}", f"bench/{self._number}"
             said = Observation(target=target, status=status, signal="bench", observed_at=at, stale_seconds=600)
             body = encode(said, id=id_, source="/bench", time=at)
             messages.append(Outgoing(subjects.observation("bench", target), body, id_))

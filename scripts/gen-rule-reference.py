@@ -11,11 +11,10 @@ import ast
 import inspect
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
-from enum import Enum
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -25,7 +24,7 @@ from pydantic import BaseModel  # noqa: E402
 
 from reactor.cli.main import COMMANDS, cli  # noqa: E402
 from rules.bench import testfile  # noqa: E402
-from rules.language import loader, model, sources  # noqa: E402
+from rules.language import guards, kinds, loader, model, sources  # noqa: E402
 from rules.reasons import SENTENCES, Because, Held  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
@@ -33,6 +32,8 @@ HEAD = "<!-- Written by scripts/gen-rule-reference.py: change the source, not th
 ABOUT_RULES = """One rule file is one YAML document: `apiVersion: reactor/v1`, `sources` (where health comes from) and
 `rules` (what to do about it). Durations are numbers of seconds. `reactor check` finds every mistake, `reactor schema`
 prints the JSON Schema of all this for editors."""
+ABOUT_GUARDS = """Limits of what rules may do: on a rule under `guards`, or for several rules under the file's `guards`.
+None of them stops a step back to safety."""
 ABOUT_TESTS = """A test file is one YAML document beside its rule file (`shop.yaml`, `shop_test.yaml`):
 `apiVersion: reactor/v1`, `ruleFiles` (paths relative to the test file) and `tests`, each with these keys:"""
 ABOUT_REASONS = """Every action says why it is asked for, and every hold why nothing is done: one word for machines, one
@@ -56,10 +57,52 @@ PLAIN = {
     "Expected.rule": "The rule's name.", "object": "What it is about: `east/shop/TrafficSplit/checkout`.",
     "because": "Why it is asked for.", "message": "What people are told.", "detail": "The reason's details.",
     "mode": "`DryRun`: it would act.", "id": "`rule/object/generation`.",
+    "Happening.rule": "The rule's name.", "phase": "Of a ZoneStep.", "Happening.status": "Of a ZoneStep.",
+    "step": "Of a ZoneStep.", "undo": "`true`: the step is undone.", "provider": "Which way.",
+    "first": "How many nodes come first.", "percent": "The share of all nodes that comes next.",
+    "Failback.batches": "How its nodes come back.", "Inventory.zones": "As they stand then.",
+    "Commanded.at": "In this second.", "pause": "As `reactor pause`.", "resume": "As `reactor resume`.",
+    "approve": "As `reactor approve`.", "isolateZone": "As `reactor isolate`.",
+    "failbackZone": "As `reactor failback`.", "retryZone": "As `reactor retry`.",
+    "Said.rule": "The rule's name; for pause and resume a pattern of names.", "Said.by": "Who says it.",
+    "Said.reason": "Why.", "OfZone.zone": "The zone's name.",
+    "force": "Guards that can be passed over by a person are.",
+    "allowSingleZone": "Services that may go although all their copies are in the zone.",
+    "nodes": "How many nodes the zone has.", "healthyNodes": "How many of them are Ready.",
+    "ZonesGiven.zones": "By the zone's name.", "demandNodes": "How many nodes the load needs; none: not known.",
+    "quorumMembers": "How many members of a quorum each zone holds.",
+    "singleZoneServices": "Services that have all their copies in one zone.",
+    "leasesExpired": "By zone, the share of its nodes whose Leases have run out.",
+    "apiReachable": "Whether the API server answers.",
 }  # fmt: skip
 """For keys that say in the models what they are by their name and type alone: of one model, or of any."""
+REASONS = (Because.__name__, Held.__name__)
 Schema = Mapping[str, Any]
-Models = tuple[type[BaseModel], ...]
+
+
+@cache
+def definitions() -> Mapping[str, Schema]:
+    """All models' schemas, by name."""
+    found: dict[str, Schema] = {"FileGuard": loader.schema()["properties"]["guards"]["items"]}
+    for name, schema in (*loader.schema()["$defs"].items(), *testfile.schema()["$defs"].items()):
+        if found.setdefault(name, schema) != schema:
+            raise ValueError(f"two models are called {name}: a page has one heading for it")
+    return found
+
+
+def parts(*models: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """The models that stand inside of these, in the order of their keys, each once and none of themselves."""
+    seen = set(models)
+    todo: list[Any] = [field.annotation for cls in models for field in cls.model_fields.values()]
+    while todo:
+        item = todo.pop(0)
+        if isinstance(item, type) and issubclass(item, BaseModel):
+            if item not in seen:
+                seen.add(item)
+                yield item
+                todo = [*(field.annotation for field in item.model_fields.values()), *todo]
+        else:
+            todo = [*get_args(item), *todo]
 
 
 @cache
@@ -94,7 +137,10 @@ def table(cls: type[BaseModel], schema: Schema, *, without: type[BaseModel] | No
 
 
 def _meaning(cls: type[BaseModel], name: str, key: str) -> str:
-    return meanings(cls).get(name) or PLAIN.get(f"{cls.__name__}.{key}") or PLAIN[key]
+    """Raises KeyError where nobody says what the key is: add a sentence below the field, or a line to PLAIN."""
+    if found := meanings(cls).get(name) or PLAIN.get(f"{cls.__name__}.{key}") or PLAIN.get(key):
+        return found
+    raise KeyError(f"{cls.__name__}.{key} has no meaning: write one below the field")
 
 
 def _other(cls: type[BaseModel], base: type[BaseModel], name: str) -> bool:
@@ -123,13 +169,11 @@ def _type(schema: Schema) -> str:
     """A JSON Schema type in a few words."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        enum = getattr(model, name, None) or getattr(testfile, name, None)
-        if isinstance(enum, type) and issubclass(enum, Enum):
-            words = [str(member.value) for member in enum]
-            return ", ".join(f"`{word}`" for word in words) if len(words) <= 5 else "[a reason](reasons.md)"
-        return f"[{name}](#{name.lower()})"
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one) for one in schema["anyOf"] if one.get("type") != "null"))
+        if name in REASONS:
+            return "[a reason](reasons.md)"
+        return _type(definitions()[name]) if "enum" in definitions()[name] else f"[{name}](#{name.lower()})"
+    if members := schema.get("anyOf") or schema.get("oneOf"):
+        return " or ".join(dict.fromkeys(_type(one) for one in members if one.get("type") != "null"))
     if "enum" in schema or "const" in schema:
         return ", ".join(f"`{word}`" for word in schema.get("enum", [schema.get("const")]))
     match schema.get("type"):
@@ -157,40 +201,56 @@ def _number(schema: Schema, what: str) -> str:
 
 def rule_file() -> str:
     """docs/reference/rule-file.md."""
-    definitions = loader.schema()["$defs"] | testfile.schema()["$defs"]
-    tests = testfile.schema()["properties"]["tests"]["items"]
-    rules: Models = (model.TrafficFailover, model.Notification)
-    parts: Models = (model.RouteSelection, model.BackendRule, model.Step)
-    origins: Models = (
-        sources.HttpProbe, sources.TcpProbe, sources.GrpcProbe, sources.ClusterProbe, sources.LeaseWatch,
-        sources.EndpointsWatch, sources.WorkloadWatch, sources.NodeWatch, sources.Quorum, sources.PrometheusQuery,
-        sources.AlertmanagerWebhook,
-    )  # fmt: skip
-    out = [
-        HEAD, "# The rule file, key by key\n", f"{ABOUT_RULES}\n", "## Rules\n", "### Every rule\n",
-        *table(model.Rule, _common(definitions["TrafficFailover"])),
-    ]  # fmt: skip
-    for cls in rules:
-        out += [f"\n### {cls.__name__}\n", _says(cls), *table(cls, definitions[cls.__name__], without=model.Rule)]
-    for cls in parts:
-        out += [f"\n### {cls.__name__}\n", _says(cls), *table(cls, definitions[cls.__name__])]
-    out += ["\n## Sources\n", "### Every source\n", *table(sources.Source, definitions["HttpProbe"])]
-    out += ["\n### Every probe\n", _says(sources.Probe)]
-    out += table(sources.Probe, definitions["HttpProbe"], without=sources.Source)
-    for origin in origins:
-        base = sources.Probe if issubclass(origin, sources.Probe) else sources.Source
-        out += [f"\n### {origin.__name__}\n", _says(origin)]
-        out += table(origin, definitions[origin.__name__], without=base)
-    bounds: Models = (sources.CustomKind, sources.HealthScript, sources.Bound, sources.Confirm)
-    for cls in bounds:
-        out += [f"\n### {cls.__name__}\n", _says(cls), *table(cls, definitions[cls.__name__])]
-    out += [
-        "\n## Rule tests\n", f"{ABOUT_TESTS}\n", *table(testfile.RuleTest, tests),
-    ]  # fmt: skip
-    inside: Models = (testfile.Input, testfile.Inventory, testfile.RouteGiven, testfile.Standing, testfile.Expected)
-    for cls in inside:
-        out += [f"\n### {cls.__name__}\n", _says(cls), *table(cls, definitions[cls.__name__])]
-    return "\n".join(out) + "\n"
+    page = _Page()
+    page.say(HEAD, "# The rule file, key by key\n", f"{ABOUT_RULES}\n", "## Rules\n", "### Every rule\n")
+    page.say(*table(model.Rule, _common(definitions()["TrafficFailover"])))
+    page.shown |= {model.Rule, guards.Guards, guards.FileGuard, *parts(guards.Guards)}
+    for rule in get_args(kinds.LoadedRule):
+        page.model(rule, without=model.Rule)
+        page.models(parts(rule))
+    page.say("\n## Guards\n", f"{ABOUT_GUARDS}\n", "### Guards\n", _says(guards.Guards))
+    page.say(*table(guards.Guards, definitions()["Guards"]), "\n### FileGuard\n", _says(guards.FileGuard))
+    page.say(*table(guards.FileGuard, definitions()["FileGuard"], without=guards.Guards))
+    page.shown -= set(parts(guards.Guards))
+    page.models(parts(guards.Guards))
+    page.say("\n## Sources\n", "### Every source\n", *table(sources.Source, definitions()["HttpProbe"]))
+    page.say("\n### Every probe\n", _says(sources.Probe))
+    page.say(*table(sources.Probe, definitions()["HttpProbe"], without=sources.Source))
+    page.shown |= {sources.Source, sources.Probe}
+    for origin in get_args(kinds.LoadedSource):
+        page.model(origin, without=sources.Probe if issubclass(origin, sources.Probe) else sources.Source)
+        page.models(parts(origin))
+    page.say("\n## Rule tests\n", f"{ABOUT_TESTS}\n")
+    page.say(*table(testfile.RuleTest, testfile.schema()["properties"]["tests"]["items"]))
+    page.models(parts(testfile.RuleTest))
+    return "\n".join(page.lines) + "\n"
+
+
+class _Page:
+    """The lines of a page, and the models that stand on it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.shown: set[type[BaseModel]] = set()
+
+    def say(self, *lines: str) -> None:
+        self.lines += lines
+
+    def model(
+        self, cls: type[BaseModel], *, without: type[BaseModel] | None = None, beside: type[BaseModel] | None = None
+    ) -> None:
+        self.shown.add(cls)
+        self.say(f"\n### {cls.__name__}\n", _says(cls))
+        if beside is not None:
+            self.say(f"Besides the keys of [{beside.__name__}](#{beside.__name__.lower()}):\n")
+        self.say(*table(cls, definitions()[cls.__name__], without=without))
+
+    def models(self, found: Iterable[type[BaseModel]]) -> None:
+        """Show these. One that only adds to another of them says so."""
+        found = [cls for cls in found if cls not in self.shown]
+        for cls in found:
+            base = next((base for base in cls.__mro__[1:] if base in found), None)
+            self.model(cls, without=base, beside=base)
 
 
 def _common(schema: Schema) -> Schema:

@@ -104,7 +104,8 @@ class Publisher:
         self._count += 1
         name, current = str(self._count), _Round(loop.create_future(), set(indexes))
         self._rounds[name] = current
-        self._connection.denied.clear()  # it may be allowed by now; whoever else asks is told again
+        if denied := self._denied(posts, indexes):
+            self._connection.denied -= {subject.lower() for subject in denied}  # it may be allowed by now
 
         def wake() -> None:
             if self._denied(posts, indexes) and not current.done.done():

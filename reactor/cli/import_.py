@@ -5,15 +5,18 @@ from __future__ import annotations
 import click
 
 from reactor.cli.import_karmada import karmada
+from reactor.cli.import_linkerd import linkerd
+from reactor.cli.import_prometheus import prometheus
 
 
 @click.group(name="import")
 def import_() -> None:
     """Turn what other tools go by into rule files.
 
-    The rules are printed, and on stderr what could not be carried over. They are in mode DryRun: read them, check and
-    test them, and only then let them act.
+    The rules are printed, and on stderr what was carried over and what was not. They are in mode DryRun: read them,
+    check and test them, and only then let them act.
     """
 
 
-import_.add_command(karmada)
+for _command in (linkerd, karmada, prometheus):
+    import_.add_command(_command)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
+from reactor.cli import junit
 from reactor.cli.files import read_all, read_text, shown
+from reactor.cli.tested import coverage_lines, lines, report
+from reactor.clock import Clock
 from rules.bench import tester
-from rules.bench.play import Said, second
-from rules.bench.simulator import line
-from rules.bench.testfile import Expected
+from rules.bench.coverage import coverage
+from rules.bench.testreader import Suite
 from rules.errors import InvalidFiles, Problem
 
 
@@ -26,7 +25,13 @@ from rules.errors import InvalidFiles, Problem
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="text: PASS or FAIL for each test. json: one object with all results.",
 )  # fmt: skip
-def test(files: tuple[str, ...], output: str) -> None:
+@click.option(
+    "--coverage", "wants_coverage", is_flag=True, help="Which reasons of which rules were seen, and which never."
+)
+@click.option(
+    "--junit", "junit_file", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML as well, for CI.",
+)  # fmt: skip
+def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_file: Path | None) -> None:
     """Run rule tests.
 
     FILE is a test file (*_test.yaml), a rule file with a test file beside it (shop.yaml and shop_test.yaml), or a
@@ -34,14 +39,17 @@ def test(files: tuple[str, ...], output: str) -> None:
 
     \b
     reactor test shop_test.yaml
-    reactor test rules/
+    reactor test --coverage rules/
+    reactor test --junit report.xml rules/
     reactor test -o json rules/ | jq '.results[] | select(.passed | not)'
 
     Exit code: 0 where all tests pass, 1 where one fails or a file cannot be used.
     """
     problems: list[Problem] = []
     names = list(dict.fromkeys(_find(files, problems)))
-    results: list[tester.Result] = []
+    suites: list[tuple[Suite, list[tester.Result]]] = []
+    timed: list[junit.Suite] = []
+    clock = Clock()
     for name, text in read_all(names, problems):
         try:
             suite = tester.load(text, name, read_text)
@@ -49,18 +57,29 @@ def test(files: tuple[str, ...], output: str) -> None:
             problems += error.problems
             continue
         problems += suite.warnings
+        suites.append((suite, []))
+        timed.append(junit.Suite(suite.file))
+        began = clock.monotonic()
         for result in tester.run(suite):
-            results.append(result)
+            timed[-1].cases.append(junit.case(result, clock.monotonic() - began))
+            suites[-1][1].append(result)
             if output == "text":
-                click.echo("\n".join(_lines(result)))
-    errors = any(problem.severity == "error" for problem in problems)
+                click.echo("\n".join(lines(result)))
+            began = clock.monotonic()
+    results = [result for _, found in suites for result in found]
+    covered = list(coverage(suites)) if wants_coverage else None
+    errors = [problem for problem in sorted(set(problems)) if problem.severity == "error"]
     failed = sum(not result.passed for result in results)
     if output == "json":
-        click.echo(json.dumps(_report(results, problems), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(report(results, problems, covered), indent=2, ensure_ascii=False))
     else:
         for problem in sorted(set(problems)):
             click.echo(shown(problem), err=True)
+        for line in coverage_lines(covered) if covered is not None else ():
+            click.echo(line)
         click.echo(f"{len(results) - failed} passed, {failed} failed")
+    if junit_file is not None:
+        junit_file.write_bytes(junit.document(timed, errors))
     sys.exit(int(bool(failed or errors)))
 
 
@@ -79,67 +98,3 @@ def _find(names: Iterable[str], problems: list[Problem]) -> Iterator[str]:
             yield str(beside)
         else:
             problems.append(Problem(name, 1, 1, "", f"no {beside.name} beside it: write its tests there"))
-
-
-def _lines(result: tester.Result) -> Iterator[str]:
-    if result.passed:
-        yield f"PASS {result.file}: {result.name}"
-        return
-    yield f"FAIL {result.file}:{result.line}: {result.name}"
-    yield "  expected:" if result.expected else "  expected: nothing"
-    for expected in result.expected:
-        mark = "   <- did not happen" if expected in result.missing else ""
-        yield f"    {_flow(_asked(expected))}{mark}"
-    yield "  actual:" if result.said else "  actual: nothing"
-    for said in result.said:
-        mark = "   <- not expected" if said in result.unexpected else ""
-        body = line(said)
-        body.pop("id", None)
-        yield f"    {_flow(body)}{mark}"
-        for reason in said.because:
-            yield f"      {_MOMENT.sub(_as_second, reason)}"
-
-
-_MOMENT = re.compile(r"\b19[67]\d-\d\d-\d\dT[\d:.]+\+00:00")
-
-
-def _as_second(moment: re.Match[str]) -> str:
-    """A test speaks of seconds from zero, so its reasons do as well."""
-    return f"second {second(datetime.fromisoformat(moment[0])):g}"
-
-
-def _asked(expected: Expected) -> dict[str, Any]:
-    return expected.model_dump(mode="json", by_alias=True, exclude_unset=True)
-
-
-def _flow(body: dict[str, Any]) -> str:
-    """As it would be written into the test file."""
-    parts = []
-    for key, value in body.items():
-        if isinstance(value, dict):
-            text = "{" + ", ".join(f"{k}: {v}" for k, v in value.items()) + "}"
-        elif isinstance(value, float):
-            text = f"{value:g}" if value < 1e6 else repr(value)
-        else:
-            text = json.dumps(value, ensure_ascii=False) if key in ("message", "detail") else str(value)
-        parts.append(f"{key}: {text}")
-    return "- {" + ", ".join(parts) + "}"
-
-
-def _report(results: Iterable[tester.Result], problems: Iterable[Problem]) -> dict[str, Any]:
-    def happened(said: Said) -> dict[str, Any]:
-        return {**line(said), "why": list(said.because)}
-
-    return {
-        "results": [
-            {
-                "file": result.file, "line": result.line, "name": result.name, "passed": result.passed,
-                "expected": [_asked(expected) for expected in result.expected],
-                "actual": [happened(said) for said in result.said],
-                "missing": [_asked(expected) for expected in result.missing],
-                "unexpected": [happened(said) for said in result.unexpected],
-            }
-            for result in results
-        ],
-        "problems": [shown(problem) for problem in sorted(set(problems))],
-    }  # fmt: skip

@@ -19,8 +19,11 @@ from reactor.errors import SettingsError
 from reactor.rulefiles import load_for
 from reactor.settings import Settings
 from rules.group import Group
+from rules.kinds.zone_machine import PENDING
 from rules.kinds.zone_plan import Plan, Planned, mode_of, plan
+from rules.kinds.zone_record import place_of
 from rules.kinds.zone_request import request_for
+from rules.kinds.zone_time import PENDING_MAX
 from rules.language.zone import ZoneIsolation
 from rules.states.zone import Isolation, ZoneState
 
@@ -66,10 +69,12 @@ def zones(config: Path | None, bus: str | None, rules: tuple[str, ...], output: 
 def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zone: tuple[str, ...]) -> None:
     """Take ZONE out of service by the plan of RULE, after showing the plan and what each guard says.
 
-    Exit code: 0; 1 where it is refused or nobody was asked; 3 where the bus cannot be reached.
+    What cannot be followed is refused by the reactor and stands in its audit, so it is asked even what is plain here.
+
+    Exit code: 0; 1 where it is refused, held by a guard, or nobody was asked; 3 where the bus cannot be reached.
     """
     with told():
-        found = _rule(asker.settings, rule, zone)
+        found = _rule(asker.settings, rule)
         group = _group(look(asker.settings, asker.bus_url), found)
         shown = _plan(found, group, zone, force=force, allowed=allow_single_zone)
         asker.confirmed(_in_words(found, shown))
@@ -243,7 +248,7 @@ def _rows(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
             "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
             "phase": mine.phase if mine else "", "status": mine.status if mine else "",
             "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
-            "detail": (mine.failure if mine else "") or (f"{held.reason}: {held.detail}" if held else ""),
+            "detail": (mine.failure or mine.trouble if mine else "") or (f"{held.reason}: {held.detail}" if held else ""),
         })  # fmt: skip
     return out
 
@@ -261,8 +266,11 @@ def _effect(rule: ZoneIsolation, zone: str) -> Callable[[Sequence[Group], dateti
         isolation = state.isolation
         if isolation is None:
             return f"{zone} is not isolated"
-        waits = f", held: {group.held.reason}: {group.held.detail}" if group.held is not None else ""
-        return f"{isolation.phase} of {isolation.zone} is {isolation.status}{waits}"
+        waits = f"{group.held.reason}: {group.held.detail}" if group.held is not None else ""
+        if waits and place_of(isolation) == PENDING:
+            minutes = PENDING_MAX.total_seconds() / 60
+            return f"refused for now: {waits} (asked again for {minutes:g} minutes; reactor abort takes it back)"
+        return f"{isolation.phase} of {isolation.zone} is {isolation.status}" + (f", held: {waits}" if waits else "")
 
     return seen
 

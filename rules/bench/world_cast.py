@@ -142,11 +142,9 @@ def _routes(rule: TrafficFailover, cast: Cast) -> Iterator[str]:
     labels = {}
     if rule.route.selector is not None:
         labels = labels_for(rule.route.selector)
+        route = rule.route.model_dump(by_alias=False, include={"cluster", "kind", "rule"})
         namespace = rule.route.namespace or "shop"
-        refs = [
-            RouteRef(cluster=rule.route.cluster, kind=rule.route.kind, namespace=namespace, name=name, rule=rule.route.rule)
-            for name in ("web", "pay")
-        ]  # fmt: skip
+        refs = [RouteRef(**route, namespace=namespace, name=name) for name in ("web", "pay")]
     for ref in refs:
         if ref is None:
             continue
@@ -234,5 +232,7 @@ def _cluster(name: str, number: int, terms: Iterable[ClusterAffinity]) -> Cluste
     for term in terms:
         labels |= labels_of(term.label_selector)
         fields |= values_of(term.field_selector.match_expressions) if term.field_selector is not None else {}
-    known = {key: fields[key] for key in ("region", "zone", "provider")}
-    return Cluster(name=name, labels=labels, available_replicas=10, observed_at=START, **known)
+    return Cluster(
+        name=name, labels=labels, available_replicas=10, observed_at=START, region=fields["region"],
+        zone=fields["zone"], provider=fields["provider"],
+    )  # fmt: skip

@@ -83,6 +83,4 @@ def labels_of(selector: LabelSelector | None) -> dict[str, str]:
 
 def values_of(expressions: Iterable[Requirement]) -> dict[str, str]:
     """Give values that requirements ask for."""
-    return {
-        one.key: one.values[0] if one.values else "yes" for one in expressions if one.operator in ("In", "Exists")
-    }
+    return {one.key: one.values[0] if one.values else "yes" for one in expressions if one.operator in ("In", "Exists")}

@@ -70,13 +70,22 @@ def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: date
         return Wish(held=(Held.POLICY_UNUSABLE, policy))
     going_back = any(move.purge_mode == PurgeMode.DIRECTLY for move in state.moves.values())
     if not state.exists or not (state.copies or going_back):
-        return Wish(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone")) if state.moves else Wish()
+        return _vanished(group, state)
     clusters = clusters_of(around)
     found = {
         name: next_due(policy, clusters.get(name, ClusterState()), copy, now) for name, copy in state.copies.items()
     }
     dues = {name: due for name, due in found.items() if due is not None}
     return _wish(View(rule, policy, group, state, clusters, now, dues))
+
+
+def _vanished(group: Group, state: WorkloadState) -> Wish:
+    """The workload is gone; whoever took it away hears what was begun for it elsewhere."""
+    begun = {name for owed in group.owed if isinstance(owed.action, Place) for name in owed.action.clusters}
+    if not state.moves and not begun:
+        return Wish()
+    left = f"; its placement on {', '.join(sorted(begun))} was under way, and what it needs may stand there"
+    return Wish(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone{left if begun else ''}"))
 
 
 def _wish(view: View) -> Wish:

@@ -113,6 +113,16 @@ async def holds(service: Service, name: str, reason: str, rule: str = "") -> Gro
     return await until_told(held, f"{name} holds: {reason}")
 
 
+async def settled(service: Service, *names: str, rule: str = "") -> None:
+    """Wait until nothing moves any more, and nothing is owed."""
+
+    async def all_done() -> bool:
+        found = [await group(service, name, rule) for name in names]
+        return all(one is not None and one.workload and not one.workload.moves and not one.owed for one in found)
+
+    await until_told(all_done, f"nothing is under way any more for {', '.join(names)}")
+
+
 async def records(service: Service) -> list[dict[str, Any]]:
     """All that is in the audit."""
     return [json.loads(line) for line in (await service.printed("audit", "export")).splitlines() if line[0] == "{"]

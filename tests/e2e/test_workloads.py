@@ -5,12 +5,15 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reactor.demo.kube import ApiError, Cluster, Fault, Forbid, JsonObject, writes
+from reactor.demo.kube.call import Call
 from rules.reasons import Held
 from tests.e2e.members import NAMESPACE, Members
-from tests.e2e.moving import document, group, holds, knows, records, remembers, rule
+from tests.e2e.moving import document, group, holds, knows, records, remembers, rule, settled
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
 
@@ -84,16 +87,6 @@ async def _waits_for(service: Service, name: str) -> bool:
     return found is not None and any(owed.failed.startswith("ClusterUnreachable") for owed in found.owed)
 
 
-async def settled(service: Service, *names: str, rule: str = "") -> None:
-    """Wait until nothing moves any more, and nothing is owed."""
-
-    async def all_done() -> bool:
-        found = [await group(service, name, rule) for name in names]
-        return all(one is not None and one.workload and not one.workload.moves and not one.owed for one in found)
-
-    await until_told(all_done, f"nothing is under way any more for {', '.join(names)}")
-
-
 BY_APPLICATION = """
     application:
       decisionConditions: {tolerationSeconds: 1}
@@ -149,3 +142,60 @@ async def test_when_half_of_all_clusters_fall_silent_nothing_moves_and_each_work
             told = [one["object"] for one in await records(service) if one["held"] is not None]
             assert sorted(told) == sorted(f"{NAMESPACE}/Deployment/{name}" for name in names), told
             assert members.writes() == []
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, cluster: str, name: str, words: str) -> None:
+    """Let the quota of a cluster refuse a new Deployment, in the API server's own words. The emulator has no quotas."""
+    real = writes.insert
+
+    def insert(there: Cluster, call: Call, new: JsonObject, **more: Any) -> Any:
+        if (there.name, call.resource.kind, call.name) == (cluster, "Deployment", name):
+            raise ApiError(403, "Forbidden", f'deployments.apps "{name}" is forbidden: {words}')
+        return real(there, call, new, **more)
+
+    monkeypatch.setattr("reactor.demo.kube.patching.insert", insert)
+
+
+async def test_what_cannot_move_says_why_and_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every mistake that a world can have, at once: none hides another, and each is mended by itself."""
+    targets = {"homeless": "member2", "poor": "member3", "secretive": "member4", "lost": "member9"}
+    async with Members(tmp_path / "members", 4) as members:
+        for name in targets:
+            await members.run(name, "member1")
+        members["member2"].cluster.delete("namespaces", NAMESPACE)
+        refused(monkeypatch, "member3", "poor", "exceeded quota: apps, requested: count/deployments.apps=1")
+        unreadable = Fault(Forbid(), verb="get", resource="secrets", name="secretive-key")
+        forbidden = members["member1"].cluster.faults.add(unreadable)
+        rules = (rule(name, failover=BY_APPLICATION, on=("member1", to)) for name, to in targets.items())
+        async with reactor(members, tmp_path, *rules) as service:
+            for name in targets:
+                await knows(service, {name: {"member1"}}, clusters=4)
+            for name in targets:
+                members["member1"].crashing.add(name)
+            told = {}
+            for name, reason, words in (
+                ("homeless", Held.ACTION_FAILED, "NamespaceMissing: member2: "),
+                ("poor", Held.ACTION_FAILED, "QuotaExceeded: member3: wrote ConfigMap/poor-settings"),
+                ("secretive", Held.ACTION_FAILED, "Forbidden: member4: "),
+                ("lost", Held.NO_LANDING_PLACE, "member9 is not known"),
+            ):
+                held = (await holds(service, name, reason)).held
+                assert held is not None
+                assert words in held.detail
+                told[name] = f"{reason}: {held.detail}"
+            table = await service.printed("status")
+            assert all(words in table for words in told.values()), table
+            assert all(members.on(name) == {"member1"} for name in targets)
+            assert not members["member2"].has()
+
+            members["member2"].cluster.ensure_namespace(NAMESPACE)
+            forbidden.remove()
+            await until(lambda: members.on("homeless") == {"member2"}, "homeless moves once it can")
+            await until(lambda: members.on("secretive") == {"member4"}, "secretive moves once it can")
+
+            members["member1"].cluster.delete("deployments", "poor", NAMESPACE)
+            held = (await holds(service, "poor", Held.WORKLOAD_NOT_FOUND)).held
+            assert held is not None
+            assert "its placement on member3 was under way" in held.detail
+            assert members["member3"].has() == needs("poor")
+        assert members.doubled() == []

@@ -86,8 +86,11 @@ class Zoned:
             raise AssertionError(f"{error}; the last record: {self.seen[-1:]}") from None
 
     async def ready(self) -> None:
-        """Wait until it knows the cluster's zones."""
-        await self.until(lambda state: state.seen and set(state.seen.zones) == set(ZONES), "the zones are known")
+        """Wait until it knows the cluster's zones, and what runs in them."""
+        await self.until(
+            lambda state: state.seen and set(state.seen.zones) == set(ZONES) and not state.seen.single_zone_services,
+            "the zones are known",
+        )
 
     async def isolated(self) -> ZoneState:
         return await self.until(is_at("Failover", "Done"), "the zone is isolated")

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from reactor.clock import Clock
@@ -138,7 +137,7 @@ class ZoneWorld:
     def movable(self, zone: str = SICK) -> list[str]:
         """The pods of a zone that have to leave it."""
         return [
-            one["metadata"]["name"] for one in self.pods(*self.nodes(zone)) if "log" != one["metadata"]["labels"]["app"]
+            one["metadata"]["name"] for one in self.pods(*self.nodes(zone)) if one["metadata"]["labels"]["app"] != "log"
         ]
 
     def picture(self) -> dict[str, Any]:
@@ -195,7 +194,7 @@ class ZoneWorld:
             and not node.get("spec", {}).get("unschedulable")
             and not node.get("spec", {}).get("taints")
         ]
-        return min(fit, key=lambda name: (load[name], name))
+        return min(map(str, fit), key=lambda name: (load[name], name))
 
     def _run(self, workload: Workload, node: str, *, ready: bool) -> str:
         """A StatefulSet's pod has the name of the one that went, the others get new ones."""
@@ -225,7 +224,7 @@ async def inhabited() -> AsyncIterator[ZoneWorld]:
 
 
 def _stamp() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return Clock().now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _node(name: str, zone: str) -> JsonObject:

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
@@ -28,6 +29,7 @@ rules:
     route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
     backends: [{service: checkout}, {service: checkout-west, target: service/west/shop/checkout}]
     tolerationSeconds: 10
+    recoverySeconds: 60
 """
 SHOP_TEST = """
 apiVersion: reactor/v1
@@ -201,6 +203,32 @@ def test_check_writes_json_and_annotations_for_machines() -> None:
     assert all(line.startswith("::error file=") for line in annotated)
 
 
+def test_check_prints_hints_and_passes_unless_it_is_strict(shop: Path) -> None:
+    file = shop / "shop.yaml"
+    file.write_text(SHOP.replace("    recoverySeconds: 60\n", ""))
+    shown = reactor("check", file)
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith(f"{file}:4:5: hint: rules[0]: no recoverySeconds: it goes back with the first ")
+    assert shown.stdout.endswith(" [no-recovery]\n")
+    assert shown.stderr == "1 file, 1 rule: 1 hint\n"
+    assert reactor("check", "--strict", file).exit_code == 1
+    assert reactor("check", "--strict", DATA / "full.good.yaml").exit_code == 0
+
+
+def test_machines_are_told_which_hint_it_is(shop: Path) -> None:
+    (shop / "shop.yaml").write_text(SHOP.replace("    recoverySeconds: 60\n", ""))
+    [found] = json.loads(reactor("check", "-o", "json", shop / "shop.yaml").output)
+    assert (found["severity"], found["hint"], found["path"], found["line"]) == ("hint", "no-recovery", "rules[0]", 4)
+    annotated = reactor("check", "-o", "github", shop / "shop.yaml").output
+    assert annotated.startswith(f"::notice file={shop}/shop.yaml,line=4,col=5,title=no-recovery::rules[0]: no recovery")
+
+
+def test_hints_wait_until_nothing_is_wrong(shop: Path) -> None:
+    (shop / "bad.yaml").write_text("apiVersion: reactor/v1\nsources: [{name: a, kind: EndpointWatch}]")
+    (shop / "shop.yaml").write_text(SHOP.replace("    recoverySeconds: 60\n", ""))
+    assert reactor("check", shop).stderr == "2 files: 1 error\n"
+
+
 def test_check_without_a_file_is_a_usage_error() -> None:
     assert reactor("check").exit_code == 2
     assert reactor("check", "-o", "xml", DATA).exit_code == 2
@@ -252,6 +280,100 @@ def test_nothing_to_test_is_an_error(shop: Path) -> None:
     assert reactor("test", shop).exit_code == 1
     assert reactor("test", shop / "gone_test.yaml").exit_code == 1
     assert reactor("test").exit_code == 2
+
+
+def test_a_failing_test_of_any_kind_prints_what_was_asked_for(tmp_path: Path) -> None:
+    """Lists, absences and outcomes are shown as they would be written into the file."""
+    (tmp_path / "t.yaml").write_text("""
+apiVersion: reactor/v1
+rules: [{name: t, kind: ClusterTaint, match: cluster/east, taints: [{key: brownout, effect: NoExecute}]}]
+""")
+    (tmp_path / "t_test.yaml").write_text("""
+apiVersion: reactor/v1
+ruleFiles: [t.yaml]
+tests:
+  - name: a bad cluster is tainted
+    inputs: [{target: cluster/east, values: "Healthy Unhealthy x3"}]
+    outcomes: [{at: 70, action: {action: SetTaints}, status: Failed, reason: Forbidden}]
+    expect:
+      - {at: 60, action: SetTaints, taints: [{key: other, effect: NoExecute}]}
+      - {absent: {action: SetTaints, until: 100}}
+""")
+    shown = reactor("test", tmp_path)
+    assert shown.exit_code == 1
+    for part in (
+        "taints: [{key: other, effect: NoExecute}]}   <- did not happen",
+        "- {absent: {action: SetTaints, until: 100}}   <- is there",
+        "taints: [{key: brownout, value: , effect: NoExecute}], because: TargetChanged,", "}   <- not expected",
+        "outcome: - {at: 70, action: {action: SetTaints}, status: Failed, reason: Forbidden}   <- no rule that enforces",
+    ):  # fmt: skip
+        assert part in shown.output
+
+
+def test_coverage_says_which_reasons_no_test_has_seen(shop: Path) -> None:
+    shown = reactor("test", "--coverage", shop)
+    assert shown.exit_code == 0
+    assert f"""coverage: 1 of 1 rule, 1 of 11 reasons
+  checkout (TrafficFailover, {shop}/shop.yaml:4): 1 of 11
+    acted: PrimaryUnhealthy
+    never acted: Drift, PrimaryHealthy, SecondariesChanged
+    never held: ActionFailed, NoHealthySecondary, Paused, RouteNotFound, RouteUnusable, TargetUnknown, UnknownPrimary
+1 passed, 0 failed
+""" in shown.output  # fmt: skip
+    [covered] = json.loads(reactor("test", "--coverage", "-o", "json", shop).output)["coverage"]
+    assert covered["because"] == {"PrimaryUnhealthy": 1}
+    assert covered["never"]["because"] == ["Drift", "PrimaryHealthy", "SecondariesChanged"]
+    assert "coverage" not in json.loads(reactor("test", "-o", "json", shop).output)
+
+
+def test_junit_tells_ci_of_every_test_with_expected_actual_and_why(shop: Path, tmp_path: Path) -> None:
+    again = SHOP_TEST.partition("tests:\n")[2].replace("a dead primary", "another one").replace("at: 15", "at: 20")
+    (shop / "shop_test.yaml").write_text(SHOP_TEST + again)
+    (shop / "wrong_test.yaml").write_text("apiVersion: reactor/v1\nruleFiles: [gone.yaml]\n")
+    report = tmp_path / "report.xml"
+    assert reactor("test", "--junit", report, shop).exit_code == 1
+    root = ET.parse(report).getroot()  # noqa: S314 - our own
+    junit_shape(root)
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("4", "1", "2")
+    good, bad = root.findall(f"testsuite[@name='{shop}/shop_test.yaml']/testcase")
+    assert (good.get("name"), good.get("line"), list(good)) == ("a dead primary fails over", "5", [])
+    told = bad.findtext("failure") or ""
+    assert all(part in told for part in ("<- did not happen", "<- not expected", "is Unhealthy since second 5"))
+    assert any("gone.yaml cannot be read" in (error.text or "") for error in root.iter("error"))
+
+
+def test_junit_says_what_xml_cannot(shop: Path, tmp_path: Path) -> None:
+    name = '"a \\a \\uFFFE <primary> & ü 😀"'
+    (shop / "shop_test.yaml").write_text(SHOP_TEST.replace("a dead primary fails over", name), encoding="utf-8")
+    report = tmp_path / "report.xml"
+    assert reactor("test", "--junit", report, shop).exit_code == 0
+    [case] = ET.parse(report).getroot().iter("testcase")  # noqa: S314 - our own
+    assert case.get("name") == "a \N{REPLACEMENT CHARACTER} \N{REPLACEMENT CHARACTER} <primary> & ü 😀"
+
+
+JUNIT: dict[str, tuple[set[str], set[str]]] = {
+    "testsuites": ({"name", "tests", "failures", "errors", "skipped", "time"}, {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "time"}, {"testcase"}),
+    "testcase": ({"name", "classname", "file", "line", "time"}, {"failure", "error"}),
+    "failure": ({"message", "type"}, set()),
+    "error": ({"message", "type"}, set()),
+}
+"""Attributes and children, of those that Jenkins' junit-10.xsd has; `file` and `line` are what GitLab adds."""
+
+
+def junit_shape(element: ET.Element) -> None:
+    attributes, children = JUNIT[element.tag]
+    assert element.attrib.keys() == attributes
+    assert {child.tag for child in element} <= children
+    if "tests" in attributes:
+        cases = list(element.iter("testcase"))
+        assert int(element.attrib["tests"]) == len(cases)
+        assert int(element.attrib["failures"]) == sum(case.find("failure") is not None for case in cases)
+        assert int(element.attrib["errors"]) == sum(case.find("error") is not None for case in cases)
+    if "time" in attributes:
+        assert 0 <= float(element.attrib["time"]) < 60
+    for child in element:
+        junit_shape(child)
 
 
 # --- simulate ----------------------------------------------------------------------------------------------------

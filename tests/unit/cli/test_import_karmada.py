@@ -48,7 +48,10 @@ def test_a_policy_becomes_a_rule_that_does_nothing_yet() -> None:
     assert result.exit_code == 0, result.stderr
     assert (rule["name"], rule["mode"], rule["carrier"]) == ("shop-nginx-propagation", "DryRun", "Karmada")
     assert rule["failover"] == yaml.safe_load(NGINX)["spec"]["failover"]
-    assert result.stderr == "1 rule in mode DryRun, 0 remarks\n"
+    assert result.stderr.splitlines() == [
+        "<stdin>:2:1: carried over: PropagationPolicy shop/nginx-propagation as rule shop-nginx-propagation",
+        "1 rule in mode DryRun, 0 remarks",
+    ]
 
 
 def test_a_policy_selects_in_its_own_namespace() -> None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from bus.messages import Action, Evict, Purge
+from bus.messages import Action, Evict, Hold, Purge
 from rules.bench.play import at
 from rules.engine.book import Book
 from rules.engine.routing import Routing
 from tests.unit.rules.builders import Event, outcome, rule_set
-from tests.unit.rules.workload.builders import OBJECT, acts, cluster, clusters, copy, placement, workload, workload_rule
+from tests.unit.rules.workload.builders import (
+    OBJECT,
+    acts,
+    cluster,
+    clusters,
+    copy,
+    happens,
+    held_copy,
+    placement,
+    workload,
+    workload_rule,
+)
 
 
 def rule(mode: str, **keys: Any) -> dict[str, Any]:
@@ -63,3 +74,13 @@ def test_nobody_knocks_at_a_dead_cluster_and_it_is_purged_when_it_is_back() -> N
 def test_with_karmada_it_is_the_control_plane_that_did_not_answer_and_is_asked_again() -> None:
     events = [*DEAD, answered(1, "Done", at=112), answered(2, "Failed", at=115)]
     assert published(rule("Gracefully", carrier="Karmada"), Evict, *events, until=140)[:3] == [112, 120, 135]
+
+
+def test_a_workload_that_vanishes_while_it_is_placed_leaves_word_of_where() -> None:
+    events = [
+        held_copy("m2", 2, at=0), *clusters("Healthy", "m1", "m2", "m3"), cluster("m2", "Unhealthy", at=10),
+        held_copy("m2", None, at=115, exists=False),
+    ]  # fmt: skip
+    said = happens(rule("Gracefully"), *events, outcomes=False)
+    (hold,) = [one.what for one in said if isinstance(one.what, Hold)]
+    assert (hold.held, "its placement on m1 was under way" in hold.detail) == ("WorkloadNotFound", True), hold

@@ -1,0 +1,159 @@
+"""What all imports have in common: objects with the lines of their files, a report, and rules as text.
+
+A report has a line for each thing that was found, with its place: what it became, or why it could not come along.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from reactor.cli.files import count, find_rules, read_all, shown
+from rules.errors import InvalidFiles, Problem
+from rules.language import loader
+from rules.language.model import API_VERSION
+from rules.language.yaml import Document, read
+from rules.language.yaml import Path as At
+
+_DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+_NAME_CHARACTERS = 120  # of the 128 that a name may have: the rest is for a number
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9./_-]*")
+_NO_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+
+
+@dataclass(slots=True)
+class Import:
+    """One run of an import: what has become of what was read."""
+
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    rules: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """What could not come along: errors where a rule could not be made, warnings where one goes without something."""
+    carried: list[Problem] = field(default_factory=list)
+    """What has come along."""
+
+    def documents(self, files: Sequence[str]) -> Iterator[Document]:
+        """Give each document of these files, folders and globs, with the lines that it has there."""
+        names, problems = find_rules(files)
+        self.problems += problems
+        for name, text in read_all(names, self.problems):
+            yield from _documents(name, text, self.problems)
+
+    def name(self, wanted: str) -> str:
+        """Give a rule's name that is not taken, as near to the wanted one as names may be."""
+        taken = {one["name"] for one in self.rules}
+        name = _NAME.sub("-", wanted).strip("-._")[:_NAME_CHARACTERS].rstrip("-._") or "rule"
+        number = next(number for number in range(1, len(taken) + 2) if _numbered(name, number) not in taken)
+        return _numbered(name, number)
+
+    def carry(self, document: Document, at: At, message: str) -> None:
+        """Say what something has become."""
+        self.carried.append(document.problem(at, message, severity="carried over"))
+
+    def finish(self, files: Sequence[str], missing: str, output: Path | None, *, head: str = "") -> None:
+        """Write the rules, say on stderr what came along and what did not, and end: 1 where something was an error."""
+        if not self.rules:
+            self.problems.append(Problem(", ".join(files), 1, 1, "", f"no {missing} that can be used"))
+        else:
+            write(head + dump(self.sources, self.rules), output)
+        for problem in sorted({*self.problems, *self.carried}):
+            click.echo(shown(problem), err=True)
+        click.echo(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
+        sys.exit(int(any(problem.severity == "error" for problem in self.problems)))
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
+
+
+def _documents(name: str, text: str, problems: list[Problem]) -> Iterator[Document]:
+    starts = [0, *(found.start() for found in _DOCUMENT_START.finditer(text)), len(text)]
+    for start, end in pairwise(starts):
+        part = _DOCUMENT_START.sub("   ", text[start:end], count=1)
+        if not part.strip():
+            continue
+        document, found = read("\n" * text.count("\n", 0, start) + part, name)
+        problems += found
+        if document.value is not None:
+            yield document
+
+
+def objects(document: Document) -> Iterator[At]:
+    """Give the places of a document's objects: itself, or the items of a List."""
+    value = document.value
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        yield from (("items", index) for index in range(len(value["items"])))
+    else:
+        yield ()
+
+
+def kind_of(found: object) -> tuple[str, str]:
+    """Give kind and API group of an object; empty where it has none."""
+    if not isinstance(found, dict):
+        return "", ""
+    return str(found.get("kind") or ""), str(found.get("apiVersion") or "").partition("/")[0]
+
+
+def label_of(found: Mapping[str, Any]) -> str:
+    """`PropagationPolicy shop/nginx`."""
+    return f"{found['kind']} {'/'.join(path_of(found)) or 'without a name'}"
+
+
+def path_of(found: Mapping[str, Any]) -> list[str]:
+    """Give namespace and name, as far as there are any."""
+    metadata = found.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    return [str(known[key]) for key in ("namespace", "name") if known.get(key)]
+
+
+def findings(rules: Sequence[Mapping[str, Any]], sources: Sequence[Mapping[str, Any]] = ()) -> list[Problem]:
+    """Give what our own checks say about these."""
+    try:
+        return [*loader.load([("", dump(sources, rules))]).warnings]
+    except InvalidFiles as error:
+        return [*error.problems]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes each text that some reader of YAML might take for something else."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's own signature
+        """Write everything out: our reader takes no aliases."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    plain = _PLAIN.fullmatch(text) and text.lower() not in _NO_TEXT
+    style = None if plain else "|" if "\n" in text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def dump(sources: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]]) -> str:
+    """Give a rule file."""
+    parts = {"sources": list(sources), "rules": list(rules)}
+    return as_text({"apiVersion": API_VERSION} | {key: value for key, value in parts.items() if value})
+
+
+def as_text(value: object) -> str:
+    """Give YAML that our reader and every other one reads the same."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+
+
+def write(text: str, output: Path | None) -> None:
+    """Print the rules, or write them to a file."""
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    output.write_text(text, encoding="utf-8")

@@ -1,0 +1,89 @@
+"""What a witness asks of limits: nobody has paused the rule, quiet times are kept, and too many bad peers stop it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from bus.messages import CancelEviction, Evict, Health, Notify, Place, Purge, SetTaints, SetWeights, ZoneStep
+from rules.bench.world_finding import Finding, Promise, Question
+from rules.bench.world_told import Told
+from rules.bench.world_words import Lean
+from rules.engine.actors import CLUSTERS, CLUSTERS_MIN, limits_of
+from rules.language.guards import Guards
+from rules.language.targets import encode_segment, matches
+from rules.language.workload import WorkloadFailover
+from rules.reasons import Because
+
+MARGIN = 1.0
+"""Seconds for which peers must have been bad, to be counted for sure."""
+HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
+
+
+def guarded(question: Question) -> Iterator[Finding]:
+    """Limits that anybody can check: a pause, a cooldown, and the share of bad peers."""
+    rule, action, told = question.rule, question.action, question.told
+    paused = told.paused(rule.name)
+    yield Finding(Promise.LAST, f"{action.id} was asked while {rule.name} was paused" if paused else "")
+    if not _begins(question):
+        return
+    limits = limits_of(rule, question.routing.file_guards)
+    quiet = max((one.cooldown_seconds for one in limits.own), default=0.0)
+    last = told.done_at.get((action.rule, action.object))
+    if quiet and last is not None and not isinstance(action, Notify):
+        early = question.now - last < quiet
+        yield Finding(Promise.LAST, f"{action.id} comes within cooldownSeconds of the last one" if early else "")
+    for guards in limits.shared.values():
+        if guards.max_unhealthy is not None or guards.min_healthy is not None:
+            wrong = _widespread(told, guards, rule, question.now)
+            if wrong is not None:
+                yield Finding(Promise.BLIND, wrong)
+
+
+def _begins(question: Question) -> bool:
+    """Whether this begins something, and is neither a step back nor one that follows."""
+    action, told = question.action, question.told
+    leaving = told.leaving.get((action.rule, action.object), {})
+    match action:
+        case SetWeights():
+            return action.because not in HOME
+        case Place():
+            return not any(leaving.get(name) for name in action.leaving)
+        case Evict():
+            return action.from_ not in leaving
+        case SetTaints():
+            return bool(action.taints)
+        case Purge() | CancelEviction() | ZoneStep():
+            return False
+        case _:
+            return True
+
+
+def _widespread(told: Told, guards: Guards, rule: object, now: float) -> str | None:
+    """Say that too many peers are bad; empty: they are not; None: nobody can say whom the guard counts."""
+    pattern = guards.peers or ("cluster/*" if isinstance(rule, WorkloadFailover) else None)
+    if pattern is None:
+        return None
+    peers = {target for target in told.words.of if matches(pattern, target)}
+    peers |= {f"cluster/{encode_segment(name)}" for name in told.clusters if pattern == "cluster/*"}
+    if guards is CLUSTERS and len(peers) < CLUSTERS_MIN:
+        return ""
+    bad = [
+        target for target in sorted(peers) if target in told.words.of
+        and all(told.words.now(target, None, second, Lean.GOOD) is not Health.HEALTHY for second in (now - MARGIN, now))
+    ]  # fmt: skip
+    if guards.max_unhealthy is not None and len(bad) > _most(guards.max_unhealthy, len(peers), guards.rounding):
+        return (
+            f"{len(bad)} of {len(peers)} peers are bad ({', '.join(bad[:3])}), and {guards.max_unhealthy} are allowed"
+        )
+    healthy = len(peers) - len(bad)
+    if guards.min_healthy is not None and healthy < _most(guards.min_healthy, len(peers), guards.rounding):
+        return f"{healthy} of {len(peers)} peers are healthy, and {guards.min_healthy} have to be"
+    return ""
+
+
+def _most(share: int | str, total: int, rounding: str | None) -> int:
+    if isinstance(share, int):
+        return share
+    exact = Fraction(share.removesuffix("%")) * total / 100
+    return -int(-exact // 1) if rounding == "Up" else int(exact)

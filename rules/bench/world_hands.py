@@ -1,0 +1,234 @@
+"""What answers to the reactor in a world: executors that work, fail, are late or lost, and lists of what then stands.
+
+The world's own truth is kept here: weights, copies, who is ready. What is heard of it is only what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bus.messages import (
+    Action,
+    Approve,
+    Backend,
+    Evict,
+    Fact,
+    Health,
+    Hold,
+    Inventory,
+    Mode,
+    Notify,
+    Observation,
+    Outcome,
+    Place,
+    Purge,
+    Route,
+    SetWeights,
+    Workload,
+    WorkloadCopy,
+)
+from rules.bench.play import at as at_
+from rules.bench.world_cast import Cast
+from rules.bench.world_dice import Dice
+from rules.language.targets import encode_segment
+from rules.reasons import Held
+
+
+@dataclass(frozen=True, slots=True)
+class Resync:
+    """An object is listed again."""
+
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Somebody else writes an object."""
+
+    object: str
+    how: float
+
+
+@dataclass(frozen=True, slots=True)
+class Vanish:
+    """An object is deleted, and created again later."""
+
+    object: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """An executor has an action in its hands."""
+
+    action: Action
+    fate: str
+    """`Done` or `Failed`."""
+    said_after: float
+
+
+Happening = Resync | Drift | Vanish | Try
+Event = tuple[float, Fact | Happening]
+Later = Callable[[float, Fact | Happening], None]
+"""Puts something into the world's queue: (second, what)."""
+FATES: tuple[tuple[float, tuple[tuple[float, str, float], ...]], ...] = (
+    (0.70, ((0.5, "Done", 0.25),)),
+    (0.80, ((1.0, "Done", 20.0),)),  # done at once, heard late
+    (0.88, ((16.0, "Done", 0.5),)),  # the first message was lost
+    (0.94, ((1.0, "Failed", 0.25), (8.0, "Done", 0.25))),
+    (0.97, ((1.0, "Failed", 0.25), (8.0, "Failed", 0.25), (25.0, "Failed", 0.25), (70.0, "Done", 0.25))),
+    (1.00, ((90.0, "Done", 1.0),)),
+)
+"""The rolls below this, and tries: seconds from when it was asked, what comes of it, seconds until that is heard."""
+
+
+@dataclass(slots=True)
+class Hands:
+    """Executors and inventory of one world."""
+
+    cast: Cast
+    dice: Dice
+    later: Later
+    routes: dict[str, Route] = field(default_factory=dict)
+    workloads: dict[str, Workload] = field(default_factory=dict)
+    ready_at: dict[str, float] = field(default_factory=dict)
+    """Target of a copy to the second from which on it is ready."""
+    gone: set[str] = field(default_factory=set)
+    newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """Rule, object and lane to the newest generation."""
+
+    def __post_init__(self) -> None:
+        """Begin with what the cast says."""
+        self.routes = dict(self.cast.routes)
+        self.workloads = dict(self.cast.workloads)
+
+    def asked(self, action: Action, now: float) -> None:
+        """Take an action in hand."""
+        if action.mode is not Mode.ENFORCE:
+            return
+        if not isinstance(action, Notify):
+            lane = (action.rule, action.object, action.lane)
+            self.newest[lane] = max(action.generation, self.newest.get(lane, 0))
+        roll = self.dice.of("fate", action.id).roll()
+        drawn = next((tries for most, tries in FATES if roll < most), FATES[0][1])
+        for after, fate, said_after in drawn:
+            self.later(now + after, Try(action, fate, said_after))
+
+    def held(self, hold: Hold, now: float) -> None:
+        """A person reads that something waits for them."""
+        dice = self.dice.of("approve", hold.rule, hold.object, now)
+        if hold.held == Held.AWAITING_APPROVAL and dice.chance(0.8):
+            second = now + dice.between(10, 900)
+            yes = Approve(rule=hold.rule, object=hold.object, by="ann", reason="seen", observed_at=at_(second))
+            self.later(second, yes)
+
+    def happens(self, what: Happening, now: float) -> list[Fact]:
+        """Let something happen, and give what is heard of it in this instant."""
+        match what:
+            case Resync():
+                return list(self._listed(what.object, now))
+            case Drift():
+                return self._drifted(what, now)
+            case Vanish():
+                self.gone.add(what.object)
+                self.later(now + what.seconds, Drift(what.object, 2.0))
+                return list(self._listed(what.object, now))
+            case Try():
+                return self._tried(what, now)
+
+    def sees(self, fact: Fact, now: float) -> Fact | None:
+        """Give what is really heard of a copy: nothing where there is none, and Unhealthy while it starts."""
+        if not isinstance(fact, Observation) or not fact.target.startswith("workload/"):
+            return fact
+        ready_at = self.ready_at.get(fact.target)
+        _, cluster, object_ = fact.target.split("/", 2)
+        copies = self.workloads[object_].clusters if object_ in self.workloads else {}
+        if object_ in self.gone or not any(encode_segment(name) == cluster for name in copies):
+            return None
+        if ready_at is not None and now < ready_at and fact.status is Health.HEALTHY:
+            return fact.model_copy(update={"status": Health.UNHEALTHY})
+        return fact
+
+    def _tried(self, what: Try, now: float) -> list[Fact]:
+        action = what.action
+        lane = (action.rule, action.object, action.lane)
+        refused = not isinstance(action, Notify) and action.generation < self.newest[lane]
+        fate = "Refused" if refused else what.fate
+        if fate == "Done":
+            self._written(action, now)
+        second = now + what.said_after
+        body = {"action": action.id, "rule": action.rule, "object": action.object, "status": fate}
+        self.later(second, Outcome.model_validate({**body, "observedAt": at_(now)}))
+        return []
+
+    def _written(self, action: Action, now: float) -> None:
+        after = now + self.dice.of("watch", action.id).pick((0.25, 0.5, 3.0, 20.0))
+        match action:
+            case SetWeights():
+                route = self.routes[action.route.object]
+                self.routes[action.route.object] = _weighted(route, action.weights)
+                self.later(after, Resync(action.route.object))
+            case Place():
+                object_ = action.workload.object
+                here = self.workloads[object_].clusters
+                for name in action.clusters.keys() - here.keys():
+                    self._starts(name, object_, now)
+                staying = {name: here[name] for name in here if name in action.leaving}
+                self._placed(object_, {**staying, **action.clusters}, after)
+            case Purge():
+                self._removed(action.workload.object, action.from_, after)
+            case Evict() if action.purge_mode == "Directly":
+                self._removed(action.workload.object, action.from_, after)
+            case _:
+                pass  # taints, evictions that wait, steps of zones, words: nothing else of this world changes
+
+    def _starts(self, cluster: str, object_: str, now: float) -> None:
+        target = f"workload/{encode_segment(cluster)}/{object_}"
+        self.ready_at[target] = now + self.dice.of("start", target, now).pick((5.0, 30.0, 120.0, 1200.0))
+
+    def _removed(self, object_: str, cluster: str, after: float) -> None:
+        here = self.workloads[object_].clusters
+        self._placed(object_, {name: count for name, count in here.items() if name != cluster}, after)
+        if object_ in self.cast.single:
+            self.later(after, _copy(self.workloads[object_], cluster, None, after))
+
+    def _placed(self, object_: str, clusters: dict[str, int], after: float) -> None:
+        self.workloads[object_] = self.workloads[object_].model_copy(update={"clusters": clusters})
+        self.later(after, Resync(object_))
+
+    def _drifted(self, what: Drift, now: float) -> list[Fact]:
+        self.gone.discard(what.object)
+        if what.object in self.routes and what.how < 1:
+            route, dice = self.routes[what.object], self.dice.of("drift", what.object, now)
+            self.routes[what.object] = _weighted(
+                route, {one.service: dice.pick((0, 0, 1, 5)) for one in route.backends}
+            )
+        return list(self._listed(what.object, now))
+
+    def _listed(self, object_: str, now: float) -> list[Inventory]:
+        changes = {"exists": object_ not in self.gone, "observed_at": at_(now)}
+        if object_ in self.routes:
+            return [self.routes[object_].model_copy(update=changes)]
+        workload = self.workloads[object_]
+        if object_ not in self.cast.single:
+            return [workload.model_copy(update=changes)]
+        return [
+            _copy(workload, name, count if object_ not in self.gone else None, now)
+            for name, count in sorted(workload.clusters.items())
+        ]
+
+
+def _weighted(route: Route, weights: dict[str, int]) -> Route:
+    backends = tuple(
+        Backend(service=one.service, weight=weights.get(one.service, one.weight)) for one in route.backends
+    )
+    return route.model_copy(update={"backends": backends})
+
+
+def _copy(workload: Workload, cluster: str, replicas: int | None, second: float) -> WorkloadCopy:
+    """One copy, as its cluster lists it; None: it is gone from there."""
+    ref = workload.model_dump(by_alias=False, include={"namespace", "kind", "name", "api_version", "uid", "labels"})
+    return WorkloadCopy(
+        **ref, cluster=cluster, replicas=replicas, exists=replicas is not None, observed_at=at_(second)
+    )  # fmt: skip

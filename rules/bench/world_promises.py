@@ -1,0 +1,186 @@
+"""The seven promises, judged from outside: by what was said, ordered and asked, never by what the engine believes.
+
+A finding says that a promise was tested, and what is wrong where it was broken. What each kind of rule has to keep is
+in `world_traffic`, `world_workload`, `world_zone` and `world_simple`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bus.messages import Action, DecisionRecord, Fact, Notify, SetTaints, SetWeights, ZoneStep
+from rules.bench.play import second as second_
+from rules.bench.replayer import Match, recorded, replay
+from rules.bench.world_finding import Finding, Promise, Question
+from rules.bench.world_guards import guarded
+from rules.bench.world_simple import notified, tainted, untold
+from rules.bench.world_told import UNDOABLE, Told
+from rules.bench.world_traffic import unmoved, weighted
+from rules.bench.world_workload import moved, unplaced
+from rules.bench.world_zone import isolated, unisolated
+from rules.engine.decide import Decision
+from rules.engine.routing import Routing
+from rules.language.model import Notification, Rule, TrafficFailover
+from rules.language.workload import ClusterTaint, WorkloadFailover
+from rules.language.zone import ZoneIsolation
+from rules.reasons import Because, Held
+
+SAMPLE = 60.0
+"""Every so many seconds it is looked whether something was lost."""
+_WORDS = {*Because, *Held}
+_ACTS: dict[type[Rule], Callable[[Any], Iterable[Finding]]] = {
+    TrafficFailover: weighted, WorkloadFailover: moved, ZoneIsolation: isolated, ClusterTaint: tainted,
+    Notification: notified,
+}  # fmt: skip
+_LOSSES: dict[type[Rule], Callable[[Told, Any, float], Iterable[Finding]]] = {
+    TrafficFailover: unmoved, WorkloadFailover: unplaced, ZoneIsolation: unisolated, ClusterTaint: untold,
+    Notification: untold,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise that was not kept."""
+
+    promise: Promise
+    at: float
+    rule: str
+    object: str
+    what: str
+
+
+class Witness:
+    """Looks on while a world is played."""
+
+    def __init__(self, routing: Routing) -> None:
+        self._routing = routing
+        self.told = Told()
+        self.tested: Counter[Promise] = Counter()
+        self.broken: list[Broken] = []
+        self._looked_at = 0.0
+
+    def heard(self, facts: Iterable[Fact], now: datetime) -> None:
+        """Take what is said in one instant, before anything is decided of it."""
+        second = second_(now)
+        self._passed(second)
+        for fact in sorted(facts, key=lambda fact: min(fact.observed_at, now)):
+            self.told.hear(fact, second)
+
+    def decided(self, decisions: Sequence[Decision], now: datetime) -> None:
+        """Judge what comes of it."""
+        self._passed(second_(now))
+        for decision in decisions:
+            group, rule = decision.group, self._routing.rules.get(decision.group.rule)
+            if rule is None or rule.name.startswith("@"):
+                continue
+            if group.held is not None:
+                self.told.holds[group.rule, group.object] = group.held
+            else:
+                self.told.holds.pop((group.rule, group.object), None)
+            fresh = [action for action in decision.actions if action.id not in self.told.asked]
+            for action in decision.actions:
+                if action.id in self.told.asked:
+                    same = self.told.asked[action.id] == action
+                    why = "" if same else f"{action.id} was asked before with another content"
+                    self._note([Finding(Promise.DOUBLED, why)], action, now)
+            for action in fresh:
+                question = Question(self.told, rule, self._routing, action, decision, second_(now))
+                self._note(_doubled(question), action, now)
+                self._note(_named(question), action, now)
+                if not isinstance(action, Notify) or isinstance(rule, Notification):
+                    self._note(guarded(question), action, now)
+                    self._note(_ACTS[type(rule)](question), action, now)
+                self.told.ask(action)
+            if fresh:
+                self._note([self._explained(decision, now)], fresh[0], now)
+
+    def _passed(self, second: float) -> None:
+        """Look for what was lost, in the moments up to this one."""
+        while self._looked_at + SAMPLE < second:
+            self._looked_at += SAMPLE
+            for rule in self._routing.rules.values():
+                look = _LOSSES.get(type(rule))
+                if look is None or self.told.paused(rule.name):
+                    continue
+                for finding in look(self.told, rule, self._looked_at):
+                    self.note(finding, self._looked_at, rule.name, finding.about)
+
+    def _explained(self, decision: Decision, now: datetime) -> Finding:
+        """The record, as the audit keeps it, decides the same again."""
+        digest = self._routing.digest(decision.group.rule)
+        body = recorded(decision, digest, now).model_dump_json()
+        again = replay(DecisionRecord.model_validate_json(body), self._routing)
+        why = "" if again.match is Match.SAME else f"its record replays as {again.match}: {again.why}"
+        return Finding(Promise.EXPLAINED, why)
+
+    def _note(self, findings: Iterable[Finding], action: Action, now: datetime) -> None:
+        for finding in findings:
+            self.note(finding, second_(now), action.rule, finding.about or action.object)
+
+    def note(self, finding: Finding, second: float, rule: str, object_: str) -> None:
+        """Count a finding."""
+        self.tested[finding.promise] += 1
+        if finding.wrong:
+            self.broken.append(Broken(finding.promise, second, rule, object_, finding.wrong))
+
+
+def _doubled(question: Question) -> Iterator[Finding]:
+    """No act is asked again, under another id, while it is on its way or when it already stands."""
+    told, action = question.told, question.action
+    if isinstance(action, Notify):
+        return
+    lane = (action.rule, action.object, action.lane)
+    flying = told.flying.get(lane)
+    yield Finding(
+        Promise.DOUBLED,
+        f"{_name(action)} is on its way as {flying.id}, and is asked again as {action.id}"
+        if flying is not None and _content(flying) == _content(action)
+        else "",
+    )
+    if flying is not None:
+        return
+    match action:
+        case SetWeights():
+            known = told.routes.get(action.route.object)
+            entries = [(one.service, one.weight) for one in known.route.backends] if known is not None else []
+            uneven = known is None or known.at == 0 or any(
+                action.weights.get(name, weight) != known.weights.get(name) for name, weight in known.weights.items()
+            )  # fmt: skip
+            twice = len({name for name, _ in entries}) < len(entries)
+            yield Finding(Promise.DOUBLED, "" if uneven or twice else f"{action.object} stands so already")
+        case SetTaints():
+            last = told.done.get(lane)
+            stands = isinstance(last, SetTaints) and last.taints == action.taints
+            yield Finding(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
+        case ZoneStep() if action.step in UNDOABLE and action.because != Because.NODES_JOINED:
+            last = told.done.get(lane)
+            stands = isinstance(last, ZoneStep) and _content(last) == _content(action)
+            yield Finding(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
+        case _:
+            pass
+
+
+def _content(action: Action) -> tuple[object, ...]:
+    """What an action does, without when and why."""
+    skipped = {"id", "generation", "because", "detail", "decided_at", "epoch", "mode"}
+    return (type(action), *((name, getattr(action, name)) for name in type(action).model_fields if name not in skipped))
+
+
+def _name(action: Action) -> str:
+    return f"{type(action).__name__} of {action.object}"
+
+
+def _named(question: Question) -> Iterator[Finding]:
+    """Every action has a reason that is in the book, and each target that it rests on has its sentence."""
+    action = question.action
+    known = action.because in _WORDS
+    yield Finding(Promise.EXPLAINED, "" if known else f"{action.id}: {action.because!r} is no reason that people know")
+    members = question.decision.group.members
+    missing = [
+        target for target in members if not any(line.startswith(f"{target} ") for line in question.decision.because)
+    ]
+    yield Finding(Promise.EXPLAINED, f"{action.id}: no word about {missing[0]}" if missing else "")

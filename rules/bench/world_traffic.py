@@ -1,0 +1,124 @@
+"""What a witness asks of TrafficFailover."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from bus.messages import Health, SetWeights
+from rules.bench.world_finding import GRACE, Finding, Promise, Question, judged
+from rules.bench.world_told import Standing, Told
+from rules.bench.world_words import Lean, taken
+from rules.engine.routing import named_ref
+from rules.kinds.traffic import service_target
+from rules.language.model import OnAllDown, TrafficFailover, UnknownAs
+from rules.language.selectors import matches as selected
+from rules.reasons import Because, Held
+
+
+def weighted(question: Question) -> Iterator[Finding]:
+    """Who loses all its traffic was bad for long enough; who gets some is Healthy; somebody has it."""
+    rule, action, told = question.rule, question.action, question.told
+    if not isinstance(action, SetWeights):
+        return
+    known = told.routes.get(action.route.object)
+    if known is None:
+        yield Finding(Promise.BLIND, f"{action.object} was never listed")
+        return
+    weights, before = action.weights, known.weights
+    may_be_zero = rule.route.kind == "TrafficSplit" and rule.on_all_down is OnAllDown.ZERO
+    yield Finding(
+        Promise.LAST, "" if any(weights.values()) or may_be_zero else f"{action.object} gets no weight at all"
+    )
+    primary = _primary(rule, known)
+    if primary not in weights or action.because == Because.ALL_DOWN:
+        return  # nobody is left to choose from; that some are bad is asked where they lose their traffic
+    targets, tiers = _targets(rule, known), {one.service: one.tier for one in rule.backends or ()}
+    getting = {service for service, weight in weights.items() if weight and not before.get(service)}
+    lowest = min((tiers.get(service, 1) for service in weights if weights[service] and service != primary), default=1)
+    for service, weight in weights.items():
+        loses = before.get(service, 0) > 0 and weight == 0
+        if loses and (service == primary or (not weights[primary] and tiers.get(service, 1) <= lowest)):
+            yield _was_bad(question, targets[service])
+    for service in sorted(getting):
+        yield _is_healthy(question, targets[service], first=service == primary)
+
+
+def _was_bad(question: Question, target: str) -> Finding:
+    rule = question.rule
+    parts = question.told.words.parts(target, rule.signals, question.now, Lean.BAD)
+    unknown_is_bad = rule.treat_unknown_as is UnknownAs.UNHEALTHY
+    found = taken(
+        parts, question.now, rule.toleration_seconds, rule.recovery_seconds, Lean.BAD, unknown_is_bad=unknown_is_bad
+    )
+    bad = {Health.UNHEALTHY, Health.UNKNOWN} if unknown_is_bad else {Health.UNHEALTHY}
+    seen_bad = any(status in bad for _, status in parts)
+    return judged(
+        bad=found.bad, seconds=found.seconds, tolerated=rule.toleration_seconds, target=target, seen_bad=seen_bad
+    )
+
+
+def _is_healthy(question: Question, target: str, *, first: bool) -> Finding:
+    """Who gets traffic is Healthy; a primary also for the recovery time."""
+    rule, now = question.rule, question.now
+    parts = question.told.words.parts(target, rule.signals, now, Lean.GOOD)
+    status = parts[-1][1] if parts else None
+    if status is not Health.HEALTHY:
+        return Finding(Promise.BLIND, f"{target} gets traffic and is {status or 'not heard of'}")
+    found = taken(parts, now, rule.toleration_seconds, rule.recovery_seconds, Lean.GOOD)
+    early = first and found.bad
+    return Finding(
+        Promise.EARLY, f"{target} gets traffic again before it was good for recoverySeconds" if early else ""
+    )
+
+
+def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
+    """Traffic is where it should be, or on its way there, or held back with a reason that holds."""
+    ref = named_ref(rule)
+    for object_, known in told.routes.items():
+        mine = ref.object == object_ if ref is not None else _selected(rule, known)
+        if not mine or not known.route.exists or known.route.problem or known.at > now - GRACE:
+            continue
+        targets, primary = _targets(rule, known), _primary(rule, known)
+        if primary not in targets or any(service not in known.weights for service in targets):
+            continue
+        flying = told.flying.get((rule.name, object_, ""))
+        weights = flying.weights if isinstance(flying, SetWeights) else known.weights
+        hold = told.holds.get((rule.name, object_))
+        bad = told.words.surely(targets[primary], rule.signals, now, Health.UNHEALTHY)
+        good = told.words.surely(targets[primary], rule.signals, now, Health.HEALTHY)
+        ready = [
+            service for service, target in targets.items() if service != primary
+            and told.words.surely(target, rule.signals, now, Health.HEALTHY) > rule.recovery_seconds + GRACE
+        ]  # fmt: skip
+        if bad > rule.toleration_seconds + GRACE and ready:
+            # That nobody is there to take it is no reason where somebody is.
+            held = hold is not None and hold.reason != Held.NO_HEALTHY_SECONDARY
+            lost = weights.get(primary, 0) > 0 and not held
+            what = f"{targets[primary]} has been bad for {bad:g} s, {ready[0]} is ready, and nothing was asked or held"
+            yield Finding(Promise.LOST, what if lost else "", object_)
+        elif good > rule.recovery_seconds + GRACE:
+            lost = not weights.get(primary) and hold is None
+            what = f"{targets[primary]} has been good for {good:g} s and has no traffic"
+            yield Finding(Promise.LOST, what if lost else "", object_)
+
+
+def _selected(rule: TrafficFailover, known: Standing) -> bool:
+    route = known.route
+    return (
+        rule.route.selector is not None
+        and (rule.route.cluster, rule.route.kind) == (route.cluster, route.kind)
+        and rule.route.namespace in (None, route.namespace)
+        and selected(rule.route.selector, route.labels)
+    )
+
+
+def _primary(rule: TrafficFailover, known: Standing) -> str:
+    named = rule.primary or known.route.annotations.get("failover.linkerd.io/primary-service")
+    first = [one.service for one in rule.backends or ()] or [one.service for one in known.route.backends]
+    return named or next(iter(first), "")
+
+
+def _targets(rule: TrafficFailover, known: Standing) -> Mapping[str, str]:
+    named = {one.service: one.target for one in rule.backends or ()}
+    services = list(named) or list(known.weights)
+    return {service: named.get(service) or service_target(known.route, service) for service in services}

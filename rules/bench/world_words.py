@@ -1,0 +1,196 @@
+"""What was said of targets, kept as spells, and what follows from it at a moment, read in favour of a promise or not.
+
+Words come late and in another order, so nobody can say afterwards what had to be known when. Two readings enclose the
+truth. `Lean.BAD` takes each bad word from when it was seen and every other word from when it was heard: a target is
+never bad for longer than that. `Lean.GOOD` does the same for Healthy words.
+
+It shares no code with the core: nothing here knows windows, groups or decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+
+from bus.messages import Health, Observation
+
+
+class Lean(StrEnum):
+    """Which way a doubt is read."""
+
+    BAD = "Bad"
+    GOOD = "Good"
+
+
+@dataclass(slots=True)
+class Spell:
+    """One signal has said the same of one target without a gap."""
+
+    status: Health
+    resolved: bool
+    seen: float
+    heard: float
+    last: float
+    """When it was last seen so."""
+    until: float
+    """From here on it is stale."""
+
+
+Part = tuple[float, Health | None]
+"""From this second on it was so, until the next part; None: nobody had ever said anything."""
+
+
+class Words:
+    """All that was said, by target and signal."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, dict[str, list[Spell]]] = {}
+
+    def hear(self, fact: Observation, seen: float, heard: float) -> None:
+        """Take a word. One that is not newer than the last of its signal says nothing."""
+        spells = self.of.setdefault(fact.target, {}).setdefault(fact.signal, [])
+        seen = min(seen, heard)  # a clock that is ahead does not see the future
+        until = inf if fact.stale_seconds is None else seen + fact.stale_seconds
+        if spells:
+            last = spells[-1]
+            if seen <= last.last:
+                return
+            if last.status is fact.status and last.resolved == fact.resolved and seen < last.until:
+                last.last, last.until = seen, until
+                return
+        spells.append(Spell(fact.status, fact.resolved, seen, heard, seen, until))
+
+    def signals(self, target: str, names: Sequence[str] | None) -> dict[str, list[Spell]]:
+        """Give what signals say of a target: those of these names; None: all."""
+        said = self.of.get(target, {})
+        return said if names is None else {name: said[name] for name in names if name in said}
+
+    def parts(self, target: str, names: Sequence[str] | None, now: float, lean: Lean, since: float = 0.0) -> list[Part]:
+        """Give how the target was, second by second, up to now. `since`: what was seen before does not count."""
+        lines = [_line(spells, now, lean, since) for spells in self.signals(target, names).values()]
+        return _worst([line for line in lines if line])
+
+    def now(
+        self, target: str, names: Sequence[str] | None, now: float, lean: Lean, since: float = 0.0
+    ) -> Health | None:
+        """Give how the target is."""
+        parts = self.parts(target, names, now, lean, since)
+        return parts[-1][1] if parts else None
+
+    def surely(self, target: str, names: Sequence[str] | None, now: float, health: Health) -> float:
+        """Give for how many seconds everybody must have known that it is so; 0: not now.
+
+        Unhealthy: one signal has said so without a gap. Healthy: all signals have.
+        """
+        lengths = []
+        for spells in self.signals(target, names).values():
+            last = spells[-1]
+            stands = last.status is health and now < last.until
+            lengths.append(now - max(last.heard, last.seen) if stands else 0.0)
+        pick = max if health is Health.UNHEALTHY else min
+        return pick(lengths, default=0.0)
+
+
+def _line(spells: Sequence[Spell], now: float, lean: Lean, since: float) -> list[tuple[float, Health, bool]]:
+    """One signal: from when on it said what, and whether that was a resolved alert."""
+    towards = Health.UNHEALTHY if lean is Lean.BAD else Health.HEALTHY
+    out: list[tuple[float, Health, bool]] = []
+    for spell in spells:
+        if spell.last <= since and since:
+            continue
+        start = max(spell.seen if spell.status is towards else spell.heard, since)
+        while out and out[-1][0] >= start:
+            out.pop()
+        if spell.until > start:
+            out.append((start, spell.status, spell.resolved))
+        if spell.until <= now:
+            out.append((max(spell.until, start), Health.UNKNOWN, False))
+    return [part for part in out if part[0] <= now]
+
+
+def _worst(lines: Sequence[Sequence[tuple[float, Health, bool]]]) -> list[Part]:
+    """All signals together: the worst decides; a resolved alert is settled by another one's Healthy."""
+    if len(lines) == 1 and not any(resolved for _, _, resolved in lines[0]):
+        return _joined((at, status) for at, status, _ in lines[0])
+    changes = sorted((at, index, number) for index, line in enumerate(lines) for number, (at, _, _) in enumerate(line))
+    current: dict[int, tuple[float, Health, bool]] = {}
+    out: list[Part] = []
+    for place, (at, index, number) in enumerate(changes):
+        current[index] = lines[index][number]
+        if place + 1 < len(changes) and changes[place + 1][0] == at:
+            continue
+        out.append((at, _together(current.values())))
+    return _joined(out)
+
+
+def _together(said: Iterable[tuple[float, Health, bool]]) -> Health:
+    answers = {(status, resolved) for _, status, resolved in said}
+    if any(status is Health.UNHEALTHY for status, _ in answers):
+        return Health.UNHEALTHY
+    if (Health.UNKNOWN, False) in answers:
+        return Health.UNKNOWN
+    return Health.HEALTHY if any(status is Health.HEALTHY for status, _ in answers) else Health.UNKNOWN
+
+
+def _joined(parts: Iterable[Part]) -> list[Part]:
+    out: list[Part] = []
+    for at, status in parts:
+        if not out or out[-1][1] is not status:
+            out.append((at, status))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a rule with windows takes a target for."""
+
+    bad: bool
+    """It was bad for the toleration, and has not been good for the recovery time since."""
+    since: float | None
+    """When it became so."""
+    seconds: float
+    """For how long it was bad, without the seconds in which nobody knew."""
+    once_healthy: bool
+
+
+def taken(
+    parts: Sequence[Part], now: float, toleration: float, recovery: float, lean: Lean, *, unknown_is_bad: bool = False
+) -> Taken:
+    """Say what a rule with these windows takes the target for. Seconds in which nobody knew count neither way.
+
+    At the very moment in which a recovery is complete, the lean decides.
+    """
+    down, since, bad, good, healthy = False, None, 0.0, 0.0, False
+    for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=True):
+        span = max(end - start, 0.0)
+        if status is Health.UNHEALTHY or (unknown_is_bad and status is Health.UNKNOWN):
+            bad, good = bad + span, 0.0
+            if not down and bad >= toleration:
+                down, since = True, end - (bad - toleration)
+        elif status is Health.HEALTHY:
+            healthy, good, bad = True, good + span, 0.0
+            if down and (good > recovery or (good == recovery and lean is Lean.GOOD)):
+                down, since = False, None
+    return Taken(down, since, bad, healthy)
+
+
+def clocked(
+    parts: Sequence[Part], now: float, statuses: Sequence[Health], recovery: float
+) -> tuple[float, float | None, bool]:
+    """Give for how many seconds it was so since it was last good for the recovery time, when it was first heard of,
+    and whether it was ever Healthy. Other bad times in between stop the clock and do not reset it."""
+    seconds, good, first, healthy = 0.0, 0.0, None, False
+    for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=True):
+        span = max(end - start, 0.0)
+        first = start if first is None else first
+        if status is Health.HEALTHY:
+            healthy, good = True, good + span
+            if good > recovery:
+                seconds = 0.0
+        elif status is not None:
+            good = 0.0 if status is Health.UNHEALTHY or status in statuses else good
+        if status in statuses:
+            seconds += span
+    return seconds, first, healthy
