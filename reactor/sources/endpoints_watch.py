@@ -34,6 +34,7 @@ from reactor.sources.endpoints import (
     readiness,
     service_of,
 )
+from reactor.sources.standing import together
 from reactor.sources.voice import Voice
 from reactor.sources.world import World
 from rules.language.sources import EndpointsWatch
@@ -127,6 +128,7 @@ class Watch:
             self._unsaid |= touched
 
     async def _say(self, names: set[ServiceName]) -> None:
+        sayings = []
         for name in sorted(names):
             service = self._services[name]
             count = readiness(service.slices.values())
@@ -143,7 +145,8 @@ class Watch:
                 continue
             service.target = target
             status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
-            await self.voice.say(target, status, labels=labels, detail=self._detail(count, exists=exists))
+            sayings.append(self.voice.say(target, status, labels=labels, detail=self._detail(count, exists=exists)))
+        await together(sayings)
 
     def _detail(self, count: Readiness, *, exists: bool) -> str:
         if not exists:

@@ -24,7 +24,7 @@ from reactor.sources import heartbeats, nodes, pods, service_zones
 from reactor.sources.heartbeats import Heartbeats
 from reactor.sources.lease_watch import LEASES
 from reactor.sources.nodes import Node, Tally, node_of, tally, zone_verdict
-from reactor.sources.standing import Standing
+from reactor.sources.standing import Standing, together
 from reactor.sources.voice import Voice
 from reactor.sources.world import World
 from rules.language.sources import NodeWatch
@@ -80,18 +80,21 @@ class Watch:
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[Change]) -> None:
+        touched: dict[str, Node] = {}
         for kind, found in changes:
             node = node_of(found, self._source.zone_label)
+            touched[node.name] = node
             if kind is Kind.DELETED:
                 self._nodes.pop(node.name, None)
-                await self._say_node(node, gone=True)
             else:
                 self._nodes[node.name] = node
-                await self._say_node(node)
         before, self._zones = self._zones, tally(self._nodes.values())
-        for zone in sorted(before.keys() | self._zones.keys()):
-            await self._say_zone(zone)
-        await self._say_inventory()
+        zones = sorted(before.keys() | self._zones.keys())
+        await together([
+            *(self._say_node(node, gone=name not in self._nodes) for name, node in touched.items()),
+            *(self._say_zone(zone) for zone in zones),
+            self._say_inventory(),
+        ])  # fmt: skip
 
     async def _say_node(self, node: Node, *, gone: bool = False) -> None:
         labels = {"cluster": self._source.cluster, "node": node.name}

@@ -23,6 +23,7 @@ from bus.messages import Health
 from reactor.clients.promql import Queries, Sample
 from reactor.errors import Retryable, Terminal
 from reactor.sources.pacing import Pace
+from reactor.sources.standing import together
 from reactor.sources.voice import Voice
 from reactor.sources.world import World
 from rules.language.sources import Bound, PrometheusQuery
@@ -65,8 +66,7 @@ class _Reader:
             samples = await self._prometheus.query(self._source.query)
         except (Retryable, Terminal) as error:
             self.voice.complain(type(error).__name__)
-            for target in [*self._known]:
-                await self.voice.say(target, Health.UNKNOWN, detail=str(error))
+            await together(self.voice.say(target, Health.UNKNOWN, detail=str(error)) for target in [*self._known])
             return
         present = self._opinions(samples)
         for target in present:
@@ -74,9 +74,11 @@ class _Reader:
             self._known[target] = None
         self._forget_some()
         absent = Opinion(absence(self._source.unhealthy_when), "no series", {})
-        for target in [*self._known]:
-            opinion = present.get(target, absent)
-            await self.voice.say(target, opinion.status, labels=opinion.labels, detail=opinion.detail)
+        opinions = {target: present.get(target, absent) for target in self._known}
+        await together(
+            self.voice.say(target, opinion.status, labels=opinion.labels, detail=opinion.detail)
+            for target, opinion in opinions.items()
+        )
 
     def _opinions(self, samples: Iterable[Sample]) -> dict[str, Opinion]:
         found: dict[str, Opinion] = {}

@@ -30,7 +30,7 @@ from reactor.sources.route_projection import (
     route_from_gateway_route,
     route_from_traffic_split,
 )
-from reactor.sources.standing import Standing
+from reactor.sources.standing import Standing, together
 from reactor.sources.world import World
 from rules.language.model import RouteSelection
 
@@ -99,6 +99,7 @@ class _Inventory:
         return await insist(call, self._world.clock, source=NAME, what="routes", where=where)
 
     async def _changed(self, changes: Sequence[Change]) -> None:
+        seen: dict[str, Route] = {}
         for kind, found in changes:
             key = key_of(found)
             if key is None or not key.namespace:
@@ -107,13 +108,15 @@ class _Inventory:
                 self._left.put_nowait(key)
                 continue
             for rule in self._rules(key.name):
-                await self._tell(self._missing(key, rule) if kind is Kind.DELETED else self._projected(found, rule))
+                route = self._missing(key, rule) if kind is Kind.DELETED else self._projected(found, rule)
+                seen[route.object] = route
         # The first batch is the whole list: what is named and not in it is not there.
         for name in sorted(filter(None, self._wanted)):
             for rule in sorted(self._wanted[name], key=repr):
-                key = Key(self._scope.namespace, name)
-                if self._standing.get(self._missing(key, rule).object) is None:
-                    await self._tell(self._missing(key, rule))
+                missing = self._missing(Key(self._scope.namespace, name), rule)
+                if self._standing.get(missing.object) is None:
+                    seen.setdefault(missing.object, missing)
+        await together(self._tell(route) for route in seen.values())
 
     async def _follow_those_that_left(self, api: KubeApi, version: str, reflector: Reflector) -> None:
         """Read what the selector gives no more. The watch says DELETED either way; told as gone, a route that has only

@@ -77,7 +77,7 @@ class Standing(Generic[Said]):
         now = self._clock.monotonic()
         due = [entry for entry in self._entries.values() if entry.due_at <= now]
         for start in range(0, len(due), AT_ONCE):
-            await _all(self._told(entry) for entry in due[start : start + AT_ONCE])
+            await together(self._told(entry) for entry in due[start : start + AT_ONCE])
 
     async def keep(self, believed: Callable[[], bool]) -> None:
         """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
@@ -104,7 +104,12 @@ class Standing(Generic[Said]):
             del self._entries[entry.key]
 
 
-async def _all(sayings: Iterable[Awaitable[None]]) -> None:
+async def together(sayings: Iterable[Awaitable[None]]) -> None:
+    """Say all of it at once, and wait until it is told.
+
+    What a source has seen in one look is dated now. Said one after the other, the last would be dated when the bus took
+    the one before it, and an old look would pass for a fresh one. Found by chaos: a bus that stalls made early writes.
+    """
     async with asyncio.TaskGroup() as group:
         for saying in sayings:
             group.create_task(_awaited(saying))

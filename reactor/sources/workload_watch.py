@@ -30,7 +30,7 @@ from reactor.clients.watching import WatchApi
 from reactor.errors import SettingsError
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.insisting import insist
-from reactor.sources.standing import Standing
+from reactor.sources.standing import Standing, together
 from reactor.sources.voice import Voice
 from reactor.sources.workload_health import Verdict, judge
 from reactor.sources.workload_kinds import ServedKind, served_kind
@@ -106,10 +106,13 @@ class Watch:
             group.create_task(self.copies.keep(lambda: self.objects.connected))
 
     async def _changed(self, changes: Sequence[Change]) -> None:
-        for kind, found in changes:
-            key = key_of(found)
-            if key is not None:
-                await (self._gone(key, found) if kind is Kind.DELETED else self._say(key, found))
+        keyed = [(kind, key, found) for kind, found in changes if (key := key_of(found)) is not None]
+        # Of one object only the last: what came between is over.
+        last = {key: (kind, found) for kind, key, found in keyed}
+        await together(
+            self._gone(key, found) if kind is Kind.DELETED else self._say(key, found)
+            for key, (kind, found) in last.items()
+        )
 
     async def _say(self, key: Key, found: JsonObject) -> None:
         copy = self._copy(key, found)

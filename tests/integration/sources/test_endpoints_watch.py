@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from bus.messages import Health
+from bus.messages import Fact, Health
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
 from reactor.sources import endpoints_watch
 from reactor.sources.world import World
@@ -201,3 +203,21 @@ async def test_a_service_that_is_long_gone_is_forgotten(
         async with asyncio.timeout(8):
             while made.voice.targets:
                 await asyncio.sleep(0.01)
+
+
+async def test_what_was_seen_in_one_look_is_dated_then_however_slowly_the_bus_takes_it(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    names = [f"shop-{number}" for number in range(5)]
+    for name in names:
+        east.create(slice_(f"{name}-1", True, service=name))
+
+    async def slowly(fact: Fact) -> None:
+        await asyncio.sleep(0.2)
+        await heard.tell(fact)
+
+    async with running(endpoints_watch.run(source(), replace(world, tell=slowly))):
+        await heard.until(lambda: len(heard.observations) == len(names))
+    dates = [observation.observed_at for observation in heard.observations]
+    # One after the other it would take the bus 0.8 s from the first to the last.
+    assert max(dates) - min(dates) < timedelta(seconds=0.2)
