@@ -21,8 +21,9 @@ class Part(BaseModel):
     """A part of the settings."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
-    )
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True,
+        use_attribute_docstrings=True,  # for editors, by `reactor schema settings`
+    )  # fmt: skip
 
 
 class BusSettings(Part):
@@ -182,7 +183,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", env_prefix="REACTOR_", env_nested_delimiter="__", alias_generator=to_camel,
-        validate_by_name=True, validate_by_alias=True,
+        validate_by_name=True, validate_by_alias=True, use_attribute_docstrings=True,
     )  # fmt: skip
 
     bus: BusSettings = BusSettings()

@@ -277,7 +277,7 @@ def command_line() -> str:
     out = [
         HEAD,
         "# The command line\n",
-        "Exit codes: 0 all is well, 1 something was found or failed, 2 the command line is wrong.\n",
+        "Exit codes, command by command: [operations](../operations.md#exit-codes).\n",
     ]
     names = ["-h", "--help"]
     context = click.Context(cli, info_name="reactor", max_content_width=100, help_option_names=names)
@@ -288,6 +288,9 @@ def command_line() -> str:
             raise LookupError(name)
         inside = click.Context(command, info_name=name, parent=context, max_content_width=100)
         out += [f"## reactor {name}\n", f"```text\n{_help(command, inside)}\n```\n"]
+        for part, below in command.commands.items() if isinstance(command, click.Group) else ():
+            deeper = click.Context(below, info_name=part, parent=inside, max_content_width=100)
+            out += [f"### reactor {name} {part}\n", f"```text\n{_help(below, deeper)}\n```\n"]
     return "\n".join(out)
 
 

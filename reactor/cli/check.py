@@ -10,20 +10,31 @@ from pathlib import Path
 
 import click
 
+from reactor.against import SETTINGS
 from reactor.cli.files import count, find_rules, read_all, read_text, shown
+from reactor.errors import SettingsError
 from rules.bench import tester
 from rules.errors import InvalidFiles, Problem
 from rules.language import loader
+from rules.language.loader import Reading
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="FILE...")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True,
     help="text: one finding a line. json: a list of them. github: annotations for GitHub Actions.",
 )  # fmt: skip
+@click.option(
+    "--against", multiple=True, is_flag=False, flag_value=SETTINGS, metavar="[[NAME=]WHERE]",
+    help="Ask live servers whether all of it is there: those of --config, or a URL, or a context of the kubeconfig.",
+)  # fmt: skip
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
+    help="Settings file, with the addresses of clusters and Prometheus: for --against.",
+)  # fmt: skip
 @click.option("--strict", is_flag=True, help="Warnings and hints are found wanting too: exit code 1.")
-def check(files: tuple[str, ...], output: str, *, strict: bool) -> None:
+def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], config: Path | None, strict: bool) -> None:
     """Find every mistake in rule files.
 
     FILE is a rule file, a folder (its *.yaml that are no tests), a glob, or - for stdin. Files given together are
@@ -33,18 +44,31 @@ def check(files: tuple[str, ...], output: str, *, strict: bool) -> None:
     reactor check rules/
     reactor check shop.yaml payments.yaml
     reactor check -o github 'rules/*.yaml'
+    reactor check rules/ --against -c reactor.yaml
+    reactor check rules/ --against http://127.0.0.1:9090 --against east=kind-east
 
     Hints are about what is allowed and seldom meant. A comment on the line, or alone on the line before it, silences
     one: # reactor: ignore no-recovery
 
+    --against changes nothing. It asks for routes, workloads, namespaces, kinds, permissions and series. WHERE is the
+    URL of a Prometheus or of a Kubernetes API that asks for no credentials (kubectl proxy), or a context of the
+    kubeconfig; it stands for the server that the files call NAME, or for all of its kind. Without WHERE: all servers of
+    the settings. What cannot be reached is a finding.
+
     Exit code: 0 where the files can be used (warnings and hints are no errors, but for --strict), 1 where they cannot.
     """
-    names, problems = find_rules(files)
+    # `--against rules/` is meant as a switch before a file.
+    paths = tuple(word for word in against if word != SETTINGS and Path(word).exists())
+    if not paths and not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    names, problems = find_rules((*paths, *files))
     tests = [name for name in names if Path(name).stem.endswith("_test")]
     reading = loader.examine(read_all([name for name in names if name not in tests], problems))
     problems += reading.problems
     if not _errors(problems):
         problems += reading.hints()
+        if against:
+            problems += _asked(reading, [SETTINGS if word in paths else word for word in against], config)
     for name, text in read_all(tests, problems):
         try:
             problems += tester.load(text, name, read_text).warnings
@@ -55,6 +79,15 @@ def check(files: tuple[str, ...], output: str, *, strict: bool) -> None:
     if output == "text":
         click.echo(_summary(problems, len(names), len(reading.rules)), err=bool(problems))
     sys.exit(int(bool(problems) if strict else _errors(problems)))
+
+
+def _asked(reading: Reading, words: Sequence[str], config: Path | None) -> list[Problem]:
+    from reactor.against import run, servers  # only who asks a server pays for its client
+
+    try:
+        return run.run(reading, words, config)
+    except (servers.BadWhere, SettingsError) as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _errors(problems: Iterable[Problem]) -> bool:

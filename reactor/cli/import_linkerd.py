@@ -18,12 +18,12 @@ import click
 from bus.messages import Route
 from reactor.cli.importing import Import, findings, kind_of, label_of, objects, path_of
 from reactor.sources.route_projection import route_from_traffic_split
+from rules.kinds.route_state import PRIMARY_ANNOTATION as PRIMARY
 from rules.language.selectors import BadSelector, matches
 from rules.language.yaml import Document
 from rules.language.yaml import Path as At
 
 LABEL = "failover.linkerd.io/controlled-by"
-PRIMARY = "failover.linkerd.io/primary-service"
 _GROUP = "split.smi-spec.io"
 _SIGNAL = "endpoints"
 _NEVER = datetime.fromtimestamp(0, UTC)  # a file does not say when its objects were seen

@@ -48,7 +48,7 @@ class Wanted:
     "--as", "way", type=click.Choice(["webhook", "query"]), default="webhook", show_default=True,
     help="webhook: Alertmanager tells of the alert. query: the reactor asks Prometheus for its expression.",
 )  # fmt: skip
-@click.option("--alert", "alerts", multiple=True, metavar="PATTERN", help="Only alerts of such a name: 'Kube*'. Again.")
+@click.option("--alert", "alerts", multiple=True, metavar="PATTERN", help="Only alerts of such a name: 'Kube*'. Repeatable.")
 @click.option(
     "--prometheus", default="main", show_default=True, metavar="NAME",
     help="With --as query: a Prometheus of the settings.",

@@ -14,20 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from reactor.cli.files import count, find_rules, read_all, shown
+from reactor.rulewriting import named, rule_file
 from rules.errors import InvalidFiles, Problem
 from rules.language import loader
-from rules.language.model import API_VERSION
 from rules.language.yaml import Document, read
 from rules.language.yaml import Path as At
 
 _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-_NAME = re.compile(r"[^A-Za-z0-9._-]+")
-_NAME_CHARACTERS = 120  # of the 128 that a name may have: the rest is for a number
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9./_-]*")
-_NO_TEXT = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
 @dataclass(slots=True)
@@ -50,29 +45,22 @@ class Import:
 
     def name(self, wanted: str) -> str:
         """Give a rule's name that is not taken, as near to the wanted one as names may be."""
-        taken = {one["name"] for one in self.rules}
-        name = _NAME.sub("-", wanted).strip("-._")[:_NAME_CHARACTERS].rstrip("-._") or "rule"
-        number = next(number for number in range(1, len(taken) + 2) if _numbered(name, number) not in taken)
-        return _numbered(name, number)
+        return named(wanted, {one["name"] for one in self.rules})
 
     def carry(self, document: Document, at: At, message: str) -> None:
         """Say what something has become."""
         self.carried.append(document.problem(at, message, severity="carried over"))
 
-    def finish(self, files: Sequence[str], missing: str, output: Path | None, *, head: str = "") -> None:
+    def finish(self, files: Sequence[str], missing: str, output: Path | None) -> None:
         """Write the rules, say on stderr what came along and what did not, and end: 1 where something was an error."""
         if not self.rules:
             self.problems.append(Problem(", ".join(files), 1, 1, "", f"no {missing} that can be used"))
         else:
-            write(head + dump(self.sources, self.rules), output)
+            write(rule_file(self.sources, self.rules), output)
         for problem in sorted({*self.problems, *self.carried}):
             click.echo(shown(problem), err=True)
         click.echo(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
         sys.exit(int(any(problem.severity == "error" for problem in self.problems)))
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
 
 
 def _documents(name: str, text: str, problems: list[Problem]) -> Iterator[Document]:
@@ -118,37 +106,9 @@ def path_of(found: Mapping[str, Any]) -> list[str]:
 def findings(rules: Sequence[Mapping[str, Any]], sources: Sequence[Mapping[str, Any]] = ()) -> list[Problem]:
     """Give what our own checks say about these."""
     try:
-        return [*loader.load([("", dump(sources, rules))]).warnings]
+        return [*loader.load([("", rule_file(sources, rules))]).warnings]
     except InvalidFiles as error:
         return [*error.problems]
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes each text that some reader of YAML might take for something else."""
-
-    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's own signature
-        """Write everything out: our reader takes no aliases."""
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    plain = _PLAIN.fullmatch(text) and text.lower() not in _NO_TEXT
-    style = None if plain else "|" if "\n" in text else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def dump(sources: Sequence[Mapping[str, Any]], rules: Sequence[Mapping[str, Any]]) -> str:
-    """Give a rule file."""
-    parts = {"sources": list(sources), "rules": list(rules)}
-    return as_text({"apiVersion": API_VERSION} | {key: value for key, value in parts.items() if value})
-
-
-def as_text(value: object) -> str:
-    """Give YAML that our reader and every other one reads the same."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
 def write(text: str, output: Path | None) -> None:

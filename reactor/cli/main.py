@@ -14,6 +14,7 @@ from reactor import house
 from reactor.errors import SettingsError
 
 COMMANDS = {
+    "init": "Write rules that one could begin with, for what stands on clusters.",
     "check": "Find every mistake in rule files.",
     "test": "Run rule tests.",
     "simulate": "Play a history through rules.",

@@ -79,7 +79,10 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
             click.echo(line)
         click.echo(f"{len(results) - failed} passed, {failed} failed")
     if junit_file is not None:
-        junit_file.write_bytes(junit.document(timed, errors))
+        try:
+            junit_file.write_bytes(junit.document(timed, errors))
+        except OSError as error:
+            raise click.FileError(str(junit_file), error.strerror) from error
     sys.exit(int(bool(failed or errors)))
 
 

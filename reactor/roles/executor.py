@@ -25,7 +25,7 @@ from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
-from rules.engine.observe import IN_PROGRESS
+from rules.engine.observe import GOES_ON
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +154,11 @@ class Executor:
 
     def _report(self, action: Action, outcome: Outcome) -> None:
         kind = type(action).__name__
-        status = outcome.reason if outcome.reason == IN_PROGRESS else outcome.status  # what gets on has not failed
+        status = outcome.reason if outcome.reason in GOES_ON else outcome.status  # what goes on has not failed
         telemetry.actions.labels(action.rule, kind, status).inc()
         took = (outcome.observed_at - action.decided_at).total_seconds()
         telemetry.action_seconds.labels(kind).observe(max(took, 0.0))
-        level = logging.INFO if status in ("Done", IN_PROGRESS) else logging.WARNING
+        level = logging.INFO if status == "Done" or status in GOES_ON else logging.WARNING
         extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
         log.log(level, "%s: %s %s", status, kind, outcome.detail, extra=extra)
 

@@ -90,24 +90,31 @@ def _fact(kind: str, body: Any, second: float) -> Fact:
     try:
         match kind:
             case "observe":
-                return _observation(body, second)
+                return _observation(_said(body), second)
             case "outcome":
-                return Outcome.model_validate({**body, "observedAt": at(second)})
+                return Outcome.model_validate({**_said(body), "observedAt": at(second)})
             case "inventory":
                 return _inventory(body, second)
             case _:
                 return _command(body, second)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise _BadLine(f"{kind}.{where}: {first['msg']}") from error
+        inner = list(body)[:1] if kind in ("inventory", "command") else []
+        where = ".".join(map(str, [kind, *inner, *first["loc"]]))
+        raise _BadLine(f"{where}: {first['msg']}") from error
+
+
+def _said(body: dict[str, Any]) -> dict[str, Any]:
+    """Give what is said: null is the same as nothing, as in Kubernetes."""
+    return {key: value for key, value in body.items() if value is not None}
 
 
 def _observation(body: dict[str, Any], second: float) -> Observation:
-    try:
-        check_target(str(body.get("target", "")))
-    except BadTarget as error:
-        raise _BadLine(f"observe.target: {error}") from error
+    if isinstance(target := body.get("target"), str):
+        try:
+            check_target(target)
+        except BadTarget as error:
+            raise _BadLine(f"observe.target: {error}") from error
     # Late news: `observedAt` is the second in which it was seen, `at` the one in which it was heard.
     seen = body.get("observedAt", second)
     if not isinstance(seen, (int, float)) or isinstance(seen, bool) or not 0 <= seen <= SECONDS_MAX:
@@ -120,7 +127,7 @@ def _inventory(body: dict[str, Any], second: float) -> Inventory:
         raise _BadLine(f"inventory: this version reads {', '.join(_INVENTORY)}, not {', '.join(body) or 'nothing'}")
     if not isinstance(body[name], dict):
         raise _BadLine(f"inventory.{name} must be an object")
-    return _INVENTORY[name].model_validate({**body[name], "observedAt": at(second)})
+    return _INVENTORY[name].model_validate({**_said(body[name]), "observedAt": at(second)})
 
 
 def _command(body: dict[str, Any], second: float) -> AnyCommand:
@@ -128,7 +135,7 @@ def _command(body: dict[str, Any], second: float) -> AnyCommand:
         raise _BadLine(f"command: this version reads {', '.join(_COMMANDS)}, not {', '.join(body) or 'nothing'}")
     if not isinstance(body[name], dict):
         raise _BadLine(f"command.{name} must be an object")
-    return _COMMANDS[name].model_validate({**body[name], "observedAt": at(second)})
+    return _COMMANDS[name].model_validate({**_said(body[name]), "observedAt": at(second)})
 
 
 def last(history: Iterable[tuple[float, Fact]]) -> float:

@@ -60,4 +60,7 @@ def judged(*, bad: bool, seconds: float, tolerated: float, target: str, seen_bad
     return Finding(Promise.EARLY, f"{target} was bad for {seconds:g} s; {tolerated:g} s are tolerated")
 
 
-__all__ = ["GRACE", "Action", "Finding", "Promise", "Question", "judged"]
+def content(action: Action) -> tuple[object, ...]:
+    """Give what an action does, without when and why."""
+    skipped = {"id", "generation", "because", "detail", "decided_at", "epoch", "mode"}
+    return (type(action), *((name, getattr(action, name)) for name in type(action).model_fields if name not in skipped))

@@ -31,6 +31,7 @@ from bus.messages import (
 from rules.bench.play import at as at_
 from rules.bench.world_cast import Cast
 from rules.bench.world_dice import Dice
+from rules.kinds.route_state import DECISION_ANNOTATION
 from rules.language.targets import encode_segment
 from rules.reasons import Held
 
@@ -89,7 +90,7 @@ class Hands:
 
     cast: Cast
     dice: Dice
-    later: Later
+    later: Later = lambda *_: None
     routes: dict[str, Route] = field(default_factory=dict)
     workloads: dict[str, Workload] = field(default_factory=dict)
     ready_at: dict[str, float] = field(default_factory=dict)
@@ -132,6 +133,8 @@ class Hands:
                 return self._drifted(what, now)
             case Vanish():
                 self.gone.add(what.object)
+                if what.object in self.routes:  # it is created again from its manifest, which knows no decisions
+                    self.routes[what.object] = self.cast.routes[what.object]
                 self.later(now + what.seconds, Drift(what.object, 2.0))
                 return list(self._listed(what.object, now))
             case Try():
@@ -166,8 +169,9 @@ class Hands:
         after = now + self.dice.of("watch", action.id).pick((0.25, 0.5, 3.0, 20.0))
         match action:
             case SetWeights():
-                route = self.routes[action.route.object]
-                self.routes[action.route.object] = _weighted(route, action.weights)
+                route = _weighted(self.routes[action.route.object], action.weights)
+                notes = {**route.annotations, DECISION_ANNOTATION: action.id}
+                self.routes[action.route.object] = route.model_copy(update={"annotations": notes})
                 self.later(after, Resync(action.route.object))
             case Place():
                 object_ = action.workload.object

@@ -5,28 +5,25 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import count, groupby
-from typing import get_args
+from itertools import count
 
-from bus.messages import Action, Fact, Hold, Mode
+from bus.messages import Fact, Hold
 from rules.bench.play import Player, Said, assumed_routes
 from rules.bench.play import at as at_
 from rules.bench.play import second as second_
 from rules.bench.world import script
 from rules.bench.world_cast import cast, enforced
 from rules.bench.world_dice import Dice
-from rules.bench.world_finding import Finding, Promise
-from rules.bench.world_hands import Event, Hands, Happening
+from rules.bench.world_finding import Promise
+from rules.bench.world_hands import Drift, Event, Hands, Happening, Resync, Try, Vanish
 from rules.bench.world_promises import Broken, Witness
-from rules.engine.actors import limits_of
+from rules.bench.world_rehearsal import Asked, rehearsed
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
 from rules.language.loader import RuleSet
-from rules.language.model import Notification, Rule
-from rules.language.workload import ClusterTaint
 
 Heard = tuple[float, Fact]
 
@@ -69,48 +66,68 @@ def play_world(rules: RuleSet, seed: int, hours: float) -> Result:
     return _Run(acting, script(who, seed, hours * 3600), hours * 3600, Hands(who, Dice(seed, "hands"))).played()
 
 
-def play_history(rules: RuleSet, history: Iterable[Heard], until: float) -> Result:
+def play_history(rules: RuleSet, history: Sequence[Heard], until: float) -> Result:
     """Play what was once heard, and judge it. Nothing answers but what the history has."""
-    return _Run(enforced(rules), list(history), until, None).played()
+    acting = enforced(rules)
+    first = min((second for second, _ in history), default=0.0)
+    routes = [(first, route) for route in assumed_routes(acting.rules, (fact for _, fact in history), first)]
+    return _Run(acting, [*routes, *history], until, None).played()
 
 
 class _Run:
     """One run of one world."""
 
-    def __init__(self, rules: RuleSet, events: Iterable[Event], until: float, hands: Hands | None) -> None:
+    def __init__(self, rules: RuleSet, events: Sequence[Event], until: float, hands: Hands | None) -> None:
         self._rules, self._until, self._hands = rules, until, hands
-        routing = Routing.of(rules)
-        self._witness = Witness(routing)
-        self._book = WitnessedBook(routing, self._witness)
+        self._witness = Witness(Routing.of(rules))
+        self._book = WitnessedBook(self._witness.routing, self._witness)
         self._player = Player(self._book, outcomes=False)
         self._number = count()
         self._queue = [(second, next(self._number), what) for second, what in events]
-        self._first: dict[str, tuple[float, Action]] = {}
+        heapq.heapify(self._queue)
+        self._history: list[Heard] = []
+        self._acts: list[Asked] = []
         if hands is not None:
             hands.later = self._later
-        heapq.heapify(self._queue)
-        self._result = Result()
 
     def _later(self, second: float, what: Fact | Happening) -> None:
         heapq.heappush(self._queue, (second, next(self._number), what))
 
     def played(self) -> Result:
-        result = self._result
-        if self._hands is None:
-            facts = [what for _, _, what in self._queue if not isinstance(what, get_args(Happening))]
-            first = min((second for second, _, _ in self._queue), default=0.0)
-            for route in assumed_routes(self._book.rules, facts, first):
-                self._queue.append((first, -1, route))
-            heapq.heapify(self._queue)
+        """Play it to its end."""
         while True:
             alarm = self._book.next_alarm()
-            ring = second_(alarm) if alarm is not None else None
-            due = self._queue[0][0] if self._queue else None
-            now = min((moment for moment in (ring, due) if moment is not None), default=None)
-            if now is None or now > self._until:
+            moments = [self._queue[0][0]] if self._queue else []
+            moments += [second_(alarm)] if alarm is not None else []
+            now = min(moments, default=self._until + 1)
+            if now > self._until:
                 break
-            self._follow(self._player.take(self._due(now), at_(now)) if now == due else self._player.ring(at_(now)), now)
+            facts = self._due(now)
+            self._follow(self._player.take(facts, at_(now)) if facts else self._player.ring(at_(now)), now)
         self._witness.heard((), at_(self._until))
-        self._rehearsed()
-        result.tested, result.broken = self._witness.tested, self._witness.broken
-        return result
+        for finding, at, act in rehearsed(self._rules, self._history, self._acts):
+            self._witness.note(finding, at, act.rule, act.object)
+        return Result(self._history, self._witness.tested, self._witness.broken)
+
+    def _due(self, now: float) -> list[Fact]:
+        facts: list[Fact] = []
+        while self._queue and self._queue[0][0] <= now:
+            what = heapq.heappop(self._queue)[2]
+            if self._hands is None:
+                facts.append(what)  # type: ignore[arg-type]  # a history has facts only
+            elif isinstance(what, Resync | Drift | Vanish | Try):
+                facts += self._hands.happens(what, now)
+            elif (seen := self._hands.sees(what, now)) is not None:
+                facts.append(seen)
+        self._history += [(now, fact) for fact in facts]
+        return facts
+
+    def _follow(self, said: Iterable[Said], now: float) -> None:
+        for one in said:
+            if isinstance(one.what, Hold):
+                if self._hands is not None:
+                    self._hands.held(one.what, now)
+                continue
+            self._acts.append((now, one.what))
+            if self._hands is not None:
+                self._hands.asked(one.what, now)

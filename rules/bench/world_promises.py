@@ -15,7 +15,7 @@ from typing import Any
 from bus.messages import Action, DecisionRecord, Fact, Notify, SetTaints, SetWeights, ZoneStep
 from rules.bench.play import second as second_
 from rules.bench.replayer import Match, recorded, replay
-from rules.bench.world_finding import Finding, Promise, Question
+from rules.bench.world_finding import Finding, Promise, Question, content
 from rules.bench.world_guards import guarded
 from rules.bench.world_simple import notified, tainted, untold
 from rules.bench.world_told import UNDOABLE, Told
@@ -57,7 +57,7 @@ class Witness:
     """Looks on while a world is played."""
 
     def __init__(self, routing: Routing) -> None:
-        self._routing = routing
+        self.routing = routing
         self.told = Told()
         self.tested: Counter[Promise] = Counter()
         self.broken: list[Broken] = []
@@ -74,7 +74,7 @@ class Witness:
         """Judge what comes of it."""
         self._passed(second_(now))
         for decision in decisions:
-            group, rule = decision.group, self._routing.rules.get(decision.group.rule)
+            group, rule = decision.group, self.routing.rules.get(decision.group.rule)
             if rule is None or rule.name.startswith("@"):
                 continue
             if group.held is not None:
@@ -88,7 +88,7 @@ class Witness:
                     why = "" if same else f"{action.id} was asked before with another content"
                     self._note([Finding(Promise.DOUBLED, why)], action, now)
             for action in fresh:
-                question = Question(self.told, rule, self._routing, action, decision, second_(now))
+                question = Question(self.told, rule, self.routing, action, decision, second_(now))
                 self._note(_doubled(question), action, now)
                 self._note(_named(question), action, now)
                 if not isinstance(action, Notify) or isinstance(rule, Notification):
@@ -102,7 +102,7 @@ class Witness:
         """Look for what was lost, in the moments up to this one."""
         while self._looked_at + SAMPLE < second:
             self._looked_at += SAMPLE
-            for rule in self._routing.rules.values():
+            for rule in self.routing.rules.values():
                 look = _LOSSES.get(type(rule))
                 if look is None or self.told.paused(rule.name):
                     continue
@@ -111,9 +111,9 @@ class Witness:
 
     def _explained(self, decision: Decision, now: datetime) -> Finding:
         """The record, as the audit keeps it, decides the same again."""
-        digest = self._routing.digest(decision.group.rule)
+        digest = self.routing.digest(decision.group.rule)
         body = recorded(decision, digest, now).model_dump_json()
-        again = replay(DecisionRecord.model_validate_json(body), self._routing)
+        again = replay(DecisionRecord.model_validate_json(body), self.routing)
         why = "" if again.match is Match.SAME else f"its record replays as {again.match}: {again.why}"
         return Finding(Promise.EXPLAINED, why)
 
@@ -138,7 +138,7 @@ def _doubled(question: Question) -> Iterator[Finding]:
     yield Finding(
         Promise.DOUBLED,
         f"{_name(action)} is on its way as {flying.id}, and is asked again as {action.id}"
-        if flying is not None and _content(flying) == _content(action)
+        if flying is not None and content(flying) == content(action)
         else "",
     )
     if flying is not None:
@@ -158,16 +158,10 @@ def _doubled(question: Question) -> Iterator[Finding]:
             yield Finding(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
         case ZoneStep() if action.step in UNDOABLE and action.because != Because.NODES_JOINED:
             last = told.done.get(lane)
-            stands = isinstance(last, ZoneStep) and _content(last) == _content(action)
+            stands = isinstance(last, ZoneStep) and content(last) == content(action)
             yield Finding(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
         case _:
             pass
-
-
-def _content(action: Action) -> tuple[object, ...]:
-    """What an action does, without when and why."""
-    skipped = {"id", "generation", "because", "detail", "decided_at", "epoch", "mode"}
-    return (type(action), *((name, getattr(action, name)) for name in type(action).model_fields if name not in skipped))
 
 
 def _name(action: Action) -> str:

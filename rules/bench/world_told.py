@@ -59,6 +59,8 @@ class Copies:
     changed_at: float = 0.0
     """When an action last changed it: lists from before say nothing."""
     exists: bool = True
+    gone: set[str] = field(default_factory=set)
+    """Clusters in which there was none, or none any more: what is listed there later is new."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,8 @@ class Told:
     """By workload."""
     leaving: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict)
     """By rule and workload: clusters that it was asked to leave, and whether it was evicted there."""
+    placer: dict[str, str] = field(default_factory=dict)
+    """Workload to the rule that last placed it."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     taints: dict[str, dict[tuple[str, str, str], tuple[Taint, float]]] = field(default_factory=dict)
     """Cluster to (who, key, effect) to the taint, and since when it stands."""
@@ -143,16 +147,21 @@ class Told:
             standing.setdefault(("", one.key, one.effect), (one, since))
 
     def _workload(self, fact: Workload | WorkloadCopy, seen: float) -> None:
-        copies = self.copies.setdefault(fact.object, Copies(fact))
+        known = self.copies.get(fact.object)
+        copies = known or self.copies.setdefault(fact.object, Copies(fact))
         if seen <= copies.changed_at and copies.changed_at:
             return
         copies.listed, copies.exists = fact, fact.exists
         if isinstance(fact, Workload):
-            if fact.exists:
-                copies.since = {name: copies.since.get(name, 0.0) for name in fact.clusters}
+            if fact.exists:  # what appears where there was none is new
+                first = seen if known is not None else 0.0
+                copies.since = {name: copies.since.get(name, first) for name in fact.clusters}
         elif fact.exists:
-            copies.since.setdefault(fact.cluster, 0.0)
+            placing = self.flying.get((self.placer.get(fact.object, ""), fact.object, "place"))
+            new = fact.cluster in copies.gone or (isinstance(placing, Place) and fact.cluster in placing.clusters)
+            copies.since.setdefault(fact.cluster, seen if new else 0.0)
         else:
+            copies.gone.add(fact.cluster)
             copies.since.pop(fact.cluster, None)
 
     def _zones(self, fact: Zones) -> None:
@@ -174,6 +183,10 @@ class Told:
         match action:
             case Place() | Evict():
                 leaving = self.leaving.setdefault((action.rule, action.object), {})
+                if isinstance(action, Place):
+                    self.placer[action.object] = action.rule
+                    for name in action.clusters:
+                        leaving.pop(name, None)
                 for name in action.leaving if isinstance(action, Place) else (action.from_,):
                     leaving[name] = leaving.get(name, False) or isinstance(action, Evict)
             case SetTaints():
@@ -225,5 +238,6 @@ class Told:
                 copies.since.setdefault(name, seen)
         elif isinstance(action, Purge) or (isinstance(action, Evict) and action.purge_mode == "Directly"):
             copies.since.pop(action.from_, None)
+            copies.gone.add(action.from_)
         if isinstance(action, Purge | CancelEviction):
             self.leaving.get((action.rule, action.object), {}).pop(action.from_, None)

@@ -82,7 +82,8 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
         if primary not in targets or any(service not in known.weights for service in targets):
             continue
         flying = told.flying.get((rule.name, object_, ""))
-        weights = flying.weights if isinstance(flying, SetWeights) else known.weights
+        coming = flying.weights if isinstance(flying, SetWeights) else known.weights
+        has, gets = known.weights.get(primary, 0) > 0, coming.get(primary, 0) > 0
         hold = told.holds.get((rule.name, object_))
         bad = told.words.surely(targets[primary], rule.signals, now, Health.UNHEALTHY)
         good = told.words.surely(targets[primary], rule.signals, now, Health.HEALTHY)
@@ -93,11 +94,11 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
         if bad > rule.toleration_seconds + GRACE and ready:
             # That nobody is there to take it is no reason where somebody is.
             held = hold is not None and hold.reason != Held.NO_HEALTHY_SECONDARY
-            lost = weights.get(primary, 0) > 0 and not held
+            lost = has and gets and not held
             what = f"{targets[primary]} has been bad for {bad:g} s, {ready[0]} is ready, and nothing was asked or held"
             yield Finding(Promise.LOST, what if lost else "", object_)
         elif good > rule.recovery_seconds + GRACE:
-            lost = not weights.get(primary) and hold is None
+            lost = not has and not gets and hold is None
             what = f"{targets[primary]} has been good for {good:g} s and has no traffic"
             yield Finding(Promise.LOST, what if lost else "", object_)
 

@@ -67,6 +67,11 @@ class Words:
         said = self.of.get(target, {})
         return said if names is None else {name: said[name] for name in names if name in said}
 
+    def first(self, target: str, names: Sequence[str] | None, since: float) -> float | None:
+        """Give when the target was first seen, `since`: after it was placed where it is."""
+        spells = [spell for said in self.signals(target, names).values() for spell in said]
+        return min((max(spell.seen, since) for spell in spells if spell.last > since or not since), default=None)
+
     def parts(self, target: str, names: Sequence[str] | None, now: float, lean: Lean, since: float = 0.0) -> list[Part]:
         """Give how the target was, second by second, up to now. `since`: what was seen before does not count."""
         lines = [_line(spells, now, lean, since) for spells in self.signals(target, names).values()]
@@ -100,7 +105,8 @@ def _line(spells: Sequence[Spell], now: float, lean: Lean, since: float) -> list
     for spell in spells:
         if spell.last <= since and since:
             continue
-        start = max(spell.seen if spell.status is towards else spell.heard, since)
+        leans = spell.status is towards or (spell.resolved and lean is Lean.GOOD)  # resolved may be settled by another
+        start = max(spell.seen if leans else spell.heard, since)
         while out and out[-1][0] >= start:
             out.pop()
         if spell.until > start:
@@ -176,15 +182,14 @@ def taken(
     return Taken(down, since, bad, healthy)
 
 
-def clocked(
-    parts: Sequence[Part], now: float, statuses: Sequence[Health], recovery: float
-) -> tuple[float, float | None, bool]:
-    """Give for how many seconds it was so since it was last good for the recovery time, when it was first heard of,
-    and whether it was ever Healthy. Other bad times in between stop the clock and do not reset it."""
-    seconds, good, first, healthy = 0.0, 0.0, None, False
+def clocked(parts: Sequence[Part], now: float, statuses: Sequence[Health], recovery: float) -> tuple[float, bool]:
+    """Give for how many seconds it was so since it was last good for the recovery time; and if it was ever Healthy.
+
+    Other bad times in between stop the clock and do not reset it.
+    """
+    seconds, good, healthy = 0.0, 0.0, False
     for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=True):
         span = max(end - start, 0.0)
-        first = start if first is None else first
         if status is Health.HEALTHY:
             healthy, good = True, good + span
             if good > recovery:
@@ -193,4 +198,4 @@ def clocked(
             good = 0.0 if status is Health.UNHEALTHY or status in statuses else good
         if status in statuses:
             seconds += span
-    return seconds, first, healthy
+    return seconds, healthy

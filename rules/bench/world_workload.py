@@ -105,7 +105,7 @@ def _by_cluster(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
     parts = case.told.words.parts(target, rule.signals, case.now, Lean.BAD)
     ever = rule.treat_unknown_as is UnknownAs.UNHEALTHY or any(status is not Health.UNKNOWN for _, status in parts)
     for status, key in ((Health.UNHEALTHY, NOT_READY), (Health.UNKNOWN, UNREACHABLE)):
-        seconds, _, _ = clocked(parts, case.now, [status], rule.recovery_seconds)
+        seconds, _ = clocked(parts, case.now, [status], rule.recovery_seconds)
         borne = rule.toleration_seconds + _borne(Taint(key=key, effect="NoExecute"), policy)
         yield seconds >= borne and bool(seconds or parts) and ever, seconds, f"{status} {seconds:g} of {borne:g} s"
     for (_, key, effect), (taint, since) in case.told.taints.get(cluster, {}).items():
@@ -133,7 +133,8 @@ def _by_copy(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
         statuses.append(Health.UNKNOWN)
     since = case.copies.since.get(cluster, 0.0)
     parts = case.told.words.parts(case.target(cluster), case.rule.signals, case.now, Lean.BAD, since)
-    seconds, first, healthy = clocked(parts, case.now, statuses, case.rule.recovery_seconds)
+    seconds, healthy = clocked(parts, case.now, statuses, case.rule.recovery_seconds)
+    first = case.told.words.first(case.target(cluster), case.rule.signals, since)
     borne = application.decision_conditions.toleration_seconds
     before = application.pre_conditions
     armed = first is not None and (

@@ -163,7 +163,8 @@ class Book:
                 continue
             key = (name, fact.object)
             if rule.route.selector is not None:
-                if not fact.exists or not selected(rule.route.selector, fact.labels):
+                acted = key in self._groups and self._groups[key].generation > 0
+                if not (fact.exists or acted) or (fact.exists and not selected(rule.route.selector, fact.labels)):
                     self._drop(key)  # no longer ours: its last weights stay
                     continue
                 if key not in self._groups:

@@ -48,7 +48,11 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule) -> Member:
     """Fold one observation in, at the moment when it was made."""
     member = advance(member, rule, signal.observed_at, inclusive=False)
     signals = dict(sorted({**member.signals, name: signal}.items()))
-    return _looked_at(replace(member, signals=signals), rule, signal.observed_at)
+    member, at = replace(member, signals=signals), signal.observed_at
+    if len(signals) > 1 and combined(member, rule, at) is Health.HEALTHY:
+        # They all say so only since the last of them does: a word that comes late does not date that back.
+        at = max(one.observed_at for key, one in signals.items() if rule.signals is None or key in rule.signals)
+    return _looked_at(member, rule, at)
 
 
 def advance(member: Member, rule: Rule, to: datetime, *, inclusive: bool = True) -> Member:

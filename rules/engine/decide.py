@@ -16,7 +16,7 @@ from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observat
 from rules.engine.debounce import deadline, debounce
 from rules.engine.guard import guard
 from rules.engine.news import tell
-from rules.engine.observe import IN_PROGRESS, observe
+from rules.engine.observe import GOES_ON, observe
 from rules.engine.owe import owe
 from rules.engine.registry import kind_of
 from rules.group import Group, Holding, Owed, updated
@@ -152,19 +152,20 @@ def _in_mode(rule: Rule, group: Group) -> Group:
 
 
 def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
-    reason = wish.held
+    reason, about = wish.held, wish.about
     if reason is None:
-        failed = next((owed.failed for owed in group.owed if owed.wanted and _has_failed(owed)), None)
-        reason = (Held.ACTION_FAILED, failed) if failed else None
-    if reason is None:
-        return None
-    hold = Holding(reason[0], reason[1], now, wish.about)
+        owed = next((owed for owed in group.owed if owed.wanted and _has_failed(owed)), None)
+        if owed is None:
+            return None
+        reason = (Held.ACTION_FAILED, owed.failed)
+        about = owed.action.object if owed.action.object != group.object else None
+    hold = Holding(reason[0], reason[1], now, about)
     return replace(hold, since=group.held.since) if group.held is not None and _same(group.held, hold) else hold
 
 
 def _has_failed(owed: Owed) -> bool:
-    """What gets on has not failed: nobody is told of a hold, and `reactor status` shows how far it is."""
-    return bool(owed.failed) and not owed.failed.startswith(IN_PROGRESS)
+    """What goes on has not failed: nobody is told of a hold, and `reactor status` shows how far it is."""
+    return bool(owed.failed) and owed.failed.partition(":")[0] not in GOES_ON
 
 
 def _same(before: Holding | None, held: Holding) -> bool:

@@ -14,8 +14,10 @@ from rules.language.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_MAX = timedelta(minutes=5)
-IN_PROGRESS = "InProgress"
-"""The reason of an action that takes longer than one call and gets on: it is asked for again soon, not ever later."""
+GOES_ON = {"InProgress": RETRY_FIRST, "Kept": timedelta(minutes=1)}
+"""Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
+
+InProgress: it takes longer than one call, and gets on. Kept: it keeps up what stands, for as long as it is wanted."""
 
 
 def observe(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
@@ -70,8 +72,8 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
         return kind_of(rule).done(rule, replace(group, owed=rest, acted_at=acted_at), owed.action, at)
     if fact.status == "Refused" or not owed.wanted:
         return replace(group, owed=rest)
-    goes_on = fact.reason == IN_PROGRESS
-    wait = RETRY_FIRST if goes_on else min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
+    goes_on = (fact.reason or "") in GOES_ON
+    wait = GOES_ON.get(fact.reason or "") or min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
     tries, rounds = owed.tries + (not goes_on), owed.rounds + goes_on
     again = replace(owed, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)

@@ -113,8 +113,12 @@ def owe_news(group: Group, action: Notify, now: datetime) -> Group:
 
 def _again(group: Group, fresh: tuple[Action, ...], now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Publish again what has had no outcome for too long: the same action with the same id, so a repeat is no-op."""
-    if not group.owed:
+    due = tuple(owed.action for owed in group.owed if _is_due(owed, now))
+    if not due:
         return group, fresh
-    due = [owed for owed in group.owed if owed.wanted and now >= owed.retry_at]
-    owed = tuple(replace(owed, retry_at=now + RESEND) if owed in due else owed for owed in group.owed)
-    return (replace(group, owed=owed) if due else group), (*fresh, *(owed.action for owed in due))
+    owed = tuple(replace(owed, retry_at=now + RESEND) if _is_due(owed, now) else owed for owed in group.owed)
+    return replace(group, owed=owed), (*fresh, *due)
+
+
+def _is_due(owed: Owed, now: datetime) -> bool:
+    return owed.wanted and now >= owed.retry_at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from rules.kinds.spread import Option
 from rules.kinds.tolerations import leaves_at, may_come
 from rules.language.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 from rules.language.workload import Policy
-from rules.states.workload import ClusterState, Left, WorkloadState
+from rules.states.workload import UNHEARD, ClusterState, Left, WorkloadState
 
 HOLDS, CHOSEN = 100, 50
 """Scores: it has a copy; a Place that is on its way names it."""
@@ -32,11 +33,13 @@ class Question:
     now: datetime
     chosen: Collection[str] = ()
     """Clusters that a Place on its way names."""
+    waiting: AbstractSet[str] = frozenset()
+    """Clusters that were to be left and are not yet, as nobody knows any more how they are: they keep their copies."""
 
     @property
     def stay(self) -> dict[str, int]:
         """The copies that stay, with their replicas."""
-        gone = {*self.state.moves, *self.leaving}
+        gone = {*self.state.moves.keys() - self.waiting, *self.leaving}
         return {name: copy.replicas or 0 for name, copy in self.state.copies.items() if name not in gone}
 
 
@@ -77,7 +80,7 @@ def candidates(question: Question, term: ClusterAffinity | None) -> Candidates:
     stay = question.stay
     unheard = dict.fromkeys(term.cluster_names if term is not None else ())
     for name in sorted({**question.clusters, **unheard, **stay}):
-        cluster = question.clusters.get(name, ClusterState())
+        cluster = question.clusters.get(name, UNHEARD)
         place = next((i for i, one in enumerate((term, *overflow)) if affine_to(one, name, cluster)), None)
         if name in stay and not _bad(cluster):
             tiers[place or 0].append(name)
@@ -102,14 +105,14 @@ def _measured(
             Option(name, HOLDS if name in held else CHOSEN * (name in question.chosen), free[name] + held.get(name, 0))
             for name in tier
         ]
-        heard = {name: question.clusters.get(name, ClusterState()).status is not None for name in tier}
+        heard = {name: question.clusters.get(name, UNHEARD).status is not None for name in tier}
         measured.sort(key=lambda one: (-one.score, not heard[one.name], -one.available, one.name))
         options.append(tuple(measured))
     return Candidates(tuple(options), free, refused)
 
 
 def affine_to(affinity: ClusterAffinity | None, name: str, cluster: ClusterState) -> bool:
-    return affine(affinity, name, cluster.labels, _fields(cluster))
+    return affinity is None or affine(affinity, name, cluster.labels, _fields(cluster))
 
 
 def _fields(cluster: ClusterState) -> dict[str, str]:
@@ -141,8 +144,8 @@ def _refusal(question: Question, name: str, cluster: ClusterState) -> str:
     if missing := [one for one in policy.placement.spread_constraints if not group_of(one, name, cluster)]:
         return f"has no {missing[0].field or missing[0].spread_by_label}"
     if (
-        strategy_of(question) == "duplicated"
-        and cluster.available is not None
+        cluster.available is not None
+        and strategy_of(question) == "duplicated"
         and cluster.available < each_of(question)
     ):
         return f"has room for {cluster.available} of {each_of(question)} replicas"
@@ -159,7 +162,7 @@ def group_of(constraint: SpreadConstraint, name: str, cluster: ClusterState) -> 
 def _counts(question: Question) -> Iterator[int]:
     copies, moves = question.state.copies, question.state.moves
     for name in {**copies, **dict.fromkeys(question.leaving)}:
-        if name in question.leaving or name not in moves:
+        if name in question.leaving or name not in moves or name in question.waiting:
             copy = copies.get(name)
             yield (copy.replicas if copy is not None else moves[name].replicas) or 0
 

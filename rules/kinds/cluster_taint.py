@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
 from rules.group import Group
 from rules.kinds.wish import Act, Wish
+from rules.language.model import UnknownAs
 from rules.language.targets import matches
 from rules.language.workload import ClusterTaint
 from rules.reasons import Because, Held
@@ -48,7 +49,8 @@ def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: dateti
     if member is None:
         return Wish()
     held = None
-    if member.status is Health.UNKNOWN and (member.window is not None or not member.settled):
+    waits = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.HOLD
+    if waits and (member.window is not None or not member.settled):
         held = (Held.TARGET_UNKNOWN, f"{group.object}: {member.detail or 'Unknown'}")
     if member.settled is None:
         return Wish(held=held)

@@ -13,7 +13,7 @@ from rules.kinds.candidates import Candidates, Question, affine_to, candidates, 
 from rules.kinds.division import NotEnoughRoom, backwards, by_room, by_static_weight, by_tiers
 from rules.kinds.spread import Bounds, Insufficient, Option, by_cluster, by_group, group_score
 from rules.language.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
-from rules.states.workload import ClusterState
+from rules.states.workload import UNHEARD
 
 NAMED_MAX = 10
 """How many clusters the reason for finding none speaks of."""
@@ -84,7 +84,7 @@ def _divided(
 def _weight(question: Question, name: str) -> int:
     scheduling = question.policy.placement.replica_scheduling
     preference = scheduling.weight_preference if scheduling is not None else None
-    cluster = question.clusters.get(name, ClusterState())
+    cluster = question.clusters.get(name, UNHEARD)
     rules = preference.static_weight_list if preference is not None else ()
     return max((one.weight for one in rules if affine_to(one.target_cluster, name, cluster)), default=0)
 
@@ -103,7 +103,7 @@ def _spread(question: Question, found: Candidates, stay: Mapping[str, int], need
         return by_cluster(found.options, bounds, needs)
     groups: dict[str, list[Option]] = {}
     for option in found.options:
-        name = group_of(by, option.name, question.clusters.get(option.name, ClusterState()))
+        name = group_of(by, option.name, question.clusters.get(option.name, UNHEARD))
         groups.setdefault(name, []).append(option)
     scores = {name: group_score(options, needs or 0) for name, options in groups.items()}
     for name, options in groups.items():

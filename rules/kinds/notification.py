@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from bus.messages import Fact, Observation, iso
+from bus.messages import Fact, Health, Observation, iso
 from rules.group import Group
 from rules.kinds.wish import Wish
-from rules.language.model import Notification
+from rules.language.model import Notification, UnknownAs
 from rules.language.targets import matches
 from rules.language.template import substitute
 from rules.reasons import Because
@@ -22,8 +22,11 @@ def desire(rule: Notification, group: Group, _around: Group | None, _now: dateti
     told = "Healthy" if member.settled else "Unhealthy"
     if told == group.told or (member.settled and group.told is None):
         return Wish()
+    # Where Unknown counts as bad, people are not told that somebody knows.
+    unknown = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY
     words = dict(member.labels) | {
-        "target": group.object, "status": told, "since": iso(member.since), "detail": member.detail,
+        "target": group.object, "status": "Unknown" if unknown else told, "since": iso(member.since),
+        "detail": member.detail,
     }  # fmt: skip
     return Wish(
         told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail

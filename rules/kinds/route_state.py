@@ -22,7 +22,7 @@ def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
     return RouteRef(cluster=cluster, kind=kind, namespace=namespace, name=name, rule=rule.route.rule)  # type: ignore[arg-type]
 
 
-def observe(_rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
     """Fold a listed route in."""
     if not isinstance(fact, Route):
         return group
@@ -30,6 +30,10 @@ def observe(_rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> 
     known = group.route
     if known is not None and at < known.observed_at:
         return group
+    if not fact.exists and rule.route.selector is not None:
+        # Found by its label, and gone for good or for a moment: what is left is where its ids go on. Were they used
+        # again for a route of the same name, an executor would take them for done.
+        return replace(group, members={}, route=None, asked=None, step=None, step_at=None, owed=())
     backends = tuple((backend.service, backend.weight) for backend in fact.backends)
     route = RouteState(
         backends=backends,

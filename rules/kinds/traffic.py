@@ -110,8 +110,9 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
     if primary is None:
         return _unknown_primary(rule, group, backends, ref, name)
     secondaries = [backend for backend in backends if backend is not primary]
-    if primary.settled is None:
-        return _unsure(primary)
+    # What does not serve has to be healthy now to begin, whoever has taken its weight.
+    if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
+        return _unsure(rule, primary)
     if primary.settled and (back_at := _back_at(rule, primary)) > now:
         return Wish(look_again=back_at if back_at < NEVER else None)
     if primary.settled:
@@ -155,11 +156,15 @@ def _unknown_primary(
     return Wish(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
 
 
-def _unsure(primary: Backend) -> Wish:
+def _unsure(rule: TrafficFailover, primary: Backend) -> Wish:
     """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
-    if primary.member is not None and primary.member.status is Health.UNKNOWN:
-        return Wish(held=(Held.TARGET_UNKNOWN, _detail(primary)))
-    return NOTHING
+    return Wish(held=(Held.TARGET_UNKNOWN, _detail(primary))) if _waits(rule, primary) else NOTHING
+
+
+def _waits(rule: TrafficFailover, backend: Backend) -> bool:
+    """Whether nobody knows how it is, and the rule waits for somebody who does."""
+    unknown = backend.member is not None and backend.member.status is Health.UNKNOWN
+    return unknown and rule.treat_unknown_as is UnknownAs.HOLD
 
 
 def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
@@ -178,7 +183,7 @@ def _primary_serves(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> Wish:
     held = None
-    if primary.member is not None and primary.member.window is not None and primary.member.status is Health.UNKNOWN:
+    if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
         held = (Held.TARGET_UNKNOWN, _detail(primary))
     step, look_again = _step(rule, group, primary, secondaries, now)
     if step is not None:
@@ -186,7 +191,8 @@ def _primary_serves(
         detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
         return Wish(weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again)
     weights = _everything(rule, primary, secondaries)
-    away = primary.weight == 0 or group.step is not None
+    # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
+    away = primary.weight == 0 or group.step is not None or _flying(group)
     return Wish(weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=_detail(primary), held=held)
 
 
@@ -250,8 +256,7 @@ def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Seq
     moved = primary.weight > 0
     because = Because.PRIMARY_UNHEALTHY if moved else Because.SECONDARIES_CHANGED
     # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
-    unknown = primary.member is not None and primary.member.status is Health.UNKNOWN
-    held = (Held.TARGET_UNKNOWN, _detail(primary)) if unknown and rule.treat_unknown_as is UnknownAs.HOLD else None
+    held = (Held.TARGET_UNKNOWN, _detail(primary)) if _waits(rule, primary) else None
     return Wish(weights, because=because, detail=_detail(primary), held=held)
 
 

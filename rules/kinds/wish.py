@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import ActionMessage
-from rules.reasons import Held
+from rules.reasons import Because, Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Wish:
     told: str | None = None
     """The status that people should know of."""
     message: str = ""
-    because: str = ""
+    because: str = Because.DRIFT
     detail: str = ""
     held: tuple[Held, str] | None = None
     """Why it wants nothing, or not all that may have to be done: reason and detail."""

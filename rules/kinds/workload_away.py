@@ -15,7 +15,7 @@ from rules.group import Group, Owed
 from rules.kinds.eviction import evicted
 from rules.kinds.workload_census import clusters_of
 from rules.language.workload import WorkloadFailover
-from rules.states.workload import ClusterState, Move, WorkloadState
+from rules.states.workload import UNHEARD, ClusterState, Move, WorkloadState
 
 UNREACHABLE = "ClusterUnreachable"
 """The carrier's word for a cluster that does not answer."""
@@ -54,7 +54,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None) -> Group
 def _waiting(owed: Owed, clusters: Mapping[str, ClusterState]) -> Owed:
     if not isinstance(owed.action, Purge) or not owed.failed.startswith(UNREACHABLE):
         return owed
-    away = clusters.get(owed.action.from_, ClusterState()).status in (Health.UNHEALTHY, Health.UNKNOWN)
+    away = clusters.get(owed.action.from_, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
     if away:
         return replace(owed, retry_at=WHEN_BACK)
     return replace(owed, retry_at=owed.action.decided_at) if owed.retry_at == WHEN_BACK else owed

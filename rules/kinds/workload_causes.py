@@ -19,7 +19,7 @@ from rules.language.model import UnknownAs
 from rules.language.targets import encode_segment
 from rules.language.workload import Behaviour, Policy, WorkloadFailover
 from rules.reasons import Because
-from rules.states.workload import Cause, ClusterState, Copy, Move, WorkloadState
+from rules.states.workload import UNHEARD, Cause, ClusterState, Copy, Move, WorkloadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     moves = dict(state.moves)
     clusters = clusters_of(around)
     for name, copy in copies.items():
-        cluster, move = clusters.get(name, ClusterState()), moves.get(name)
+        cluster, move = clusters.get(name, UNHEARD), moves.get(name)
         due = next_due(policy, cluster, copy, now)
         if move is None and due is not None and due.at <= now:
             moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)

@@ -36,14 +36,20 @@ def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> 
         case Workload():
             state = _workload(rule, state, fact, min(fact.observed_at, now))
         case WorkloadCopy():
-            state = _copy(state, fact, min(fact.observed_at, now))
+            state = _copy(state, fact, min(fact.observed_at, now), _placing(group))
     return group if state == group.workload else replace(group, workload=state)
+
+
+def _placing(group: Group) -> set[str]:
+    """The clusters in which a copy is being made: it may be listed before we hear that it is done."""
+    return {name for owed in group.owed if isinstance(owed.action, Place) for name in owed.action.clusters}
 
 
 def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: datetime) -> WorkloadState:
     if state.listed_at is not None and at < state.listed_at:
         return state
     again = state.listed_at is not None and dict(state.listed) == fact.clusters
+    appeared_at = at if state.listed_at is not None else None
     policy = json.dumps(fact.policy, sort_keys=True) if fact.policy is not None else None
     state = replace(
         state, api_version=fact.api_version, uid=fact.uid, replicas=fact.replicas, exists=fact.exists, listed_at=at,
@@ -52,14 +58,14 @@ def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: 
     if again or not fact.exists or (state.acted_at is not None and at <= state.acted_at):
         return state
     keeps = {name: copy for name, copy in state.copies.items() if rule.carrier == "Karmada" and name in state.moves}
-    told = {name: _resized(state.copies.get(name), count) for name, count in fact.clusters.items()}
+    told = {name: _resized(state.copies.get(name), count, appeared_at) for name, count in fact.clusters.items()}
     state = replace(state, listed=dict(fact.clusters), copies=_sorted({**keeps, **told}))
     for name in state.moves.keys() - state.copies.keys():
         state = _gone(state, name)
     return state
 
 
-def _copy(state: WorkloadState, fact: WorkloadCopy, at: datetime) -> WorkloadState:
+def _copy(state: WorkloadState, fact: WorkloadCopy, at: datetime, placing: set[str]) -> WorkloadState:
     name, known = fact.cluster, state.copies.get(fact.cluster)
     seen_at = state.copy_seen.get(name)
     if seen_at is not None and at < seen_at:
@@ -74,13 +80,15 @@ def _copy(state: WorkloadState, fact: WorkloadCopy, at: datetime) -> WorkloadSta
         state = replace(state, listed=listed, copies=_without(state.copies, name))
         state = _gone(state, name) if name in state.moves else state
         return replace(state, exists=bool(state.copies))
-    copies = _sorted({**state.copies, name: _resized(known, fact.replicas)})
+    appeared_at = at if seen_at is not None or name in placing else None
+    copies = _sorted({**state.copies, name: _resized(known, fact.replicas, appeared_at)})
     listed = {**listed, name: fact.replicas or 0}
     return replace(state, exists=True, uid=state.uid or fact.uid, listed=listed, copies=copies)
 
 
-def _resized(known: Copy | None, replicas: int | None) -> Copy:
-    return Copy(replicas) if known is None else replace(known, replicas=replicas)
+def _resized(known: Copy | None, replicas: int | None, appeared_at: datetime | None) -> Copy:
+    """A copy as it is listed. What appears where there was none is new: health seen before is that of another one."""
+    return Copy(replicas, placed_at=appeared_at) if known is None else replace(known, replicas=replicas)
 
 
 def _gone(state: WorkloadState, name: str) -> WorkloadState:

@@ -21,7 +21,7 @@ from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, 
 from rules.kinds.workload_census import clusters_of
 from rules.language.workload import Policy, PurgeMode, WorkloadFailover
 from rules.reasons import Because, Held
-from rules.states.workload import ClusterState, Move, WorkloadState
+from rules.states.workload import UNHEARD, ClusterState, Move, WorkloadState
 
 LOOK_FOR_ROOM = timedelta(seconds=30)
 """How often one that has nowhere to go looks again: rooms change without a word to it."""
@@ -72,9 +72,7 @@ def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: date
     if not state.exists or not (state.copies or going_back):
         return _vanished(group, state)
     clusters = clusters_of(around)
-    found = {
-        name: next_due(policy, clusters.get(name, ClusterState()), copy, now) for name, copy in state.copies.items()
-    }
+    found = {name: next_due(policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()}
     dues = {name: due for name, due in found.items() if due is not None}
     return _wish(View(rule, policy, group, state, clusters, now, dues))
 
@@ -147,9 +145,11 @@ def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetim
 def _question(view: View, leaving: list[str]) -> Question:
     policy = view.policy
     flying = [owed.action.clusters for owed in view.group.owed if isinstance(owed.action, Place)]
+    not_begun = (name for name, move in view.state.moves.items() if not move.placed and move.evicted_at is None)
     return Question(
         policy, view.state, view.clusters, leaving, policy.placement.on_insufficient or view.rule.on_insufficient,
         view.now, chosen={name for clusters in flying for name in clusters},
+        waiting={name for name in not_begun if not view.due(name)},
     )  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in targets.items()) or "no copies"
     if isinstance(why, Because):
         return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True)
-    cluster = view.clusters.get(name, ClusterState())
+    cluster = view.clusters.get(name, UNHEARD)
     if move.purge_mode == PurgeMode.GRACEFULLY and over(view.policy, move, cluster, state.copies.get(name)):
         detail = f"{name}: {cluster.status or 'no longer tainted'}"
         return Act(CancelEviction, view.fields(name), Because.RECOVERED, detail, lane=f"evict/{name}", safe=True)
@@ -212,7 +212,7 @@ def _unsure(view: View) -> Iterator[Hold]:
     """Copies that would have to be looked after, if only somebody knew how they are."""
     failover = view.policy.failover
     for name, copy in view.state.copies.items():
-        cluster = view.clusters.get(name, ClusterState())
+        cluster = view.clusters.get(name, UNHEARD)
         if failover is None or name in view.state.moves:
             continue
         if failover.cluster is not None and cluster.status is Health.UNKNOWN and not cluster.clocks:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rules.kinds.zone_machine import (
     ABORTING,
     BACK_RUNNING,
     FAILED,
+    ISOLATED,
     NONE,
     RUNNING,
     Event,
@@ -23,6 +24,9 @@ from rules.kinds.zone_machine import (
 from rules.kinds.zone_plan import in_order, leaves_something, mode_of, undo_order
 from rules.language.zone import StepName, ZoneIsolation
 from rules.states.zone import Isolation, ZoneNodes, ZoneState
+
+FIRST_LOOK = timedelta(minutes=1)
+"""After the isolation stands. All later looks are the same action, which is never done and asked for again."""
 
 
 def place_of(isolation: Isolation | None) -> Place:
@@ -97,6 +101,7 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
     moved = replace(
         isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
         undoing=to == FAILED and before == ABORTING, failure="",
+        look_at=at + FIRST_LOOK if to == ISOLATED and not isolation.rehearsed else None,
     )  # fmt: skip
     if event is Event.RETRY:
         moved = _planned_again(rule, state, moved, at)
@@ -169,6 +174,10 @@ def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo:
     if step == StepName.FENCE and not undo:
         seen = zone_seen(state, isolation.zone)
         isolation = replace(isolation, nodes=seen.nodes if seen is not None else None)
+        if place_of(isolation) == ISOLATED and not isolation.rehearsed:
+            isolation = replace(isolation, look_at=at)  # a pod may have slipped onto the node that has joined
+    elif step == StepName.VERIFY and place_of(isolation) == ISOLATED:
+        isolation = replace(isolation, look_at=None)
     return settled(rule, replace(state, isolation=isolation), at)
 
 

@@ -24,7 +24,7 @@ AGAIN = timedelta(seconds=30)
 """A guard that refuses is asked again after this, also when nothing was heard."""
 REFUSAL_SHOWN = timedelta(seconds=30)
 """How long a refused command is what the rule holds for."""
-BRAKES = (Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.WIDESPREAD_FAILURE)
+BRAKES = (Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.SINGLE_ZONE, Held.WIDESPREAD_FAILURE)
 """What stops a running isolation before its next step."""
 
 
@@ -92,7 +92,8 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
 
 
 def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
-    if isolation.asked_at is None:
+    # One that was called back on its way, as by a pause, is asked for anew.
+    if isolation.asked_at is None or not any(owed.wanted for owed in group.owed):
         request = zone_time.request_of(rule, group, isolation, now)
         for check in checks(request, limits_of(rule)):
             if check.reason in BRAKES and not check.passed:
@@ -130,14 +131,20 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
 
 
 def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:
-    """It stands. Nodes that join are fenced too; one that stands for too long is somebody's business."""
+    """It stands. Nodes that join are fenced too, and all of it is gone over about every minute.
+
+    One that stands for too long is somebody's business.
+    """
     seen = zone_seen(state, isolation.zone)
     acts: tuple[Act, ...] = ()
     if seen is not None and isolation.nodes is not None and seen.nodes > isolation.nodes:
         acts = (_act(rule, isolation, StepName.FENCE, undo=False, because=Because.NODES_JOINED, safe=True),)
+    elif isolation.look_at is not None and now >= isolation.look_at:
+        acts = (_act(rule, isolation, StepName.VERIFY, undo=False, safe=True),)
     expires = isolation.since + timedelta(seconds=rule.expiry_seconds)
     if now < expires:
-        return Wish(acts=acts, look_again=_first(expires, recovery_of(rule, group, isolation, now).at))
+        look_at = None if acts else isolation.look_at
+        return Wish(acts=acts, look_again=_first(expires, look_at, recovery_of(rule, group, isolation, now).at))
     detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
     return Wish(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
 

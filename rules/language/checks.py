@@ -9,6 +9,7 @@ from rules.errors import Problem
 from rules.language import source_checks, workload_checks, zone_checks
 from rules.language.guards import FileGuard
 from rules.language.model import Notification, OnAllDown, TrafficFailover
+from rules.language.overlap import could_meet
 from rules.language.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
 from rules.language.targets import check_template, matches
 from rules.language.workload import ClusterTaint, WorkloadFailover
@@ -53,11 +54,7 @@ def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
 def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> Iterator[Problem]:
     """A pattern that means no rule limits nothing, which nobody wants who writes one."""
     rule_names = [item.name for item, _, _ in rules]
-    labels: set[str] = set()
     for guard, document, at in found:
-        if guard.name is None and guard.label in labels:
-            yield document.problem((*at, "rules"), "another guard is for the same rules: give one of them a name")
-        labels.add(guard.label)
         for index, pattern in enumerate(guard.rules):
             if not any(matches(pattern, name) for name in rule_names):
                 message = f"no rule is called {pattern!r}: the guard limits nothing"
@@ -136,7 +133,7 @@ def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
                 yield document.problem((*at, "signals", index), message, severity="warning")
     for origin, document, at in sources:
         if isinstance(origin, AlertmanagerWebhook) and origin.on_resolved == "Confirm" and origin.confirm is None:
-            others = [item for item, _, _ in sources if item is not origin and _overlap(item.target, origin.target)]
+            others = [item for item, _, _ in sources if item is not origin and could_meet(item.target, origin.target)]
             if not others:
                 message = (
                     "nothing could confirm that a resolved alert's target has recovered, so no rule will go back: add "
@@ -150,11 +147,3 @@ def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
 
 
 _KINDS = ("cluster", "zone", "node", "service", "workload", "custom", "*", "**")
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Whether two templates could name the same target; a place may be any text."""
-    parts, others = one.split("/"), other.split("/")
-    if len(parts) != len(others):
-        return False
-    return all(a == b or "{" in a or "{" in b or matches(a, b) for a, b in zip(parts, others, strict=True))

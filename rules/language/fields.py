@@ -18,6 +18,8 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", strict=True, alias_generator=to_camel, validate_by_name=True,
         validate_by_alias=True, serialize_by_alias=True, allow_inf_nan=False,
+        # For editors: the sentence under a field is shown with its key.
+        use_attribute_docstrings=True, field_title_generator=lambda name, _: to_camel(name),
     )  # fmt: skip
 
 

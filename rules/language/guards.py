@@ -70,7 +70,7 @@ class BlockedWindow(Model):
 
     cron: Annotated[str, StringConstraints(max_length=253), AfterValidator(_cron)]
     """When it begins: minute, hour, day of month, month, day of week (0 and 7 are Sunday)."""
-    duration_seconds: Annotated[float, Field(ge=60, le=31 * 86_400)]
+    duration_seconds: Annotated[float, Field(ge=1, le=31 * 86_400)]
     """How long it lasts, in real seconds also when clocks change."""
     timezone: Annotated[str, StringConstraints(max_length=64), AfterValidator(_timezone)] = "UTC"
     """Whose clock the cron expression means: `Europe/Berlin`."""

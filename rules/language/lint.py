@@ -81,7 +81,7 @@ def _fed(rule: LoadedRule, document: Document, at: Path, said: Feeds) -> Iterato
         missing = [
             (target, path) for target, path in want.targets.items() if not said.heard(Reader(target, rule.signals))
         ]
-        if len(missing) == len(want.targets):
+        if missing and len(missing) == len(want.targets):
             message = f"nothing feeds it: no source could speak of {missing[0][0]}{with_signals}"
             yield document.problem((*at, *want.at), message, severity="hint", hint="not-fed")
         elif want.each:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -86,6 +88,7 @@ def examine(files: Iterable[tuple[str, str]]) -> Reading:
         reading.problems += problems
         if document.value is not None or not problems:
             _file(document, reading)
+    reading.guards = _told_apart(reading.guards)
     found = [problem for key, entries in reading.entries.items() for problem in checks.names(entries, key[:-1])]
     for rule, document, at in reading.rules:
         found += checks.rule(rule, document, at)
@@ -111,6 +114,23 @@ def _file(document: Document, reading: Reading) -> None:
     reading.guards += _items(document, "guards", FileGuard, reading)
     reading.sources += _items(document, "sources", AnySource, reading)
     reading.rules += _items(document, "rules", AnyRule, reading)
+
+
+def _told_apart(found: Sequence[tuple[FileGuard, Document, Path]]) -> list[tuple[FileGuard, Document, Path]]:
+    """Give guards without a name that are for the same rules names of their own, by what they say.
+
+    A guard's name is where its turns are kept: by its place in the file, another order would swap them.
+    """
+    labels = Counter(guard.label for guard, _, _ in found)
+    return [
+        (guard if guard.name or labels[guard.label] == 1 else _named(guard), document, at)
+        for guard, document, at in found
+    ]
+
+
+def _named(guard: FileGuard) -> FileGuard:
+    digest = hashlib.sha256(guard.model_dump_json().encode()).hexdigest()[:6]
+    return guard.model_copy(update={"name": f"{guard.label}#{digest}"})
 
 
 def _items(document: Document, key: str, kind: Any, reading: Reading) -> list[tuple[Any, Document, Path]]:

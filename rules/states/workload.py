@@ -57,6 +57,10 @@ class ClusterState:
     """All taints that make workloads leave; those whose clock waits do not."""
 
 
+UNHEARD = ClusterState()
+"""A cluster that nobody has spoken of. One for all: it is asked for with every copy of every workload."""
+
+
 @dataclass(frozen=True, slots=True)
 class Copy:
     """The workload's copy in one cluster."""

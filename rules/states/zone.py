@@ -72,6 +72,8 @@ class Isolation:
     """In mode DryRun: nothing of it has happened."""
     nodes: int | None = None
     """Nodes of the zone when it was fenced, or the least that were seen since: more than these have joined."""
+    look_at: datetime | None = None
+    """Done: from when on it is gone over for what has come late, again and again; None: nobody has to."""
     back_by: str = ""
     """Who asked for it back; empty: the rule itself."""
     recovered_since: datetime | None = None

@@ -21,8 +21,8 @@ OFTEN = {
     "decider.fact-read": 50,
     "decider.groups-stored": 10,
     "decider.checkpointed": 10,
-    "router.taken": 50,
-    "router.before-ack": 50,
+    "router.taken": 20,
+    "router.before-ack": 20,
 }
 """Points that are passed many times in a second or two: the kill comes at any of so many."""
 TAKING_OVER = ("decider.epoch-taken", "decider.loaded")

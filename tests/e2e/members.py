@@ -185,7 +185,12 @@ class Members:
         for cluster in on:
             for one in application(name):
                 self[cluster].cluster.create(one)
-        await until(lambda: self.healthy(name) == set(on), f"{name} is healthy on {', '.join(on)}")
+        await self.settle(name, *on)
+
+    async def settle(self, name: str, *on: str) -> None:
+        """Wait until it is healthy in these clusters, and stands in no other."""
+        where = {*on}
+        await until(lambda: self.healthy(name) == self.on(name) == where, f"{name} runs on {', '.join(on)} alone")
 
     def healthy(self, workload: str) -> frozenset[str]:
         """Where it is healthy now."""

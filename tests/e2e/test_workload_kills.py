@@ -23,7 +23,7 @@ PACE = "{ratePerSecond: 0.7}"
 """Workloads leave one after the other, so that there is something to be done whenever the reactor is killed."""
 LEAVING = (
     ("decider.fact-read", "decider.decided", "decider.groups-stored", "decider.epoch-taken"),
-    ("decider.state-stored", "decider.checkpointed", "executor.taken", "decider.loaded"),
+    ("decider.checkpointed", "executor.taken", "decider.state-stored", "decider.loaded"),
     ("decider.actions-published", "executor.intent-stored", "executor.before-write", "executor.done-stored"),
     ("decider.audit-published", "executor.after-write", "executor.outcome-published", "executor.before-ack"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import get_running_loop
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,10 @@ from tests.e2e.moving import document, group, holds, knows, records, remembers, 
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
 
-LATE = 2.0
-"""Seconds that a busy machine may take over what is due."""
 
-
-def reactor(members: Members, folder: Path, *rules: str, more: str = "") -> Service:
+def reactor(members: Members, folder: Path, *rules: str) -> Service:
     """A reactor that looks after these clusters."""
-    text = document(members.names, *rules, more=more)
+    text = document(members.names, *rules)
     return Service(folder / "reactor", rules=text, settings={"clusters": members.settings()})
 
 
@@ -67,7 +65,7 @@ async def test_workloads_leave_a_dead_cluster_with_all_they_need_and_are_purged_
         assert five[new].has() >= {*needs("cart"), "Deployment/cart"}
 
         for name in ("web", "cart"):
-            await until_told(lambda name=name: _waits_for(service, name), f"{name}: the purge waits for its cluster")  # type: ignore[misc]
+            await until_told(partial(_waits_for, service, name), f"{name}: the purge waits for its cluster")
         assert dead.writes() == []
         back = await dead.come_back()
         await until(lambda: not dead.has() & {"Deployment/web", "Deployment/cart"}, "the old copies are purged")
@@ -102,14 +100,12 @@ async def test_a_workload_that_crashes_moves_on_and_not_back_to_where_it_crashed
             await knows(service, {"web": {"member1"}}, clusters=3)
             for here, there in (("member1", "member2"), ("member2", "member3")):
                 members[here].crashing.add("web")
-                await until(lambda there=there: members.healthy("web") == {there}, f"web runs on {there}")  # type: ignore[misc]
-                await until(lambda there=there: members.on("web") == {there}, f"web is purged on {here}")  # type: ignore[misc]
+                await members.settle("web", there)
                 (purged,) = [write for write in members[here].writes("deployments") if write.verb == "delete"]
                 assert purged.at >= members.since_healthy("web", there)
             members["member3"].crashing.add("web")
             held = (await holds(service, "web", Held.NO_LANDING_PLACE)).held
             assert held is not None
-            print(held.detail)
             assert "member1 was left and is blocked" in held.detail
             assert "member2 was left and is blocked" in held.detail
         assert members.on("web") == {"member3"}, "with nowhere to go it stays where it is"
@@ -190,8 +186,8 @@ async def test_what_cannot_move_says_why_and_stays_where_it_is(tmp_path: Path, m
 
             members["member2"].cluster.ensure_namespace(NAMESPACE)
             forbidden.remove()
-            await until(lambda: members.on("homeless") == {"member2"}, "homeless moves once it can")
-            await until(lambda: members.on("secretive") == {"member4"}, "secretive moves once it can")
+            await members.settle("homeless", "member2")
+            await members.settle("secretive", "member4")
 
             members["member1"].cluster.delete("deployments", "poor", NAMESPACE)
             held = (await holds(service, "poor", Held.WORKLOAD_NOT_FOUND)).held

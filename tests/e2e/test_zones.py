@@ -13,7 +13,7 @@ from reactor.demo.kube import Fault, Forbid
 from rules.reasons import Held
 from tests.contract.bus.servers import Configured
 from tests.e2e.service import ROOT
-from tests.e2e.waiting import until_told
+from tests.e2e.waiting import until, until_told
 from tests.e2e.zone_log import (
     batches,
     check_budgets,
@@ -23,7 +23,7 @@ from tests.e2e.zone_log import (
     node_writes,
     releases,
 )
-from tests.e2e.zone_service import BAKE, RECOVERY, RULE, STEPS, TOLERATION, WORDS, Zoned, is_at, zoned
+from tests.e2e.zone_service import BAKE, RECOVERY, RULE, STEPS, TOLERATION, WORDS, Zoned, failing, is_at, zoned
 from tests.e2e.zone_world import BALANCER_LABEL, LAME, SICK, ZONES
 from tests.integration.bus.authority import jetstream
 
@@ -204,12 +204,15 @@ async def test_an_operator_without_the_right_is_refused_with_the_subject_and_not
     assert users is not None
     configuration = f"{jetstream(tmp_path)}\n{users[1]}"
     async with Configured(tmp_path / "nats", configuration) as server:
-        bus = {"url": server.url, "user": "reactor", "password": "change-me"}
-        async with zoned(tmp_path, bus=bus) as prod:
+
+        def url(user: str) -> str:
+            return server.url.replace("nats://", f"nats://{user}:change-me@")
+
+        async with zoned(tmp_path, bus={"url": url("reactor")}) as prod:
             config = tmp_path / "operator.yaml"
             settings = yaml.safe_load(prod.service.config.read_text("utf-8"))
             for user, may in {"viewer": False, "duty": False, "zones": True}.items():
-                settings["bus"] |= {"user": user}
+                settings["bus"]["url"] = url(user)
                 config.write_text(yaml.safe_dump(settings), encoding="utf-8")
                 assert (await prod.service.answered("zones", config=config))[0] == 0
                 asked = prod.world.prod.monotonic()
@@ -222,3 +225,58 @@ async def test_an_operator_without_the_right_is_refused_with_the_subject_and_not
                 print(f"refused after {prod.world.prod.monotonic() - asked:.1f} s, the command's own start included")
                 assert (await prod.state()).isolation is None
                 assert prod.world.writes() == []
+
+
+@pytest.mark.timeout(240)
+async def test_a_node_that_joins_late_is_fenced_and_what_slipped_onto_it_leaves_by_one_action(prod: Zoned) -> None:
+    """The round over an isolation that stands is one action, asked for again and again: no decision for each."""
+    prod.fail()
+    await prod.isolated()
+    prod.world.join("a5", SICK)
+    slipped = prod.world.run_on("a5")
+    joined = prod.world.prod.monotonic()
+
+    def all_as_it_should_be() -> bool:
+        labels, _, spec = prod.world.picture()["a5"]
+        fenced = bool(spec.get("unschedulable")) and "reactor/isolated-zone" in str(spec.get("taints"))
+        return fenced and BALANCER_LABEL in labels and slipped not in prod.world.movable()
+
+    await until(all_as_it_should_be, "the late node is fenced and empty", within=60)
+    print(f"joined → fenced, out of the load balancers and empty {prod.world.prod.monotonic() - joined:.1f} s")
+    await prod.until(lambda state: state.isolation and "Kept" in state.isolation.trouble, "it was gone over")
+    (generation,) = [group.generation for group in await prod.service.groups() if group.rule == RULE]
+    late = prod.world.run_on("a5")  # no node joins with this one: only the next round finds it
+    appeared = prod.world.prod.monotonic()
+    await until(
+        lambda: late not in prod.world.movable(), "a pod that slipped in later leaves with the next round", within=90
+    )
+    print(f"slipped in → gone {prod.world.prod.monotonic() - appeared:.1f} s")
+    assert [group.generation for group in await prod.service.groups() if group.rule == RULE] == [generation]
+    check_budgets(prod.world)
+
+
+KILLS = {
+    "executor.before-write:2": "between being asked and doing it",
+    "executor.after-write:2": "with the world changed and nobody told",
+    "executor.outcome-published:2": "told, and not acknowledged",
+    "decider.actions-published:25": "asked for, and not in the audit",
+}
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("failpoint", KILLS)
+async def test_a_reactor_that_is_killed_at_every_step_ends_as_one_that_is_not(prod: Zoned, failpoint: str) -> None:
+    """Each life gets one action further: the second time that it comes to the point, it dies."""
+    before = prod.world.picture()
+    failing(prod.service, failpoint)
+    await prod.service.kill()
+    await prod.service.start()
+    prod.fail()
+    lives = await prod.lives_until(is_at("Failover", "Done"))
+    assert prod.world.movable() == []
+    prod.mend()
+    lives += await prod.lives_until(lambda state: state.isolation is None)
+    print(f"{lives} lives")
+    assert lives > len(STEPS)
+    assert prod.world.picture() == before
+    check_whole(prod.world)

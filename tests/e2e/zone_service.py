@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from tests.e2e.exporter import Exporter, exporting
 from tests.e2e.servers import Prometheus
 from tests.e2e.service import Service, environment
 from tests.e2e.waiting import until_told
-from tests.e2e.zone_world import SICK, ZONES, ZoneWorld, inhabited
+from tests.e2e.zone_world import SICK, TICK, ZONES, ZoneWorld, inhabited
 
 RULE = "prod-zones"
 TOLERATION, RECOVERY, BAKE = 5.0, 5.0, 2.0
@@ -97,6 +98,24 @@ class Zoned:
 
     async def over(self) -> ZoneState:
         return await self.until(lambda state: state.isolation is None, "no zone is isolated any more")
+
+    async def lives_until(self, holds: Callable[[ZoneState], object], *, within: float = 240) -> int:
+        """Start the service again whenever it has died, until what is stored is so; gives how often."""
+        lives = 0
+        async with asyncio.timeout(within):
+            while not ((state := await self.state()).seen and holds(state)):
+                if not self.service.running:
+                    lives += 1
+                    await self._start()
+                await asyncio.sleep(TICK)
+        return lives
+
+    async def _start(self) -> None:
+        try:
+            await self.service.start()
+        except AssertionError:
+            if self.service.running:
+                raise  # else it came to its failpoint before it could say that it is ready
 
     async def zones(self) -> Mapping[str, Mapping[str, Any]]:
         """What `reactor zones` prints, by zone."""

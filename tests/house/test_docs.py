@@ -23,7 +23,7 @@ from reactor import settings
 from reactor.cli.main import COMMANDS, cli
 from rules.bench import history, tester
 from rules.bench.simulator import simulate
-from rules.language import loader
+from rules.language import lint, loader
 from rules.reasons import Because, Held
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,6 +152,16 @@ def test_no_page_names_a_place_on_the_machine_it_was_written_on(page: Path) -> N
 @pytest.mark.parametrize("example", RULES, ids=ids)
 def test_every_rule_example_loads_without_a_warning(example: Example) -> None:
     assert loader.load([(example.name, example.text)]).warnings == ()
+
+
+@pytest.mark.parametrize("example", RULES, ids=ids)
+def test_no_rule_example_gets_a_hint(example: Example) -> None:
+    assert loader.examine([(example.name, example.text)]).hints() == []
+
+
+def test_every_hint_is_told_in_the_how_to() -> None:
+    page = (DOCS / "how-to" / "write-and-test-rules.md").read_text("utf-8")
+    assert [hint for hint in lint.HINTS if f"| `{hint}` |" not in page] == []
 
 
 @pytest.mark.parametrize("example", TESTS, ids=ids)

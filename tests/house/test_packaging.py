@@ -88,7 +88,9 @@ def test_the_wheel_says_whose_it_is_and_what_it_needs(content: dict[str, bytes])
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
     assert f"{DIST_INFO}/licenses/LICENSE" in content
-    assert len(metadata.get_all("Requires-Dist", [])) == len(PROJECT["dependencies"])
+    needed = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
+    assert len(needed) == len(PROJECT["dependencies"])
+    assert set(metadata.get_all("Provides-Extra", [])) == set(PROJECT["optional-dependencies"])
 
 
 def test_the_installed_command_runs_outside_of_the_source_tree(wheel: Path, tmp_path: Path) -> None:

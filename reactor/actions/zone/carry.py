@@ -3,7 +3,8 @@
 Done: the step stands (or is undone), verified. Failed: the reason says whether asking again helps. `InProgress` is the
 answer of a step that needs longer than one call: its detail has the numbers (`12 pods are left in eu-central-1a, 3 of
 them on their way out; 4 blocked by budget shop/web`), and the engine asks again with the same id until the step's own
-timeout. Every call probes first, so it does not matter who was stopped where.
+timeout. Every call probes first, so it does not matter who was stopped where. `Kept` is the answer of the Verify of an
+isolation that stands: the engine asks for the same again a minute later, so that it costs no decision.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pydantic import ValidationError
 from bus.messages import Mode, Outcome, ZoneStep
 from reactor.actions.outcomes import Unfit, done, failed
 from reactor.actions.zone import fence, force, gardener, network, traffic
-from reactor.actions.zone.context import CALL_SECONDS, InProgress, Isolation, Stands, ZoneWorld
+from reactor.actions.zone.context import CALL_SECONDS, InProgress, Isolation, Kept, Stands, ZoneWorld
 from reactor.actions.zone.evacuate import evacuate
 from reactor.actions.zone.settings import StepSettings
 from reactor.actions.zone.verify import verify
@@ -59,7 +60,7 @@ async def carry_out(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Outcome
         return failed(action.id, clock, Unfit("SettingsError", str(error)))
     except ReactorError as error:
         outcome = failed(action.id, clock, error)
-        level = logging.INFO if isinstance(error, InProgress) else logging.WARNING
+        level = logging.INFO if isinstance(error, InProgress | Kept) else logging.WARNING
         _log.log(level, "%s: %s", action.step, error, extra={**about, "reason": outcome.reason})
         return outcome
     _log.info("%s%s: %s", action.step, " undone" if action.undo else "", stands.detail, extra=about)
@@ -79,5 +80,9 @@ async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
     if key not in STEPS:
         raise Unfit("Invalid", f"there is no step {action.step}")
     if action.carrier == "Gardener":
-        return await gardener.STEPS[key](isolation)
-    return await STEPS[key](await world.clusters(action.cluster), isolation)
+        stands = await gardener.STEPS[key](isolation)
+    else:
+        stands = await STEPS[key](await world.clusters(action.cluster), isolation)
+    if isolation.standing and key == ("Verify", False):
+        raise Kept(stands.detail)
+    return stands

@@ -3,7 +3,8 @@
 Terminal
 └── Unfit          (outcomes.py) the zone cannot be isolated so: a person has to change something
 Retryable
-└── InProgress     the step has not reached its end yet: the numbers say how far it is; ask again with the same action
+├── InProgress     the step has not reached its end yet: the numbers say how far it is; ask again with the same action
+└── Kept           the isolation that stands was gone over, and stands; ask again with the same action in a minute
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ Say = Callable[[Fact], Awaitable[None]]
 
 class InProgress(Retryable):
     """The step goes on; the message has the numbers."""
+
+
+class Kept(Retryable):
+    """An isolation that stands is never done: nodes may join, and pods slip onto them. The message has the numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,7 @@ tests:
         "taints: [{key: other, effect: NoExecute}]}   <- did not happen",
         "- {absent: {action: SetTaints, until: 100}}   <- is there",
         "taints: [{key: brownout, value: , effect: NoExecute}], because: TargetChanged,", "}   <- not expected",
-        "outcome: - {at: 70, action: {action: SetTaints}, status: Failed, reason: Forbidden}   <- no rule that enforces",
+        "outcome: - {at: 70, action: {action: SetTaints}, status: Failed, reason: Forbidden}   <- no rule that",
     ):  # fmt: skip
         assert part in shown.output
 
@@ -340,6 +340,13 @@ def test_junit_tells_ci_of_every_test_with_expected_actual_and_why(shop: Path, t
     told = bad.findtext("failure") or ""
     assert all(part in told for part in ("<- did not happen", "<- not expected", "is Unhealthy since second 5"))
     assert any("gone.yaml cannot be read" in (error.text or "") for error in root.iter("error"))
+
+
+def test_a_report_that_cannot_be_written_is_told(shop: Path) -> None:
+    shown = reactor("test", "--junit", shop / "gone" / "report.xml", shop)
+    assert shown.exit_code == 1
+    assert "1 passed, 0 failed" in shown.stdout
+    assert f"Could not open file '{shop}/gone/report.xml': No such file or directory" in shown.stderr
 
 
 def test_junit_says_what_xml_cannot(shop: Path, tmp_path: Path) -> None:

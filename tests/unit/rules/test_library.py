@@ -8,7 +8,7 @@ import pytest
 
 import rules
 from rules.bench import tester
-from rules.language.loader import load
+from rules.language.loader import examine, load
 from rules.language.model import Notification
 
 LIBRARY = Path(rules.__file__).parent / "library"
@@ -20,12 +20,13 @@ def name(path: Path) -> str:
 
 
 def test_the_library_is_there() -> None:
-    assert len(FILES) >= 6
+    assert len(FILES) >= 12
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_a_library_file_is_read_without_a_word(path: Path) -> None:
-    assert load([(path.name, path.read_text())]).warnings == ()
+    reading = examine([(path.name, path.read_text())])
+    assert (reading.problems, reading.hints()) == ([], [])
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
@@ -45,4 +46,6 @@ def test_a_library_rule_that_acts_starts_as_a_dry_run(path: Path) -> None:
 
 
 def test_all_library_files_can_be_used_together() -> None:
-    assert len(load([(path.name, path.read_text()) for path in FILES]).rules) >= len(FILES)
+    reading = examine([(path.name, path.read_text()) for path in FILES])
+    assert (reading.problems, reading.hints()) == ([], [])
+    assert len(reading.rules) >= len(FILES)

@@ -69,7 +69,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     (window(cron="0 25 * * *"), ".blockedWindows[0].cron: '0 25 * * *' is no cron expression: Bad hour"),
     (window(cron="@daily"), ".blockedWindows[0].cron: needs five fields"),
     (window(cron="0 0 31 2 *"), ".blockedWindows[0].cron: '0 0 31 2 *' is no cron expression"),
-    (window(durationSeconds=0), ".blockedWindows[0].durationSeconds: must be 60 or more, got 0"),
+    (window(durationSeconds=0), ".blockedWindows[0].durationSeconds: must be 1 or more, got 0"),
     (window(timezone="Mars/Olympus"), ".blockedWindows[0].timezone: 'Mars/Olympus' is no time zone: write one of"),
     (window(timezone="../etc/passwd"), ".blockedWindows[0].timezone: '../etc/passwd' is no time zone"),
 ]

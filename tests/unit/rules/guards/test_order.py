@@ -10,9 +10,9 @@ import pytest
 
 from bus.messages import Claim, RouteRef, SetWeights, Verdict
 from rules.bench.play import at
+from rules.engine.actors import limits_of
 from rules.engine.claims import hear
 from rules.engine.guard import Leave, guard
-from rules.errors import InvalidFiles
 from rules.group import Group, Paused
 from rules.kinds.wish import Act, Wish
 from rules.language.loader import load
@@ -133,10 +133,10 @@ def test_guards_of_a_file_hold_what_their_rules_do() -> None:
     assert why(guard(the_rule(name="other"), group(), Wish(acts=(act(),)), NOON, files)) is None
 
 
-def test_two_guards_for_the_same_rules_need_names() -> None:
+def test_two_guards_for_the_same_rules_both_hold_in_any_order() -> None:
     text = rule_file(failover())[:-1] + ', "guards": [%s]}'
-    one = '{"rules": ["web"], "maxConcurrent": 1}'
-    named = '{"name": "slow", "rules": ["web"], "ratePerSecond": 1}'
-    assert len(load([("rules.yaml", text % f"{one}, {named}")]).guards) == 2
-    with pytest.raises(InvalidFiles, match="another guard is for the same rules: give one of them a name"):
-        load([("rules.yaml", text % f"{one}, {one}")])
+    turns, speed = '{"rules": ["web"], "maxConcurrent": 1}', '{"rules": ["web"], "ratePerSecond": 1}'
+    files = [load([("rules.yaml", text % both)]) for both in (f"{turns}, {speed}", f"{speed}, {turns}")]
+    one, other = (limits_of(rules.rule("web"), rules.guards).shared for rules in files)
+    assert len(one) == 2
+    assert one == other

@@ -84,3 +84,13 @@ def test_a_workload_that_vanishes_while_it_is_placed_leaves_word_of_where() -> N
     said = happens(rule("Gracefully"), *events, outcomes=False)
     (hold,) = [one.what for one in said if isinstance(one.what, Hold)]
     assert (hold.held, "its placement on m1 was under way" in hold.detail) == ("WorkloadNotFound", True), hold
+
+
+def test_a_copy_that_was_to_leave_and_of_which_nobody_knows_any_more_is_not_replaced_with_another() -> None:
+    events = [
+        workload({"m1": 2, "m2": 2}), cluster("m1", "Unhealthy", at=0), copy("m2", "Unhealthy", at=0),
+        copy("m2", "Unknown", at=20), cluster("m3", "Healthy", at=20),
+    ]  # fmt: skip
+    soon = {"decisionConditions": {"tolerationSeconds": 5}}
+    given = rule("Gracefully", failover={"cluster": {}, "application": soon})
+    assert acts(given, *events, outcomes=False, until=101) == [(100.0, "Place", {"m2": 2, "m3": 2})]

@@ -1,0 +1,126 @@
+"""`reactor init`: a starter for what stands on clusters. It only reads them, and overwrites no file."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from reactor import settings as settings_
+from reactor.cli.files import count
+from reactor.errors import SettingsError
+from reactor.settings import Cluster
+from reactor.starter.look import Found, look
+from reactor.starter.making import Starter, starter
+from reactor.starter.text import text_of_rules, text_of_test
+
+_KUBECONFIG = "~/.kube/config"
+_UNNAMED = "local"
+"""What a kubeconfig's current context is called here."""
+_NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@click.command()
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
+    help="Settings file: all its clusters, or those of --cluster.",
+)  # fmt: skip
+@click.option(
+    "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), envvar="KUBECONFIG",
+    help="Instead of settings. Default: ~/.kube/config.",
+)  # fmt: skip
+@click.option("--context", "contexts", multiple=True, metavar="NAME", help="A context of the kubeconfig. Repeatable.")
+@click.option(
+    "--cluster", "names", multiple=True, metavar="NAME",
+    help="A cluster of the settings; without settings, what each --context is to be called. Repeatable.",
+)  # fmt: skip
+@click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Only what is in it. Repeatable.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("rules.yaml"), show_default=True,
+    help="The rule file. Its test goes beside it: rules_test.yaml.",
+)  # fmt: skip
+def init(
+    config: Path | None, kubeconfig: Path | None, contexts: tuple[str, ...], names: tuple[str, ...],
+    namespaces: tuple[str, ...], output: Path,
+) -> None:  # fmt: skip
+    """Write rules that one could begin with, for what stands on clusters.
+
+    Routes with two or more backends, Deployments and StatefulSets that several clusters have, and zones become rules
+    in mode DryRun, with the sources that feed them and a test beside them. Clusters are only read.
+
+    \b
+    reactor init --config reactor.yaml
+    reactor init --context east --context west --namespace shop -o shop.yaml
+
+    Exit code: 0 where files were written, 1 where nothing was found, or a file is there already: none is overwritten.
+    """
+    test = output.with_name(f"{output.stem}_test{output.suffix}")
+    for path in (output, test):
+        if path.exists():
+            _end(f"{path} is there already, and is left alone: name another file with --output")
+    try:
+        wanted = _wanted(config, kubeconfig, contexts, names)
+        made = starter(asyncio.run(_look(wanted, namespaces)))
+    except SettingsError as error:
+        _end(str(error))
+    for note in made.left_out:
+        click.echo(note, err=True)
+    if not made.rules:
+        _end(f"nothing on {', '.join(wanted)} that a rule could move")
+    _write(made, output, test)
+    told = ((made.routes, "route"), (made.workloads, "workload"), (made.zones, "cluster with zones"))
+    parts = [count(len(rules), what) for rules, what in told if rules]
+    click.echo(f"{output}: {', '.join(parts)}. Tests: {test}")
+
+
+def _end(message: str) -> None:
+    click.echo(f"reactor: {message}", err=True)
+    sys.exit(1)
+
+
+def _wanted(
+    config: Path | None, kubeconfig: Path | None, contexts: Sequence[str], names: Sequence[str]
+) -> Mapping[str, Cluster]:
+    """Give the clusters to look at. Raises SettingsError, and UsageError where the words do not fit together."""
+    if config is not None and not contexts:
+        clusters = settings_.load(config).clusters
+        if unknown := [name for name in names if name not in clusters]:
+            raise click.UsageError(f"no cluster {unknown[0]!r} in {config}: it names {', '.join(clusters) or 'none'}")
+        if not clusters:
+            raise SettingsError(f"{config}: clusters: it names none")
+        return {name: clusters[name] for name in names or clusters}
+    if contexts and names and len(contexts) != len(names):
+        raise click.UsageError("as many --cluster as --context: each names one")
+    path = kubeconfig or Path(_KUBECONFIG)
+    chosen: Sequence[str | None] = contexts or names or (None,)
+    called = names or [_NO_NAME.sub("-", context).strip("-._") or _UNNAMED for context in contexts] or [_UNNAMED]
+    if len(set(called)) < len(called):
+        raise click.UsageError("two of the contexts would have one name: name each with --cluster")
+    return {name: Cluster(kubeconfig=path, context=context) for name, context in zip(called, chosen, strict=True)}
+
+
+async def _look(wanted: Mapping[str, Cluster], namespaces: Collection[str]) -> list[Found]:
+    from reactor.clients.clusters import Clusters
+
+    clusters = Clusters(wanted)
+    try:
+        apis = [await clusters.get(name) for name in wanted]
+        return await asyncio.gather(*(look(api, namespaces) for api in apis))
+    finally:
+        await clusters.close()
+
+
+def _write(made: Starter, output: Path, test: Path) -> None:
+    try:
+        for path, text in (
+            (output, text_of_rules(made, output.name, test.name)),
+            (test, text_of_test(made, output.name)),
+        ):
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        _end(f"{error.filename} cannot be written: {error.strerror}")

@@ -1,0 +1,94 @@
+"""What `reactor init` writes can be used as it is, whatever stands on the clusters."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bus.messages import Backend, Route
+from reactor.sources.route_projection import RouteKind
+from reactor.starter.look import Copy, Found
+from reactor.starter.making import RULES_MAX, Starter, starter
+from reactor.starter.text import text_of_rules, text_of_test
+from rules.bench import tester
+from rules.language import loader
+
+NOW = datetime.fromtimestamp(0, UTC)
+# Names that some reader of YAML takes for something else are names, too.
+names = st.sampled_from(["shop", "web", "no", "on", "1e3", "null", "0x1", "a-b", "y", "123", "true"])
+zones = st.sampled_from(["eu-1a", "1", "no", "Z.b", "1e3"])
+
+
+@st.composite
+def routes(draw: st.DrawFn, cluster: str) -> list[Route]:
+    found: dict[str, Route] = {}
+    for name in draw(st.lists(names, max_size=3)):
+        kind = draw(st.sampled_from(get_args(RouteKind)))
+        services = draw(st.lists(names | st.just("other/web"), min_size=2, max_size=4, unique=True))
+        route = Route(
+            cluster=cluster, kind=kind, namespace=draw(names), name=name, observed_at=NOW,
+            rule=draw(st.none() | st.integers(0, 15)) if kind != "TrafficSplit" else None,
+            annotations=draw(st.just({}) | st.builds(lambda one: {"failover.linkerd.io/primary-service": one}, names)),
+            backends=tuple(Backend(service=one, weight=draw(st.integers(0, 100))) for one in services),
+        )  # fmt: skip
+        found[route.object.partition("#")[0]] = route
+    return [*found.values()]
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> list[Found]:
+    found = []
+    for cluster in draw(st.lists(st.sampled_from(["east", "west", "no", "1"]), min_size=1, max_size=3, unique=True)):
+        kinds = st.sampled_from(["Deployment", "StatefulSet"])
+        copies = draw(st.lists(st.builds(Copy, kinds, names, names, st.integers(1, 50)), max_size=4))
+        in_zones = draw(st.dictionaries(zones, st.integers(1, 9), max_size=3))
+        found.append(
+            Found(
+                cluster, tuple(draw(routes(cluster))), tuple(copies), tuple(sorted(in_zones.items())), ("odd\nwords",)
+            )
+        )
+    return found
+
+
+@given(clusters())
+def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(found: list[Found]) -> None:
+    made = starter(found)
+    if not made.rules:
+        return
+    text = text_of_rules(made, "rules.yaml", "rules_test.yaml")
+    reading = loader.examine([("rules.yaml", text)])
+    assert (reading.problems, reading.hints()) == ([], [])
+    suite = tester.load(text_of_test(made, "rules.yaml"), "rules_test.yaml", lambda _: text)
+    assert suite.warnings == ()
+    assert [one.name for one in tester.run(suite) if not one.passed] == []
+
+
+@given(clusters())
+def test_every_rule_that_is_made_does_nothing_yet(found: list[Found]) -> None:
+    assert {made.rule["mode"] for made in starter(found).rules} <= {"DryRun"}
+
+
+def many(number: int) -> Starter:
+    copies = tuple(Copy("Deployment", "shop", f"web-{index}", 1) for index in range(number))
+    return starter([Found("east", copies=copies), Found("west", copies=copies)])
+
+
+def test_a_starter_has_no_more_rules_than_a_person_reads_and_says_how_many_are_left_out() -> None:
+    made = many(RULES_MAX + 3)
+    assert len(made.workloads) == RULES_MAX
+    assert made.left_out == ["3 more workloads: narrow it with --namespace"]
+    assert loader.load([("rules.yaml", text_of_rules(made, "rules.yaml", "t.yaml"))]).warnings == ()
+
+
+def test_a_workload_that_one_cluster_has_stays_there() -> None:
+    made = starter([Found("east", copies=(Copy("Deployment", "shop", "web", 1),)), Found("west")])
+    assert made.rules == []
+
+
+def test_what_could_not_be_read_stands_in_the_file() -> None:
+    made = many(1)
+    made.left_out.append("east: Nodes could not be read: forbidden")
+    assert "# - east: Nodes could not be read: forbidden" in text_of_rules(made, "rules.yaml", "t.yaml")
