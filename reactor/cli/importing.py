@@ -56,11 +56,21 @@ class Import:
         if not self.rules:
             self.problems.append(Problem(", ".join(files), 1, 1, "", f"no {missing} that can be used"))
         else:
-            write(rule_file(self.sources, self.rules), output)
+            self._write(output)
         for problem in sorted({*self.problems, *self.carried}):
             click.echo(shown(problem), err=True)
         click.echo(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
         sys.exit(int(any(problem.severity == "error" for problem in self.problems)))
+
+    def _write(self, output: Path | None) -> None:
+        text = rule_file(self.sources, self.rules)
+        if output is None:
+            click.echo(text, nl=False)
+            return
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            self.problems.append(Problem(str(output), 1, 1, "", f"cannot be written: {error.strerror or error}"))
 
 
 def _documents(name: str, text: str, problems: list[Problem]) -> Iterator[Document]:
@@ -109,11 +119,3 @@ def findings(rules: Sequence[Mapping[str, Any]], sources: Sequence[Mapping[str, 
         return [*loader.load([("", rule_file(sources, rules))]).warnings]
     except InvalidFiles as error:
         return [*error.problems]
-
-
-def write(text: str, output: Path | None) -> None:
-    """Print the rules, or write them to a file."""
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    output.write_text(text, encoding="utf-8")

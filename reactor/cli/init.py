@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from reactor import settings as settings_
 from reactor.cli.files import count
@@ -16,7 +17,8 @@ from reactor.errors import SettingsError
 from reactor.settings import Cluster
 from reactor.starter.look import Found, look
 from reactor.starter.making import Starter, starter
-from reactor.starter.text import text_of_rules, text_of_test
+from reactor.starter.proof import text_of_test
+from reactor.starter.text import text_of_rules
 
 _KUBECONFIG = "~/.kube/config"
 _UNNAMED = "local"
@@ -86,7 +88,11 @@ def _wanted(
     config: Path | None, kubeconfig: Path | None, contexts: Sequence[str], names: Sequence[str]
 ) -> Mapping[str, Cluster]:
     """Give the clusters to look at. Raises SettingsError, and UsageError where the words do not fit together."""
-    if config is not None and not contexts:
+    said = click.get_current_context().get_parameter_source
+    by_hand = {name for name in ("config", "kubeconfig", "contexts") if said(name) is ParameterSource.COMMANDLINE}
+    if len(by_hand & {"config", "kubeconfig"}) > 1 or by_hand >= {"config", "contexts"}:
+        raise click.UsageError("either --config, or --kubeconfig and --context")
+    if config is not None and not by_hand & {"kubeconfig", "contexts"}:
         clusters = settings_.load(config).clusters
         if unknown := [name for name in names if name not in clusters]:
             raise click.UsageError(f"no cluster {unknown[0]!r} in {config}: it names {', '.join(clusters) or 'none'}")

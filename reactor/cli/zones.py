@@ -241,6 +241,7 @@ def _rows(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
         member = group.members.get(rule.target(zone.name))
         nodes = state.seen.zones.get(zone.name) if state.seen is not None else None
         mine = state.isolation if state.isolation is not None and state.isolation.zone == zone.name else None
+        said = mine.failure or mine.trouble if mine is not None else ""
         held = group.held if group.held is not None and (group.held.about or "").endswith(f"/{zone.name}") else None
         out.append({
             "rule": rule.name, "zone": f"{rule.object}/{zone.name}", "id": zone.id,
@@ -248,7 +249,7 @@ def _rows(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
             "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
             "phase": mine.phase if mine else "", "status": mine.status if mine else "",
             "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
-            "detail": (mine.failure or mine.trouble if mine else "") or (f"{held.reason}: {held.detail}" if held else ""),
+            "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
         })  # fmt: skip
     return out
 

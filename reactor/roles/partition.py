@@ -101,7 +101,7 @@ class Partition:
             raise Lost(f"partition {self._number}: {error}") from error
 
     async def _publish_owed(self) -> None:
-        """The owner before us may have stored what it owes and not published it; what it did is not taken twice.
+        """The owner before us may have stored what it owes, or grants, and not published it; nothing is taken twice.
 
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
@@ -111,8 +111,9 @@ class Partition:
             for owed in group.owed
             if owed.wanted and not owed.failed
         ]
-        if owed:
-            await self._desk.bus.publish_all(owed)
+        said = self._speaker.facts(self.book.said(self._desk.clock.now()), None)
+        if messages := [*owed, *said]:
+            await self._desk.bus.publish_all(messages)
 
     def _mine(self, rule: str, scope: str) -> bool:
         return subjects.partition_of(rule, scope, self._desk.partitions) == self._number

@@ -1,15 +1,13 @@
-"""A starter as files: the rules with comments for who has never seen any, and a test of one rule of each kind."""
+"""A starter as a rule file, with comments for who has never seen any."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from reactor.rulewriting import as_yaml
 from reactor.starter.making import JsonObject, Made, Starter
 from rules.language.model import API_VERSION
-from rules.language.targets import encode_segment
 
 _WIDTH = 118
 _SOURCES = {
@@ -32,14 +30,14 @@ reverse. Look at the plan first: reactor drill zone <rule> <zone>."""
 def text_of_rules(starter: Starter, name: str, test: str) -> str:
     """Give the rule file, called `name`, with its test in `test`."""
     lines = [
-        *_comment(
+        *comment(
             f"Written by reactor init from what stands on {', '.join(starter.clusters)}. Nothing acts yet: every rule "
             "is in mode DryRun, decides, and says what it would do. So go through it, remove what you do not want, "
             "then:"
         ),
         f"#   reactor check {name} && reactor test {test}",
         f"#   reactor run --config reactor.yaml {name}     # its settings name the clusters; then: reactor status",
-        *_comment("When a rule has said the right things for a while: mode: Enforce, one rule at a time."),
+        *comment("When a rule has said the right things for a while: mode: Enforce, one rule at a time."),
     ]
     if starter.left_out:
         lines += ["#", "# Not in here:", *_points(starter.left_out)]
@@ -55,7 +53,8 @@ def _points(notes: Iterable[str]) -> Iterator[str]:
         yield from textwrap.wrap(note, _WIDTH, initial_indent="# - ", subsequent_indent="#   ")
 
 
-def _comment(text: str, indent: str = "") -> list[str]:
+def comment(text: str, indent: str = "") -> list[str]:
+    """Give the lines of a comment."""
     return textwrap.wrap(text, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
 
 
@@ -64,116 +63,18 @@ def _listed_sources(sources: Iterable[JsonObject]) -> Iterator[str]:
     for source in sources:
         kind = source["kind"]
         if kind not in told:
-            yield from _comment(_SOURCES[kind], "  ")
+            yield from comment(_SOURCES[kind], "  ")
             told.add(kind)
-        yield from _entry(source)
+        yield from entry(source)
 
 
 def _section(about: str, rules: Sequence[Made]) -> str:
-    lines = _comment(about, "  ")
+    lines = comment(about, "  ")
     for made in rules:
-        lines += ["", *_comment(made.about, "  "), *_entry(made.rule)]
+        lines += ["", *comment(made.about, "  "), *entry(made.rule)]
     return "\n".join(lines) + "\n"
 
 
-def _entry(value: JsonObject) -> list[str]:
+def entry(value: JsonObject) -> list[str]:
     """Give an entry of a list, as it stands within its key."""
     return textwrap.indent(as_yaml([value], compact=True), "  ").rstrip("\n").split("\n")
-
-
-def text_of_test(starter: Starter, name: str) -> str:
-    """Give the test of the rule file of this name: one rule of each kind, to be copied for the others."""
-    lines = [
-        *_comment(
-            f"Tests of {name}, one for each kind of rule: copy them for the others, and change them until they say "
-            "what you expect. reactor test runs them; nothing is needed for it but this file."
-        ),
-        "", f"apiVersion: {API_VERSION}", as_yaml({"ruleFiles": [name]}, compact=True).rstrip("\n"), "tests:",
-    ]  # fmt: skip
-    tests = [
-        *([_of_routes([made.rule for made in starter.routes])] if starter.routes else []),
-        *(_of_workload(made.rule) for made in starter.workloads[:1]),
-        *(_of_zones(made.rule) for made in starter.zones[:1]),
-    ]
-    return "\n".join([*lines, "\n\n".join("\n".join(_entry(test)) for test in tests)]) + "\n"
-
-
-def _input(target: str, signal: str, values: str) -> JsonObject:
-    return {"target": target, "signal": signal, "values": values}
-
-
-def _of_routes(rules: Sequence[JsonObject]) -> JsonObject:
-    """Ten seconds are tolerated: bad at 10, away at 20; good at 50, back at 110. Routes may share a primary."""
-    bad = _targets(rules[0])[rules[0]["primary"]]
-    moved = [rule for rule in rules if _targets(rule)[rule["primary"]] == bad]
-    heard = dict.fromkeys(target for rule in moved for target in _targets(rule).values())
-    inputs = [
-        _input(target, "endpoints", "Healthy Unhealthy x4 Healthy x8" if target == bad else "Healthy x13")
-        for target in heard
-    ]
-    return {
-        "name": f"{rules[0]['name']} moves when {rules[0]['primary']} is bad, and comes back", "intervalSeconds": 10,
-        "inputs": inputs, "expect": [_weights(rule, at, away=at == 20) for at in (20, 110) for rule in moved],
-    }  # fmt: skip
-
-
-def _targets(rule: JsonObject) -> dict[str, str]:
-    """Give the target of each backend: what a rule takes that names none."""
-    route, found = rule["route"], {}
-    for backend in rule["backends"]:
-        namespace, _, name = backend["service"].rpartition("/")
-        cluster = encode_segment(route["cluster"])
-        found[backend["service"]] = f"service/{cluster}/{namespace or route['namespace']}/{name}"
-    return found
-
-
-def _weights(rule: JsonObject, at: int, *, away: bool) -> JsonObject:
-    weights = {service: int((service != rule["primary"]) is away) for service in _targets(rule)}
-    return {"at": at, "action": "SetWeights", "rule": rule["name"], "weights": weights}
-
-
-def _of_workload(rule: JsonObject) -> JsonObject:
-    """Five minutes are tolerated: bad at 60, placed at 360; the others are seen to be Healthy with it at 420."""
-    [selector] = rule["resourceSelectors"]
-    weights = rule["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"]
-    clusters = {one["targetCluster"]["clusterNames"][0]: one["weight"] for one in weights}
-    failed, *others = clusters
-    copy = f"{selector['namespace']}/{selector['kind']}/{selector['name']}"
-    inputs = [
-        _input(f"cluster/{failed}", "api", "Healthy Unhealthy x7"),
-        *(_input(f"cluster/{one}", "api", "Healthy x8") for one in others),
-        *(_input(f"workload/{one}/{copy}", "workloads", "Healthy x8") for one in others),
-    ]
-    workload = {
-        "namespace": selector["namespace"], "kind": selector["kind"], "name": selector["name"],
-        "replicas": sum(clusters.values()), "clusters": clusters,
-    }  # fmt: skip
-
-    def expected(at: int, action: str, **more: Any) -> JsonObject:
-        return {"at": at, "action": action, "rule": rule["name"], **more}
-
-    return {
-        "name": f"{rule['name']} leaves {failed} when it is bad for five minutes", "intervalSeconds": 60,
-        "inventory": [{"workload": workload}], "inputs": inputs,
-        "expect": [
-            expected(360, "Place", because="ClusterUnhealthy"), expected(360, "Evict", **{"from": failed}),
-            expected(420, "Purge", **{"from": failed}),
-        ],
-    }  # fmt: skip
-
-
-def _of_zones(rule: JsonObject) -> JsonObject:
-    """A person asks for it; the guards have three nodes a zone to judge by, of which little is needed."""
-    cluster = rule["cluster"]
-    zones = [zone["name"] for zone in rule["zones"]]
-    inventory = {"cluster": cluster, "zones": {zone: {"nodes": 3, "healthyNodes": 3} for zone in zones}}
-    inputs = [
-        _input(f"zone/{encode_segment(cluster)}/{zone}", "nodes", "Healthy x4") for zone in zones
-    ]  # fmt: skip
-    command = {"rule": rule["name"], "zone": zones[0], "by": "me", "reason": "a look at the plan"}
-    return {
-        "name": f"{rule['name']} takes {zones[0]} out of service when somebody asks for it", "intervalSeconds": 60,
-        "inventory": [{"zones": inventory | {"demandNodes": 3}}], "commands": [{"at": 60, "isolateZone": command}],
-        "inputs": inputs,
-        "expect": [{"at": 60, "action": "ZoneStep", "rule": rule["name"], "step": step} for step in rule["steps"]],
-    }  # fmt: skip

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route, ZoneStep
+from rules.bench.kinds import completed
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing, named_ref
@@ -54,8 +55,8 @@ def play(
     Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it, but
     for those that `answers` are meant for: they wait for them.
     """
-    history = list(history)
     routing = routing if isinstance(routing, Routing) else Routing(routing)
+    history = completed(history, routing.rules.values())
     player = Player(Book(routing), outcomes=outcomes, answers=answers)
     first = min((when for when, _ in history), default=0.0)
     assumed = [(first, route) for route in assumed_routes(routing.rules.values(), (fact for _, fact in history), first)]

@@ -48,8 +48,8 @@ class WorkloadGiven(Model):
     namespace: KubeName
     kind: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     name: KubeName
-    api_version: Text = "apps/v1"
-    """As the rule's resourceSelectors have it."""
+    api_version: Text | None = None
+    """Default: as the rule's resourceSelectors have it."""
     uid: Text = ""
     """Decides who gets the remainder of a division."""
     labels: Mapping[str, str] = {}
@@ -61,8 +61,8 @@ class WorkloadGiven(Model):
 
     def fact(self, second: float) -> Workload:
         """What the rules hear of it."""
-        return Workload(
-            namespace=self.namespace, kind=self.kind, name=self.name, api_version=self.api_version, uid=self.uid,
-            labels=dict(self.labels), replicas=self.replicas, clusters=dict(self.clusters), exists=self.exists,
-            observed_at=at(second),
+        fact = Workload(
+            namespace=self.namespace, kind=self.kind, name=self.name, uid=self.uid, labels=dict(self.labels),
+            replicas=self.replicas, clusters=dict(self.clusters), exists=self.exists, observed_at=at(second),
         )  # fmt: skip
+        return fact if self.api_version is None else fact.model_copy(update={"api_version": self.api_version})

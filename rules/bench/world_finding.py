@@ -8,8 +8,10 @@ from typing import Any
 
 from bus.messages import Action
 from rules.bench.world_told import Told
+from rules.bench.world_words import BAD, WORSE, Statuses, Taken, taken
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
+from rules.language.model import UnknownAs
 
 GRACE = 30.0
 """Seconds that something may take after it is due, before it is lost."""
@@ -51,13 +53,32 @@ class Question:
     now: float
 
 
-def judged(*, bad: bool, seconds: float, tolerated: float, target: str, seen_bad: bool) -> Finding:
+def kept(promise: Promise, ok: bool, otherwise: str) -> Finding:
+    """Give what a look at a promise has found."""
+    return Finding(promise, "" if ok else otherwise)
+
+
+def counts_as_bad(rule: Any) -> Statuses:
+    """Give the statuses that are bad for a rule."""
+    return WORSE if rule.treat_unknown_as is UnknownAs.UNHEALTHY else BAD
+
+
+def taken_for(question: Question, target: str, towards: Statuses) -> Taken:
+    """Give what the rule may take a target for, by what was said."""
+    rule, now = question.rule, question.now
+    parts = question.told.words.parts(target, rule.signals, now, towards)
+    return taken(parts, now, counts_as_bad(rule), (rule.toleration_seconds, rule.recovery_seconds), towards)
+
+
+def was_bad(question: Question, target: str) -> Finding:
     """Say whether a target could be taken as bad: too early where it was bad for a while, blind where it never was."""
-    if bad:
-        return Finding(Promise.EARLY)
-    if not seen_bad:
+    rule, bad = question.rule, counts_as_bad(question.rule)
+    found = taken_for(question, target, bad)
+    parts = question.told.words.parts(target, rule.signals, question.now, bad)
+    if not any(status in bad for _, status in parts):
         return Finding(Promise.BLIND, f"nobody has said that {target} is bad")
-    return Finding(Promise.EARLY, f"{target} was bad for {seconds:g} s; {tolerated:g} s are tolerated")
+    tolerated = f"{target} was bad for {found.seconds:g} s; {rule.toleration_seconds:g} s are tolerated"
+    return kept(Promise.EARLY, found.bad, tolerated)
 
 
 def content(action: Action) -> tuple[object, ...]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from bus.messages import CancelEviction, Evict, Health, Notify, Place, Purge, SetTaints, SetWeights, ZoneStep
-from rules.bench.world_finding import Finding, Promise, Question
+from rules.bench.world_finding import Finding, Promise, Question, kept
 from rules.bench.world_told import Told
-from rules.bench.world_words import Lean
+from rules.bench.world_words import GOOD
 from rules.engine.actors import CLUSTERS, CLUSTERS_MIN, limits_of
 from rules.language.guards import Guards
 from rules.language.targets import encode_segment, matches
@@ -23,16 +23,15 @@ HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 def guarded(question: Question) -> Iterator[Finding]:
     """Limits that anybody can check: a pause, a cooldown, and the share of bad peers."""
     rule, action, told = question.rule, question.action, question.told
-    paused = told.paused(rule.name)
-    yield Finding(Promise.LAST, f"{action.id} was asked while {rule.name} was paused" if paused else "")
+    yield kept(Promise.LAST, not told.paused(rule.name), f"{action.id} was asked while {rule.name} was paused")
     if not _begins(question):
         return
     limits = limits_of(rule, question.routing.file_guards)
     quiet = max((one.cooldown_seconds for one in limits.own), default=0.0)
     last = told.done_at.get((action.rule, action.object))
     if quiet and last is not None and not isinstance(action, Notify):
-        early = question.now - last < quiet
-        yield Finding(Promise.LAST, f"{action.id} comes within cooldownSeconds of the last one" if early else "")
+        late_enough = question.now - last >= quiet
+        yield kept(Promise.LAST, late_enough, f"{action.id} comes within cooldownSeconds of the last one")
     for guards in limits.shared.values():
         if guards.max_unhealthy is not None or guards.min_healthy is not None:
             wrong = _widespread(told, guards, rule, question.now)
@@ -68,14 +67,13 @@ def _widespread(told: Told, guards: Guards, rule: object, now: float) -> str | N
     peers |= {f"cluster/{encode_segment(name)}" for name in told.clusters if pattern == "cluster/*"}
     if guards is CLUSTERS and len(peers) < CLUSTERS_MIN:
         return ""
+    moments = (now - MARGIN, now)
     bad = [
-        target for target in sorted(peers) if target in told.words.of
-        and all(told.words.now(target, None, second, Lean.GOOD) is not Health.HEALTHY for second in (now - MARGIN, now))
+        target for target in sorted(peers & told.words.of.keys())
+        if all(told.words.now(target, None, second, GOOD) is not Health.HEALTHY for second in moments)
     ]  # fmt: skip
     if guards.max_unhealthy is not None and len(bad) > _most(guards.max_unhealthy, len(peers), guards.rounding):
-        return (
-            f"{len(bad)} of {len(peers)} peers are bad ({', '.join(bad[:3])}), and {guards.max_unhealthy} are allowed"
-        )
+        return f"{len(bad)} of {len(peers)} peers are bad, and {guards.max_unhealthy} may be: {', '.join(bad[:3])}"
     healthy = len(peers) - len(bad)
     if guards.min_healthy is not None and healthy < _most(guards.min_healthy, len(peers), guards.rounding):
         return f"{healthy} of {len(peers)} peers are healthy, and {guards.min_healthy} have to be"

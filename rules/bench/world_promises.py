@@ -15,7 +15,7 @@ from typing import Any
 from bus.messages import Action, DecisionRecord, Fact, Notify, SetTaints, SetWeights, ZoneStep
 from rules.bench.play import second as second_
 from rules.bench.replayer import Match, recorded, replay
-from rules.bench.world_finding import Finding, Promise, Question, content
+from rules.bench.world_finding import Finding, Promise, Question, content, kept
 from rules.bench.world_guards import guarded
 from rules.bench.world_simple import notified, tainted, untold
 from rules.bench.world_told import UNDOABLE, Told
@@ -135,13 +135,10 @@ def _doubled(question: Question) -> Iterator[Finding]:
         return
     lane = (action.rule, action.object, action.lane)
     flying = told.flying.get(lane)
-    yield Finding(
-        Promise.DOUBLED,
-        f"{_name(action)} is on its way as {flying.id}, and is asked again as {action.id}"
-        if flying is not None and content(flying) == content(action)
-        else "",
-    )
     if flying is not None:
+        # One that has failed is forgotten once nobody wants it, and is asked anew when somebody does.
+        again = content(flying) == content(action) and flying.id not in told.failed
+        yield kept(Promise.DOUBLED, not again, f"{action.id} asks for what is on its way as {flying.id}")
         return
     match action:
         case SetWeights():
@@ -171,10 +168,8 @@ def _name(action: Action) -> str:
 def _named(question: Question) -> Iterator[Finding]:
     """Every action has a reason that is in the book, and each target that it rests on has its sentence."""
     action = question.action
-    known = action.because in _WORDS
-    yield Finding(Promise.EXPLAINED, "" if known else f"{action.id}: {action.because!r} is no reason that people know")
-    members = question.decision.group.members
-    missing = [
-        target for target in members if not any(line.startswith(f"{target} ") for line in question.decision.because)
-    ]
-    yield Finding(Promise.EXPLAINED, f"{action.id}: no word about {missing[0]}" if missing else "")
+    known, members = action.because in _WORDS, question.decision.group.members
+    yield kept(Promise.EXPLAINED, known, f"{action.id}: {action.because!r} is no reason that people know")
+    lines = question.decision.because
+    missing = [target for target in members if not any(line.startswith(f"{target} ") for line in lines)]
+    yield kept(Promise.EXPLAINED, not missing, f"{action.id}: no word about {', '.join(missing)}")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from bus.messages import Health, Notify, SetTaints
 from rules.bench.play import second as second_
-from rules.bench.world_finding import GRACE, Finding, Promise, Question, judged
+from rules.bench.world_finding import GRACE, Finding, Promise, Question, counts_as_bad, kept, taken_for, was_bad
 from rules.bench.world_told import Told
-from rules.bench.world_words import Lean, taken
-from rules.language.model import Notification, UnknownAs
+from rules.bench.world_words import GOOD
+from rules.language.model import Notification
 from rules.language.targets import matches
 from rules.language.workload import ClusterTaint
 
@@ -22,12 +22,12 @@ def tainted(question: Question) -> Iterator[Finding]:
     action = question.action
     if not isinstance(action, SetTaints):
         return
-    yield from _followed(question, action.object, bad=bool(action.taints))
+    yield _followed(question, action.object, bad=bool(action.taints))
     for taint in action.taints:
         since = second_(taint.time_added) if taint.time_added is not None else question.now
-        found = _taken(question, action.object, Lean.BAD)
-        early = found.since is not None and since < found.since - EPSILON
-        yield Finding(Promise.EARLY, f"{taint.key} is dated before the toleration was over" if early else "")
+        found = taken_for(question, action.object, counts_as_bad(question.rule))
+        late_enough = found.since is None or since >= found.since - EPSILON
+        yield kept(Promise.EARLY, late_enough, f"{taint.key} is dated before the toleration was over")
 
 
 def notified(question: Question) -> Iterator[Finding]:
@@ -37,39 +37,16 @@ def notified(question: Question) -> Iterator[Finding]:
         return
     key = (action.rule, action.object)
     told.news[key] = told.news.get(key, 0) + 1
-    yield from _followed(question, action.object, bad=told.news[key] % 2 == 1)
+    yield _followed(question, action.object, bad=told.news[key] % 2 == 1)
 
 
-def _taken(question: Question, target: str, lean: Lean):  # type: ignore[no-untyped-def]
-    rule = question.rule
-    parts = question.told.words.parts(target, rule.signals, question.now, lean)
-    return taken(
-        parts, question.now, rule.toleration_seconds, rule.recovery_seconds, lean,
-        unknown_is_bad=rule.treat_unknown_as is UnknownAs.UNHEALTHY,
-    )  # fmt: skip
-
-
-def _followed(question: Question, target: str, *, bad: bool) -> Iterator[Finding]:
-    rule = question.rule
+def _followed(question: Question, target: str, *, bad: bool) -> Finding:
     if bad:
-        parts = question.told.words.parts(target, rule.signals, question.now, Lean.BAD)
-        worst = {Health.UNHEALTHY}
-        if rule.treat_unknown_as is UnknownAs.UNHEALTHY:
-            worst.add(Health.UNKNOWN)
-        found = _taken(question, target, Lean.BAD)
-        yield judged(
-            bad=found.bad, seconds=found.seconds, tolerated=rule.toleration_seconds, target=target,
-            seen_bad=any(status in worst for _, status in parts),
-        )  # fmt: skip
-        return
-    found = _taken(question, target, Lean.GOOD)
-    wrong = ""
+        return was_bad(question, target)
+    found = taken_for(question, target, GOOD)
     if not found.once_healthy:
-        yield Finding(Promise.BLIND, f"nobody has said that {target} is Healthy")
-        return
-    if found.bad:
-        wrong = f"{target} was not good for recoverySeconds"
-    yield Finding(Promise.EARLY, wrong)
+        return Finding(Promise.BLIND, f"nobody has said that {target} is Healthy")
+    return kept(Promise.EARLY, not found.bad, f"{target} was not good for recoverySeconds")
 
 
 def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterator[Finding]:
@@ -81,11 +58,11 @@ def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterato
         bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
         good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
         if bad > rule.toleration_seconds + GRACE:
-            lost = not _answered(told, rule, target) and hold is None
-            yield Finding(Promise.LOST, f"{target} has been bad for {bad:g} s" if lost else "", target)
+            answered = _answered(told, rule, target) or hold is not None
+            yield kept(Promise.LOST, answered, f"{target} has been bad for {bad:g} s, and nobody was told")
         elif good > rule.recovery_seconds + GRACE:
-            lost = _answered(told, rule, target) and hold is None
-            yield Finding(Promise.LOST, f"{target} has been good for {good:g} s" if lost else "", target)
+            answered = not _answered(told, rule, target) or hold is not None
+            yield kept(Promise.LOST, answered, f"{target} has been good for {good:g} s, and nobody was told")
 
 
 def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> bool:

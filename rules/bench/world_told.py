@@ -87,6 +87,8 @@ class Told:
     """By id."""
     flying: dict[Lane, Action] = field(default_factory=dict)
     """Asked and not answered, the newest of each lane."""
+    failed: set[str] = field(default_factory=set)
+    """Ids of actions that have failed at least once."""
     done: dict[Lane, Action] = field(default_factory=dict)
     """The newest of each lane that is Done."""
     done_at: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -188,7 +190,7 @@ class Told:
                     for name in action.clusters:
                         leaving.pop(name, None)
                 for name in action.leaving if isinstance(action, Place) else (action.from_,):
-                    leaving[name] = leaving.get(name, False) or isinstance(action, Evict)
+                    leaving.setdefault(name, False)
             case SetTaints():
                 # They may stand from now on: what is asked may be done before it is said to be.
                 standing = self.taints.setdefault(action.cluster, {})
@@ -209,6 +211,8 @@ class Told:
         if action is None or isinstance(action, Notify):
             return
         lane = (action.rule, action.object, action.lane)
+        if fact.status == "Failed":
+            self.failed.add(action.id)
         if self.flying.get(lane) is not action or fact.status == "Failed":
             return
         del self.flying[lane]
@@ -239,5 +243,8 @@ class Told:
         elif isinstance(action, Purge) or (isinstance(action, Evict) and action.purge_mode == "Directly"):
             copies.since.pop(action.from_, None)
             copies.gone.add(action.from_)
-        if isinstance(action, Purge | CancelEviction):
-            self.leaving.get((action.rule, action.object), {}).pop(action.from_, None)
+        leaving = self.leaving.setdefault((action.rule, action.object), {})
+        if isinstance(action, Evict):
+            leaving[action.from_] = True
+        elif isinstance(action, Purge | CancelEviction):
+            leaving.pop(action.from_, None)

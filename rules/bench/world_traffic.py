@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from bus.messages import Health, SetWeights
-from rules.bench.world_finding import GRACE, Finding, Promise, Question, judged
+from rules.bench.world_finding import GRACE, Finding, Promise, Question, kept, taken_for, was_bad
 from rules.bench.world_told import Standing, Told
-from rules.bench.world_words import Lean, taken
+from rules.bench.world_words import GOOD
 from rules.engine.routing import named_ref
 from rules.kinds.traffic import service_target
-from rules.language.model import OnAllDown, TrafficFailover, UnknownAs
+from rules.language.model import OnAllDown, TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.reasons import Because, Held
 
@@ -38,37 +38,18 @@ def weighted(question: Question) -> Iterator[Finding]:
     for service, weight in weights.items():
         loses = before.get(service, 0) > 0 and weight == 0
         if loses and (service == primary or (not weights[primary] and tiers.get(service, 1) <= lowest)):
-            yield _was_bad(question, targets[service])
+            yield was_bad(question, targets[service])
     for service in sorted(getting):
         yield _is_healthy(question, targets[service], first=service == primary)
 
 
-def _was_bad(question: Question, target: str) -> Finding:
-    rule = question.rule
-    parts = question.told.words.parts(target, rule.signals, question.now, Lean.BAD)
-    unknown_is_bad = rule.treat_unknown_as is UnknownAs.UNHEALTHY
-    found = taken(
-        parts, question.now, rule.toleration_seconds, rule.recovery_seconds, Lean.BAD, unknown_is_bad=unknown_is_bad
-    )
-    bad = {Health.UNHEALTHY, Health.UNKNOWN} if unknown_is_bad else {Health.UNHEALTHY}
-    seen_bad = any(status in bad for _, status in parts)
-    return judged(
-        bad=found.bad, seconds=found.seconds, tolerated=rule.toleration_seconds, target=target, seen_bad=seen_bad
-    )
-
-
 def _is_healthy(question: Question, target: str, *, first: bool) -> Finding:
     """Who gets traffic is Healthy; a primary also for the recovery time."""
-    rule, now = question.rule, question.now
-    parts = question.told.words.parts(target, rule.signals, now, Lean.GOOD)
-    status = parts[-1][1] if parts else None
+    status = question.told.words.now(target, question.rule.signals, question.now, GOOD)
     if status is not Health.HEALTHY:
         return Finding(Promise.BLIND, f"{target} gets traffic and is {status or 'not heard of'}")
-    found = taken(parts, now, rule.toleration_seconds, rule.recovery_seconds, Lean.GOOD)
-    early = first and found.bad
-    return Finding(
-        Promise.EARLY, f"{target} gets traffic again before it was good for recoverySeconds" if early else ""
-    )
+    ready = not first or not taken_for(question, target, GOOD).bad
+    return kept(Promise.EARLY, ready, f"{target} gets traffic again before it was good for recoverySeconds")
 
 
 def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
@@ -94,13 +75,11 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
         if bad > rule.toleration_seconds + GRACE and ready:
             # That nobody is there to take it is no reason where somebody is.
             held = hold is not None and hold.reason != Held.NO_HEALTHY_SECONDARY
-            lost = has and gets and not held
             what = f"{targets[primary]} has been bad for {bad:g} s, {ready[0]} is ready, and nothing was asked or held"
-            yield Finding(Promise.LOST, what if lost else "", object_)
+            yield Finding(Promise.LOST, what if has and gets and not held else "", object_)
         elif good > rule.recovery_seconds + GRACE:
-            lost = not has and not gets and hold is None
             what = f"{targets[primary]} has been good for {good:g} s and has no traffic"
-            yield Finding(Promise.LOST, what if lost else "", object_)
+            yield Finding(Promise.LOST, what if not has and not gets and hold is None else "", object_)
 
 
 def _selected(rule: TrafficFailover, known: Standing) -> bool:

@@ -1,8 +1,8 @@
 """What was said of targets, kept as spells, and what follows from it at a moment, read in favour of a promise or not.
 
-Words come late and in another order, so nobody can say afterwards what had to be known when. Two readings enclose the
-truth. `Lean.BAD` takes each bad word from when it was seen and every other word from when it was heard: a target is
-never bad for longer than that. `Lean.GOOD` does the same for Healthy words.
+Words come late and in another order, so nobody can say afterwards what had to be known when. So each reading leans
+towards some statuses: their words count from when they were seen, all others from when they were heard. Nobody can have
+known a target to be so for longer than that.
 
 It shares no code with the core: nothing here knows windows, groups or decisions.
 """
@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from math import inf
 
 from bus.messages import Health, Observation
 
-
-class Lean(StrEnum):
-    """Which way a doubt is read."""
-
-    BAD = "Bad"
-    GOOD = "Good"
+Statuses = tuple[Health, ...]
+BAD: Statuses = (Health.UNHEALTHY,)
+UNSURE: Statuses = (Health.UNKNOWN,)
+WORSE: Statuses = (Health.UNHEALTHY, Health.UNKNOWN)
+GOOD: Statuses = (Health.HEALTHY,)
 
 
 @dataclass(slots=True)
@@ -72,16 +70,18 @@ class Words:
         spells = [spell for said in self.signals(target, names).values() for spell in said]
         return min((max(spell.seen, since) for spell in spells if spell.last > since or not since), default=None)
 
-    def parts(self, target: str, names: Sequence[str] | None, now: float, lean: Lean, since: float = 0.0) -> list[Part]:
+    def parts(
+        self, target: str, names: Sequence[str] | None, now: float, towards: Statuses, since: float = 0.0
+    ) -> list[Part]:
         """Give how the target was, second by second, up to now. `since`: what was seen before does not count."""
-        lines = [_line(spells, now, lean, since) for spells in self.signals(target, names).values()]
+        lines = [_line(spells, now, towards, since) for spells in self.signals(target, names).values()]
         return _worst([line for line in lines if line])
 
     def now(
-        self, target: str, names: Sequence[str] | None, now: float, lean: Lean, since: float = 0.0
+        self, target: str, names: Sequence[str] | None, now: float, towards: Statuses, since: float = 0.0
     ) -> Health | None:
         """Give how the target is."""
-        parts = self.parts(target, names, now, lean, since)
+        parts = self.parts(target, names, now, towards, since)
         return parts[-1][1] if parts else None
 
     def surely(self, target: str, names: Sequence[str] | None, now: float, health: Health) -> float:
@@ -98,14 +98,14 @@ class Words:
         return pick(lengths, default=0.0)
 
 
-def _line(spells: Sequence[Spell], now: float, lean: Lean, since: float) -> list[tuple[float, Health, bool]]:
+def _line(spells: Sequence[Spell], now: float, towards: Statuses, since: float) -> list[tuple[float, Health, bool]]:
     """One signal: from when on it said what, and whether that was a resolved alert."""
-    towards = Health.UNHEALTHY if lean is Lean.BAD else Health.HEALTHY
     out: list[tuple[float, Health, bool]] = []
     for spell in spells:
         if spell.last <= since and since:
             continue
-        leans = spell.status is towards or (spell.resolved and lean is Lean.GOOD)  # resolved may be settled by another
+        # What is only resolved may be settled by another signal.
+        leans = spell.status in towards or (spell.resolved and towards is GOOD)
         start = max(spell.seen if leans else spell.heard, since)
         while out and out[-1][0] >= start:
             out.pop()
@@ -161,28 +161,27 @@ class Taken:
     once_healthy: bool
 
 
-def taken(
-    parts: Sequence[Part], now: float, toleration: float, recovery: float, lean: Lean, *, unknown_is_bad: bool = False
-) -> Taken:
-    """Say what a rule with these windows takes the target for. Seconds in which nobody knew count neither way.
+def taken(parts: Sequence[Part], now: float, bad: Statuses, windows: tuple[float, float], towards: Statuses) -> Taken:
+    """Say what a rule takes the target for, with its toleration and recovery. `bad`: what counts as bad for it.
 
-    At the very moment in which a recovery is complete, the lean decides.
+    Seconds in which nobody knew count neither way. At the very moment in which a recovery is complete, it leans.
     """
-    down, since, bad, good, healthy = False, None, 0.0, 0.0, False
+    toleration, recovery = windows
+    down, since, was_bad, was_good, healthy = False, None, 0.0, 0.0, False
     for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=True):
         span = max(end - start, 0.0)
-        if status is Health.UNHEALTHY or (unknown_is_bad and status is Health.UNKNOWN):
-            bad, good = bad + span, 0.0
-            if not down and bad >= toleration:
-                down, since = True, end - (bad - toleration)
+        if status in bad:
+            was_bad, was_good = was_bad + span, 0.0
+            if not down and was_bad >= toleration:
+                down, since = True, end - (was_bad - toleration)
         elif status is Health.HEALTHY:
-            healthy, good, bad = True, good + span, 0.0
-            if down and (good > recovery or (good == recovery and lean is Lean.GOOD)):
+            healthy, was_good, was_bad = True, was_good + span, 0.0
+            if down and (was_good > recovery or (was_good == recovery and towards is GOOD)):
                 down, since = False, None
-    return Taken(down, since, bad, healthy)
+    return Taken(down, since, was_bad, healthy)
 
 
-def clocked(parts: Sequence[Part], now: float, statuses: Sequence[Health], recovery: float) -> tuple[float, bool]:
+def clocked(parts: Sequence[Part], now: float, statuses: Statuses, recovery: float) -> tuple[float, bool]:
     """Give for how many seconds it was so since it was last good for the recovery time; and if it was ever Healthy.
 
     Other bad times in between stop the clock and do not reset it.

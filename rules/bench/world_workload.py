@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf
 
 from bus.messages import Evict, Health, Place, Purge, Taint, Workload
-from rules.bench.world_finding import GRACE, Finding, Promise, Question
+from rules.bench.world_finding import GRACE, Finding, Promise, Question, counts_as_bad, kept
 from rules.bench.world_told import Copies, Told
-from rules.bench.world_words import Lean, clocked
+from rules.bench.world_words import BAD, GOOD, UNSURE, Statuses, clocked
 from rules.language.model import UnknownAs
 from rules.language.placement import Toleration
 from rules.language.targets import encode_segment
@@ -34,10 +34,10 @@ class Case:
     def target(self, cluster: str) -> str:
         return f"workload/{encode_segment(cluster)}/{self.object}"
 
-    def health(self, cluster: str, lean: Lean) -> Health | None:
+    def health(self, cluster: str, towards: Statuses) -> Health | None:
         """How a copy is, by what was seen since it was placed."""
         return self.told.words.now(
-            self.target(cluster), self.rule.signals, self.now, lean, self.copies.since.get(cluster, 0.0)
+            self.target(cluster), self.rule.signals, self.now, towards, self.copies.since.get(cluster, 0.0)
         )
 
 
@@ -61,9 +61,9 @@ def moved(question: Question) -> Iterator[Finding]:
                     yield _due(case, name)
             for name in action.clusters.keys() - copies.since.keys():
                 target = f"cluster/{encode_segment(name)}"
-                status = told.words.now(target, case.rule.signals, case.now, Lean.GOOD)
-                blind = status not in (None, Health.HEALTHY)
-                yield Finding(Promise.BLIND, f"{target} gets a copy and is {status}" if blind else "")
+                status = told.words.now(target, case.rule.signals, case.now, GOOD)
+                well = status in (None, Health.HEALTHY)
+                yield kept(Promise.BLIND, well, f"{target} gets a copy and is {status}")
         case Evict():
             if not leaving.get(action.from_):
                 yield _due(case, action.from_)
@@ -102,10 +102,10 @@ def _by_cluster(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
     if policy.failover is None or policy.failover.cluster is None:
         return
     target = f"cluster/{encode_segment(cluster)}"
-    parts = case.told.words.parts(target, rule.signals, case.now, Lean.BAD)
-    ever = rule.treat_unknown_as is UnknownAs.UNHEALTHY or any(status is not Health.UNKNOWN for _, status in parts)
-    for status, key in ((Health.UNHEALTHY, NOT_READY), (Health.UNKNOWN, UNREACHABLE)):
-        seconds, _ = clocked(parts, case.now, [status], rule.recovery_seconds)
+    for statuses, key in ((BAD, NOT_READY), (UNSURE, UNREACHABLE)):
+        parts, status = case.told.words.parts(target, rule.signals, case.now, statuses), statuses[0]
+        ever = rule.treat_unknown_as is UnknownAs.UNHEALTHY or any(one is not Health.UNKNOWN for _, one in parts)
+        seconds, _ = clocked(parts, case.now, statuses, rule.recovery_seconds)
         borne = rule.toleration_seconds + _borne(Taint(key=key, effect="NoExecute"), policy)
         yield seconds >= borne and bool(seconds or parts) and ever, seconds, f"{status} {seconds:g} of {borne:g} s"
     for (_, key, effect), (taint, since) in case.told.taints.get(cluster, {}).items():
@@ -128,11 +128,9 @@ def _by_copy(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
     application = case.policy.failover.application if case.policy.failover is not None else None
     if application is None:
         return
-    statuses = [*application.decision_conditions.healthy_state]
-    if case.rule.treat_unknown_as is UnknownAs.UNHEALTHY:
-        statuses.append(Health.UNKNOWN)
+    statuses = (*application.decision_conditions.healthy_state, *counts_as_bad(case.rule)[1:])
     since = case.copies.since.get(cluster, 0.0)
-    parts = case.told.words.parts(case.target(cluster), case.rule.signals, case.now, Lean.BAD, since)
+    parts = case.told.words.parts(case.target(cluster), case.rule.signals, case.now, statuses, since)
     seconds, healthy = clocked(parts, case.now, statuses, case.rule.recovery_seconds)
     first = case.told.words.first(case.target(cluster), case.rule.signals, since)
     borne = application.decision_conditions.toleration_seconds
@@ -152,20 +150,20 @@ def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Ite
     if action.purge_mode == "Directly":
         return
     others = [name for name in case.copies.since if name not in leaving or name == action.from_]
-    alone = others == [action.from_]
-    yield Finding(Promise.LAST, f"{case.object} has no copy but that in {action.from_}" if alone else "")
+    somewhere = others != [action.from_]
+    yield kept(Promise.LAST, somewhere, f"{case.object} has no copy but that in {action.from_}")
 
 
 def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Finding:
     """The old copy goes only when another one is Healthy, or where the rule says so, when it is not Healthy itself."""
     others = [name for name in case.copies.since if name != action.from_ and name not in leaving]
-    healthy = [name for name in others if case.health(name, Lean.GOOD) is Health.HEALTHY]
+    healthy = [name for name in others if case.health(name, GOOD) is Health.HEALTHY]
     if healthy:
         return Finding(Promise.LAST)
     failover = case.policy.failover
     modes = [one.on_grace_expired for one in (failover.application, failover.cluster) if one] if failover else []
     may = OnGraceExpired.PURGE in [mode or case.rule.on_grace_expired for mode in modes]
-    if may and case.health(action.from_, Lean.BAD) is not Health.HEALTHY:
+    if may and case.health(action.from_, BAD) is not Health.HEALTHY:
         return Finding(Promise.LAST)
     return Finding(Promise.LAST, f"{case.object} is purged from {action.from_}, and no other copy is Healthy")
 
@@ -182,9 +180,9 @@ def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Finding
         leaving = told.leaving.setdefault((rule.name, object_), {})
         for name in sorted(copies.since):
             target = f"cluster/{encode_segment(name)}"
-            if told.words.surely(target, rule.signals, now, Health.HEALTHY) > rule.recovery_seconds + GRACE:
-                if leaving.get(name) is False:
-                    del leaving[name]  # its cause has passed before it was evicted: it stays
+            good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
+            if good > rule.recovery_seconds + GRACE and leaving.get(name) is False:
+                del leaving[name]  # its cause has passed before it was evicted: it stays
             if policy.failover is None or policy.failover.cluster is None:
                 continue
             bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)

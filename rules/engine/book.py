@@ -100,6 +100,15 @@ class Book:
             due[heapq.heappop(self._alarms)[1]] = []
         return self._decide_all(due, now, 0)
 
+    def said(self, now: datetime) -> list[Decision]:
+        """Give what groups have to say to others that may have heard nothing: of a reader that died, words are lost."""
+        decisions = []
+        for key, group in sorted(self._groups.items()):
+            facts = self._kind_of(key).says(self._routing.rules[key[0]], Group(*key), group, (), now)
+            if facts:
+                decisions.append(Decision(group, says=facts))
+        return decisions
+
     def _decide_all(self, touched: dict[Key, list[Fact]], now: datetime, position: int) -> list[Decision]:
         """Decide for these groups; a census first, and where it has changed, for all that go by it."""
         decisions = []

@@ -138,10 +138,11 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     for name, copy in copies.items():
         cluster, move = clusters.get(name, UNHEARD), moves.get(name)
         due = next_due(policy, cluster, copy, now)
+        if move is not None and move.evicted_at is None and over(policy, move, cluster, copy):
+            del moves[name]
+            move = None  # and what else speaks for leaving counts from this moment on
         if move is None and due is not None and due.at <= now:
             moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)
-        elif move is not None and move.evicted_at is None and over(policy, move, cluster, copy):
-            del moves[name]
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
         del moves[name]
     if copies == state.copies and moves == state.moves:

@@ -27,7 +27,7 @@ LEAVING = (
     ("decider.actions-published", "executor.intent-stored", "executor.before-write", "executor.done-stored"),
     ("decider.audit-published", "executor.after-write", "executor.outcome-published", "executor.before-ack"),
 )
-PURGING = ("decider.state-stored", "decider.actions-published", "executor.before-write", "executor.after-write")
+PURGING = ("executor.before-write", "executor.after-write", "decider.decided", "decider.actions-published")
 
 
 def test_these_are_all_the_steps_there_are() -> None:

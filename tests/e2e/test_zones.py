@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import yaml
 
-from reactor.demo.kube import Fault, Forbid
-from rules.reasons import Held
-from tests.contract.bus.servers import Configured
 from tests.e2e.service import ROOT
-from tests.e2e.waiting import until, until_told
+from tests.e2e.waiting import until
 from tests.e2e.zone_log import (
     batches,
     check_budgets,
-    check_only_the_sick_zone,
     check_whole,
     evictions,
     node_writes,
     releases,
 )
-from tests.e2e.zone_service import BAKE, RECOVERY, RULE, STEPS, TOLERATION, WORDS, Zoned, failing, is_at, zoned
-from tests.e2e.zone_world import BALANCER_LABEL, LAME, SICK, ZONES
-from tests.integration.bus.authority import jetstream
+from tests.e2e.zone_objects import ZONES
+from tests.e2e.zone_service import BAKE, RECOVERY, RULE, STEPS, TOLERATION, Zoned, failing, is_at, zoned
+from tests.e2e.zone_world import BALANCER_LABEL, LAME, NODES, SICK
 
 EXTERNAL_NATS = ROOT / "docs/how-to/external-nats.md"
+
+HEALTHY = [zone for zone in ZONES if zone != SICK]
 
 
 @pytest.fixture
@@ -43,10 +39,12 @@ async def test_a_sick_zone_is_isolated_by_budget_and_comes_back_in_batches_as_it
     state = await prod.isolated()
     assert state.isolation is not None
     assert state.isolation.done == STEPS
+    assert state.seen is not None
+    assert state.seen.leases_expired == {SICK: 1 - 1 / NODES} | dict.fromkeys(HEALTHY, 0)
     assert prod.world.movable() == []
     rows = await prod.zones()
     assert (rows[SICK]["phase"], rows[SICK]["status"], rows[SICK]["done"]) == ("Failover", "Done", list(STEPS))
-    assert {rows[zone]["status"] for zone in ZONES if zone != SICK} == {""}
+    assert {rows[zone]["status"] for zone in HEALTHY} == {""}
 
     first = min(write.at for write in prod.world.writes())
     assert first - failed >= TOLERATION, f"written {first - failed:.2f} s after the zone fell sick"
@@ -68,163 +66,6 @@ async def test_a_sick_zone_is_isolated_by_budget_and_comes_back_in_batches_as_it
     print(
         f"sick → first write {first - failed:.1f} s; well → first write {min(back):.1f} s, the last {max(back):.1f} s"
     )
-
-
-@pytest.mark.timeout(240)
-async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(prod: Zoned) -> None:
-    before = prod.world.picture()
-    code, plan = await prod.service.answered("drill", "zone", RULE, SICK)
-    assert code == 0, plan
-    assert all(step in plan for step in STEPS), plan
-    assert "passed over, started by hand" in plan
-    code, shown = await prod.service.answered("isolate", RULE, SICK, *WORDS[:-1])
-    assert (code, plan.splitlines()[1:] == shown.splitlines()[1 : len(plan.splitlines())]) == (1, True), shown
-    assert (await prod.state()).isolation is None, "nobody said yes"
-
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
-    await prod.until(lambda state: state.isolation and "Evacuate" in state.isolation.touched, "pods are leaving")
-    code, said = await prod.service.answered("isolate", RULE, "eu-1b", *WORDS)
-    assert (code, "AnotherInProgress" in said) == (1, True), said
-    code, said = await prod.service.answered("failback", RULE, *WORDS)
-    assert (code, "reactor abort" in said) == (1, True), said
-    assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
-    await prod.over()
-    assert prod.world.picture() == before
-    check_only_the_sick_zone(prod.world)
-
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
-    await prod.isolated()
-    assert prod.world.movable() == []
-    code, said = await prod.service.answered("isolate", RULE, "eu-1b", *WORDS)
-    assert (code, "MaxIsolatedZones" in said, SICK in said) == (1, True, True), said
-    code, said = await prod.service.answered("retry", RULE, *WORDS)
-    assert (code, "nothing has failed" in said) == (1, True), said
-    assert (await prod.service.answered("failback", RULE, *WORDS))[0] == 0
-    await prod.over()
-    assert prod.world.picture() == before
-    check_only_the_sick_zone(prod.world)
-    check_budgets(prod.world)
-    told = [sentence for record in await prod.records() for sentence in record["because"]]
-    for word in ("IsolateZone", "FailbackZone"):
-        assert any(f"ann said {word}: INC-7" in sentence for sentence in told), told
-
-
-async def test_what_cannot_be_followed_is_refused_by_name_changes_nothing_and_stands_in_the_audit(
-    tmp_path: Path,
-) -> None:
-    zones = [{"name": name, "id": id_} for name, id_ in ZONES.items()] + [{"name": "eu-1d", "id": "euc1-az4"}]
-    async with zoned(tmp_path, zones=zones) as prod:
-        before = prod.world.picture()
-        prod.world.serve("legacy", "a1", "a2")
-
-        async def alone() -> bool:
-            seen = (await prod.state()).seen
-            return seen is not None and f"{SICK}:shop/legacy" in seen.single_zone_services
-
-        await until_told(alone, "it is known that a service is in one zone")
-        for zone, words in {
-            "eu-9z": ("ZoneNotFound", "the rule has no zone eu-9z; it has eu-1a"),
-            ZONES[SICK]: ("ZoneNotFound", f"{ZONES[SICK]} is the id of {SICK}"),
-            "eu-1d": ("ZoneNotFound", "no node carries eu-1d; zones with nodes: eu-1a, eu-1b, eu-1c"),
-            SICK: ("SingleZoneServices", "all copies in one zone: shop/legacy"),
-        }.items():
-            code, said = await prod.service.answered("isolate", RULE, zone, *WORDS)
-            assert code == 1, said
-            assert all(word in said.splitlines()[-1] for word in ("refused", *words)), said
-            audited = [record["held"] or "" for record in await prod.records()]
-            assert any(held.startswith(words[0]) and words[1] in held for held in audited), audited
-            if (await prod.state()).isolation is not None:
-                assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
-                await prod.over()
-        assert prod.world.writes() == []
-        assert prod.world.picture() == before
-
-
-async def test_a_node_that_is_fenced_for_another_zone_is_never_fenced_anew(prod: Zoned) -> None:
-    """The value is being changed: the step fails with its reason and nothing is written. An abort clears all of it."""
-    taint = {"key": "reactor/isolated-zone", "value": "euc1-az2", "effect": "NoSchedule"}
-    prod.world.prod.patch("nodes", "a1", {"spec": {"taints": [taint]}})
-    before = prod.world.picture()
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
-
-    async def refused() -> bool:
-        return "ChangeRefused: node a1 is fenced for zone euc1-az2" in (await prod.zones())[SICK]["detail"]
-
-    await until_told(refused, "reactor zones says why")
-    assert prod.world.picture() == before
-    audited = [record["held"] or "" for record in await prod.records()]
-    assert any("ChangeRefused" in held for held in audited), audited
-    assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
-    await prod.over()
-    assert {"reactor/isolated-zone" in str(node) for node in prod.world.picture().values()} == {False}
-
-
-async def test_a_step_that_has_failed_is_gone_on_with_when_a_person_says_so(tmp_path: Path) -> None:
-    async with zoned(tmp_path, stepTimeoutSeconds={"Fence": 6}) as prod:
-        before = prod.world.picture()
-        forbidden = prod.world.prod.faults.add(Fault(Forbid(), verb="patch", resource="nodes", name="a2"))
-        assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
-        await prod.until(is_at("Failover", "Failed"), "the step that may not be done has failed")
-        code, text = await prod.service.answered("zones")
-        assert (code, "Fence was not done within 6 s" in text, "Forbidden" in text) == (1, True, True), text
-        forbidden.remove()
-        assert (await prod.service.answered("retry", RULE, *WORDS))[0] == 0
-        await prod.isolated()
-        assert (await prod.service.answered("failback", RULE, *WORDS))[0] == 0
-        await prod.over()
-        assert prod.world.picture() == before
-        check_whole(prod.world)
-
-
-async def test_in_mode_approve_nothing_moves_before_somebody_has_said_yes(tmp_path: Path) -> None:
-    async with zoned(tmp_path, mode="Approve") as prod:
-        failed = prod.fail()
-
-        async def waits() -> bool:
-            return any(
-                group.held is not None and group.held.reason == Held.AWAITING_APPROVAL
-                for group in await prod.service.groups()
-            )
-
-        await until_told(waits, "the rule waits for a yes")
-        assert prod.world.prod.monotonic() - failed >= TOLERATION
-        assert prod.world.writes() == []
-        asked = prod.world.prod.monotonic()
-        code, said = await prod.service.answered("approve", RULE, *WORDS)
-        assert code == 0, said
-        await prod.isolated()
-        assert min(write.at for write in prod.world.writes()) > asked
-        assert prod.world.movable() == []
-        check_whole(prod.world)
-
-
-async def test_an_operator_without_the_right_is_refused_with_the_subject_and_nothing_moves(tmp_path: Path) -> None:
-    """The users are those of docs/how-to/external-nats.md."""
-    users = re.search(r"```\n(authorization \{.*?)```", EXTERNAL_NATS.read_text("utf-8"), re.DOTALL)
-    assert users is not None
-    configuration = f"{jetstream(tmp_path)}\n{users[1]}"
-    async with Configured(tmp_path / "nats", configuration) as server:
-
-        def url(user: str) -> str:
-            return server.url.replace("nats://", f"nats://{user}:change-me@")
-
-        async with zoned(tmp_path, bus={"url": url("reactor")}) as prod:
-            config = tmp_path / "operator.yaml"
-            settings = yaml.safe_load(prod.service.config.read_text("utf-8"))
-            for user, may in {"viewer": False, "duty": False, "zones": True}.items():
-                settings["bus"]["url"] = url(user)
-                config.write_text(yaml.safe_dump(settings), encoding="utf-8")
-                assert (await prod.service.answered("zones", config=config))[0] == 0
-                asked = prod.world.prod.monotonic()
-                code, said = await prod.service.answered("isolate", RULE, SICK, *WORDS, config=config)
-                if may:
-                    assert code == 0, said
-                    await prod.until(lambda state: state.isolation, "it is followed")
-                    continue
-                assert (code, "may not publish on reactor.commands.isolatezone" in said) == (1, True), said
-                print(f"refused after {prod.world.prod.monotonic() - asked:.1f} s, the command's own start included")
-                assert (await prod.state()).isolation is None
-                assert prod.world.writes() == []
 
 
 @pytest.mark.timeout(240)
@@ -259,7 +100,7 @@ KILLS = {
     "executor.before-write:2": "between being asked and doing it",
     "executor.after-write:2": "with the world changed and nobody told",
     "executor.outcome-published:2": "told, and not acknowledged",
-    "decider.actions-published:25": "asked for, and not in the audit",
+    "decider.state-stored:2": "decided, and not asked for",
 }
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reactor.demo.kube import Write
-from tests.e2e.zone_world import MANAGER, SICK, ZONE_LABEL, ZoneWorld
+from tests.e2e.zone_objects import ZONE_LABEL
+from tests.e2e.zone_world import MANAGER, SICK, ZoneWorld
 
 RELEASED = "reactor/isolation-released-at"
 

@@ -18,7 +18,8 @@ from tests.e2e.exporter import Exporter, exporting
 from tests.e2e.servers import Prometheus
 from tests.e2e.service import Service, environment
 from tests.e2e.waiting import until_told
-from tests.e2e.zone_world import SICK, TICK, ZONES, ZoneWorld, inhabited
+from tests.e2e.zone_objects import ZONES
+from tests.e2e.zone_world import SICK, TICK, ZoneWorld, inhabited
 
 RULE = "prod-zones"
 TOLERATION, RECOVERY, BAKE = 5.0, 5.0, 2.0
@@ -99,7 +100,7 @@ class Zoned:
     async def over(self) -> ZoneState:
         return await self.until(lambda state: state.isolation is None, "no zone is isolated any more")
 
-    async def lives_until(self, holds: Callable[[ZoneState], object], *, within: float = 240) -> int:
+    async def lives_until(self, holds: Callable[[ZoneState], object], *, within: float = 300) -> int:
         """Start the service again whenever it has died, until what is stored is so; gives how often."""
         lives = 0
         async with asyncio.timeout(within):

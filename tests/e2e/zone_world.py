@@ -11,13 +11,13 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, JsonObject, Write
+from tests.e2e import zone_objects
+from tests.e2e.zone_objects import ZONE_LABEL, ZONES, Workload
 
-ZONES = {"eu-1a": "euc1-az1", "eu-1b": "euc1-az2", "eu-1c": "euc1-az3"}
 SICK = "eu-1a"
 NODES = 4
 """In each zone."""
@@ -29,21 +29,8 @@ READY_AFTER = 0.75
 BUDGETS_EVERY = 0.5
 """Seconds between two counts of the disruption controller."""
 LEASE_SECONDS = 8
-ZONE_LABEL = "topology.kubernetes.io/zone"
 BALANCER_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 MANAGER = "alert-reactor"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """Something with replicas."""
-
-    name: str
-    kind: str
-    replicas: int
-    budget: int | None = None
-    """minAvailable."""
-    claim: bool = False
 
 
 WORKLOADS = (
@@ -78,16 +65,16 @@ class ZoneWorld:
             for node in PLACED[workload.name]:
                 self._run(workload, node, ready=True)
             if workload.budget is not None:
-                self.prod.create(_budget(workload))
+                self.prod.create(zone_objects.budget(workload))
         self.prod.settle_budgets()
 
     def join(self, name: str, zone: str) -> None:
         """Let a node join, with its lease and its DaemonSet's pod."""
-        self.prod.create(_node(name, zone))
-        lease = {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": _stamp()}
+        self.prod.create(zone_objects.node(name, zone))
+        lease = {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": zone_objects.stamp()}
         metadata = {"name": name, "namespace": "kube-node-lease"}
         self.prod.create({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": lease})
-        self.prod.create(_pod(f"log-{name}", name, "log", "DaemonSet", ready=True))
+        self.prod.create(zone_objects.pod(f"log-{name}", name, "log", "DaemonSet", ready=True))
 
     def run_on(self, node: str) -> str:
         """Let one more pod of `web` stand on a node, as one that had been bound before the node was fenced."""
@@ -167,7 +154,7 @@ class ZoneWorld:
     def _renew(self) -> None:
         for lease in self.prod.list("leases", "kube-node-lease"):
             if (name := lease["metadata"]["name"]) not in self._down:
-                self.prod.patch("leases", name, {"spec": {"renewTime": _stamp()}}, "kube-node-lease")
+                self.prod.patch("leases", name, {"spec": {"renewTime": zone_objects.stamp()}}, "kube-node-lease")
 
     def _replace(self) -> None:
         now = self.prod.monotonic()
@@ -203,7 +190,7 @@ class ZoneWorld:
             names = (f"{workload.name}-{number}" for number in range(workload.replicas))
             name = next(str(one) for one in names if self.prod.find("pods", one, "shop") is None)
         self._count[workload.name] += 1
-        self.prod.create(_pod(name, node, workload.name, workload.kind, ready=ready, claim=workload.claim))
+        self.prod.create(zone_objects.pod(name, node, workload.name, workload.kind, ready=ready, claim=workload.claim))
         if not ready:
             self._born[name] = self.prod.monotonic()
         return name
@@ -221,41 +208,3 @@ async def inhabited() -> AsyncIterator[ZoneWorld]:
             living.cancel()
             (ended,) = await asyncio.gather(living, return_exceptions=True)
         assert isinstance(ended, asyncio.CancelledError), ended
-
-
-def _stamp() -> str:
-    return Clock().now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _node(name: str, zone: str) -> JsonObject:
-    labels = {ZONE_LABEL: zone, "topology.k8s.aws/zone-id": ZONES[zone]}
-    room = {"cpu": "4", "memory": "16Gi", "pods": "20"}
-    status = {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": room, "capacity": room}
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {}, "status": status,
-    }  # fmt: skip
-
-
-def _pod(name: str, node: str, app: str, kind: str, *, ready: bool, claim: bool = False) -> JsonObject:
-    version = {"Job": "batch/v1"}.get(kind, "apps/v1")
-    owner = {"apiVersion": version, "kind": kind, "name": app, "uid": f"uid-{app}", "controller": True}
-    spec: JsonObject = {
-        "nodeName": node,
-        "containers": [{"name": app, "image": app, "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}],
-    }
-    if claim:
-        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
-    namespace = "kube-system" if kind == "DaemonSet" else "shop"
-    metadata = {"name": name, "namespace": namespace, "labels": {"app": app}, "ownerReferences": [owner]}
-    conditions = [{"type": "Ready", "status": str(ready)}]
-    status = {"phase": "Running" if ready else "Pending", "conditions": conditions}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
-
-
-def _budget(workload: Workload) -> JsonObject:
-    selector = {"matchLabels": {"app": workload.name}}
-    return {
-        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
-        "metadata": {"name": workload.name, "namespace": "shop"},
-        "spec": {"minAvailable": workload.budget, "selector": selector},
-    }  # fmt: skip

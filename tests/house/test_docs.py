@@ -247,8 +247,15 @@ def test_ci_calls_the_test_command_of_the_readme() -> None:
 
 def test_every_exit_code_table_has_every_command() -> None:
     section = (DOCS / "operations.md").read_text("utf-8").partition("## Exit codes")[2].partition("\n## ")[0]
-    told = set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE))
-    assert {"check", "test", "simulate", "run", "status", "demo"} <= told <= set(COMMANDS)
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    told = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    context = click.Context(cli)
+    commands = {name: cli.get_command(context, name) for name in COMMANDS}
+    below = {
+        f"{name} {part}" for name, command in commands.items() if isinstance(command, click.Group)
+        for part in command.commands
+    }  # fmt: skip
+    assert sorted(told) == sorted(below | {name for name, one in commands.items() if not isinstance(one, click.Group)})
 
 
 # --- metrics, reasons, streams, words --------------------------------------------------------------------------------
@@ -328,7 +335,9 @@ GLOSSARY = """
 action, backend, because, bus, carrier, command, decision, drift, DryRun, Enforce, epoch, executor, fact, failback,
 failover, fence, generation, group, hold, intent, inventory, member, mode, object, observation, outcome, owed, owner,
 partition, primary, probe, reason, role, route, rule, scope, secondary, settled, signal, source, step, target, tier,
-weight, window, decider, observer, receiver, router, Unknown, toleration, recovery
+weight, window, decider, observer, receiver, router, Unknown, toleration, recovery, eviction, placement, taint,
+isolation, guard, claim, verdict, census, quorum, drill, practice, zone, workload, copy, purge, grace period, pause,
+approval
 """
 
 
@@ -338,6 +347,19 @@ def test_the_glossary_has_the_words() -> None:
     missing = set(re.split(r",\s*", GLOSSARY.strip())) - set(told)
     assert not missing
     assert [row.lower() for row in rows] == sorted(row.lower() for row in rows), "in the order of the alphabet"
+
+
+LIBRARY = sorted(path for path in (ROOT / "rules" / "library").glob("*.yaml") if not path.stem.endswith("_test"))
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=shown)
+def test_every_library_file_has_a_test_and_a_page_that_says_how_to_use_it(path: Path) -> None:
+    assert path.with_name(f"{path.stem}_test.yaml").is_file()
+    about = [page for page in (DOCS / "how-to").glob("*.md") if f"rules/library/{path.name}" in prose(page)]
+    pages = [page for page in about if page.name != "use-the-library.md"]
+    assert pages, f"no page of docs/how-to is about rules/library/{path.name}"
+    listed = (DOCS / "how-to" / "use-the-library.md").read_text("utf-8")
+    assert any(f"]({page.name}" in line for page in pages for line in listed.splitlines() if path.name in line)
 
 
 def test_every_decision_says_context_decision_why_and_consequences_in_forty_lines() -> None:

@@ -139,7 +139,17 @@ async def test_the_clusters_of_the_settings_are_looked_at(init: Init, tmp_path: 
     assert rules()["shop-east-shop-checkout"]["route"]["cluster"] == "shop-east"
     proven()
     assert (await init("-c", "reactor.yaml", "--cluster", "other", "-o", "x.yaml")).exit_code == 2
+    assert (await init("-c", "reactor.yaml", "--context", "east", "-o", "x.yaml")).exit_code == 2
     assert (await init("-c", "reactor.yaml", "-o", "x.yaml")).exit_code == 1  # no such context
+
+
+async def test_what_is_said_on_the_command_line_beats_the_environment(
+    init: Init, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REACTOR_CONFIG", "not-there.yaml")
+    done = await init("--cluster", east.name)
+    assert done.exit_code == 0, done.output
+    assert (await init("-c", "not-there.yaml", "-o", "other.yaml")).exit_code == 1
 
 
 async def test_no_file_is_overwritten(init: Init, east: Cluster) -> None:

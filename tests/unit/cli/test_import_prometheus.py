@@ -105,6 +105,13 @@ def test_as_query_the_rule_speaks_when_the_alert_would_have_fired() -> None:
     assert [outcome.name for outcome in tester.run(suite) if not outcome.passed] == []
 
 
+@pytest.mark.parametrize("interval", ["0s", "often"])
+def test_a_group_without_a_usable_interval_is_asked_every_15_seconds(interval: str) -> None:
+    result = imported(ALERTS.replace("interval: 30s", f"interval: {interval}"), "--as", "query")
+    assert file(result)["sources"][0]["everySeconds"] == 15
+    assert ("15 s instead" in result.stderr) is (interval == "often")
+
+
 def test_prometheus_rule_objects_are_read_with_their_lines() -> None:
     inner = "\n".join(f"    {line}" for line in ALERTS.splitlines())
     text = f"""\

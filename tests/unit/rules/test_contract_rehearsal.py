@@ -124,6 +124,23 @@ def test_a_blocked_window_may_be_shorter_than_a_minute() -> None:
     assert short(told(TRAFFIC | {"guards": guards}, *story)) == [(15, "InBlockedWindow"), (30, "SetWeights")]
 
 
+@pytest.mark.parametrize(("version", "kind"), [("batch/v1", "Job"), ("v1", "Pod"), ("example.com/v1", "Widget")])
+def test_a_workload_is_known_by_its_kind_alone(version: str, kind: str) -> None:
+    """The contract's inventory has no apiVersion."""
+    rule = {
+        "name": "w", "kind": "WorkloadFailover", "mode": "Enforce", "failover": {"cluster": {}},
+        "resourceSelectors": [{"apiVersion": version, "kind": kind}],
+    }  # fmt: skip
+    workload = {"namespace": "d", "kind": kind, "name": "n", "clusters": {"m1": 1}}
+    inventory = [{"cluster": {"name": "m1"}}, {"cluster": {"name": "m2"}}, {"workload": workload}]
+    story = [{"at": 0, "inventory": one} for one in inventory]
+    assert short(told(rule, *story, observed(10, "cluster/m1", "Unhealthy"), until=310)) == [
+        (310, "Place"), (310, "Evict"),
+    ]  # fmt: skip
+    other = {"at": 0, "inventory": {"workload": workload | {"apiVersion": "other/v1"}}}
+    assert told(rule, *story[:2], other, observed(10, "cluster/m1", "Unhealthy"), until=310) == []
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"inventory": {"cluster": {}}}, "inventory.cluster.name: Field required"),
     ({"inventory": {"cluster": {"name": "a", "availableReplicas": -1}}}, "inventory.cluster.availableReplicas: Input"),

@@ -12,7 +12,8 @@ from bus.messages import Backend, Route
 from reactor.sources.route_projection import RouteKind
 from reactor.starter.look import Copy, Found
 from reactor.starter.making import RULES_MAX, Starter, starter
-from reactor.starter.text import text_of_rules, text_of_test
+from reactor.starter.proof import text_of_test
+from reactor.starter.text import text_of_rules
 from rules.bench import tester
 from rules.language import loader
 
