@@ -54,17 +54,17 @@ async def run(request: Request, progress: Progress) -> Backtested:
             servers = await _connected(stack, asks, request.endpoints)
             answers = await fetch(asks, servers, store, progress)
         first, until = request.plan.span.from_ms / 1000, request.plan.span.to_ms / 1000
-        rules = request.plan.rules.rules
+        rules = request.plan.rules
         played = backtest(rules, request.plan.history(answers), first=first, until=until)
         other = swept = None
         if request.other is not None:
-            other = backtest(request.other.rules.rules, request.other.history(answers), first=first, until=until)
+            other = backtest(request.other.rules, request.other.history(answers), first=first, until=until)
         if (wanted := request.sweep) is not None:
             rows = sweep(rules, lambda: request.plan.history(answers), wanted, first=first, until=until)
             swept = (wanted.key, tuple(rows))
     notes = [note for plan in plans for note in (*unplayable(plan.rules), *plan.notes)]
     return Backtested(
-        played, false_within(rules), tuple(dict.fromkeys(notes)), other,
+        played, false_within(rules.rules), tuple(dict.fromkeys(notes)), other,
         None if other is None else tuple(compare(played, other)), swept,
     )  # fmt: skip
 

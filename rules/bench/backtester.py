@@ -7,7 +7,7 @@ would in Enforce. Actions are Done at once; the time that a real one takes is no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
 from bus.messages import Fact
@@ -15,7 +15,7 @@ from rules.bench.backtest_story import Played
 from rules.bench.backtest_watch import Watch, WatchedBook
 from rules.bench.play import Player, Said, assumed_routes, at
 from rules.engine.routing import Routing
-from rules.language.loader import LoadedRule
+from rules.language.loader import LoadedRule, RuleSet
 
 Past = Callable[[], Iterable[tuple[float, Fact]]]
 """Gives the facts from the beginning, sorted by second, each time that it is called."""
@@ -38,9 +38,9 @@ class Sweep:
 SWEEPABLE: Mapping[str, str] = {"tolerationSeconds": "toleration_seconds", "recoverySeconds": "recovery_seconds"}
 
 
-def backtest(rules: Sequence[LoadedRule], past: Iterable[tuple[float, Fact]], *, first: float, until: float) -> Played:
+def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float, until: float) -> Played:
     """Play facts, sorted by second and from `first` on, until a second that belongs to the range."""
-    watch = Watch(rules, first, until)
+    watch = Watch(rules.rules, first, until)
     heard = 0
 
     def counted() -> Iterator[tuple[float, Fact]]:
@@ -49,7 +49,8 @@ def backtest(rules: Sequence[LoadedRule], past: Iterable[tuple[float, Fact]], *,
             heard += 1
             yield event
 
-    for said in said_of(rules, counted(), first=first, until=until, book=WatchedBook(Routing(rules), watch)):
+    book = WatchedBook(Routing.of(rules), watch)
+    for said in said_of(rules.rules, counted(), first=first, until=until, book=book):
         watch.said(said)
     watch.finish()
     return Played(first, until, watch.stories, heard)
@@ -71,9 +72,9 @@ def said_of(
 
 
 def sweep(
-    rules: Sequence[LoadedRule], past: Past, wanted: Sweep, *, first: float, until: float
+    rules: RuleSet, past: Past, wanted: Sweep, *, first: float, until: float
 ) -> Iterator[tuple[float, Played]]:
     """Play the same past once for each value, given to every rule."""
     for value in wanted.values:
-        changed = [rule.model_copy(update={wanted.field: value}) for rule in rules]
-        yield value, backtest(changed, past(), first=first, until=until)
+        changed = tuple(rule.model_copy(update={wanted.field: value}) for rule in rules.rules)
+        yield value, backtest(replace(rules, rules=changed), past(), first=first, until=until)

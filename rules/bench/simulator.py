@@ -27,13 +27,16 @@ from rules.language.model import Rule
 def simulate(
     rules: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
 ) -> Iterator[str]:
-    """Play a history and give the lines. The same input gives the same lines, byte for byte."""
+    """Play a history and give the lines. The same input gives the same lines, byte for byte.
+
+    A rehearsal acts on nothing whatever a rule's mode is, so the lines do not say it.
+    """
     for said in play(rules, history, until=until, outcomes=outcomes):
-        yield json.dumps(line(said), ensure_ascii=False)
+        yield json.dumps({key: value for key, value in line(said).items() if key != "mode"}, ensure_ascii=False)
 
 
 def line(said: Said) -> dict[str, Any]:
-    """One thing that came out, with the keys that users and checks rely on."""
+    """One thing that came out, with the keys that users and checks rely on; of a dry run, rule tests see the mode."""
     what = said.what
     if isinstance(what, Hold):
         return {"at": said.at, "rule": what.rule, "held": what.held, "object": what.object, "detail": what.detail}

@@ -5,6 +5,7 @@ The world's own truth is kept here: weights, copies, who is ready. What is heard
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -73,15 +74,17 @@ Happening = Resync | Drift | Vanish | Try
 Event = tuple[float, Fact | Happening]
 Later = Callable[[float, Fact | Happening], None]
 """Puts something into the world's queue: (second, what)."""
-FATES: tuple[tuple[float, tuple[tuple[float, str, float], ...]], ...] = (
-    (0.70, ((0.5, "Done", 0.25),)),
-    (0.80, ((1.0, "Done", 20.0),)),  # done at once, heard late
-    (0.88, ((16.0, "Done", 0.5),)),  # the first message was lost
-    (0.94, ((1.0, "Failed", 0.25), (8.0, "Done", 0.25))),
-    (0.97, ((1.0, "Failed", 0.25), (8.0, "Failed", 0.25), (25.0, "Failed", 0.25), (70.0, "Done", 0.25))),
-    (1.00, ((90.0, "Done", 1.0),)),
+Fate = tuple[str, float, float]
+"""What comes of one delivery, seconds until it does, and seconds until that is heard."""
+FATES: tuple[tuple[float, tuple[Fate, ...]], ...] = (
+    (0.70, (("Done", 0.5, 0.25),)),
+    (0.80, (("Done", 1.0, 20.0),)),  # done at once, heard late
+    (0.88, (("Lost", 0.0, 0.0), ("Done", 0.5, 0.5))),
+    (0.94, (("Failed", 1.0, 0.25), ("Done", 1.0, 0.25))),
+    (0.97, (("Failed", 1.0, 0.25), ("Failed", 1.0, 0.25), ("Failed", 1.0, 0.25), ("Done", 1.0, 0.25))),
+    (1.00, (("Done", 90.0, 1.0),)),
 )
-"""The rolls below this, and tries: seconds from when it was asked, what comes of it, seconds until that is heard."""
+"""The rolls below this, and what comes of each delivery in turn; the last one stays."""
 
 
 @dataclass(slots=True)
@@ -98,22 +101,29 @@ class Hands:
     gone: set[str] = field(default_factory=set)
     newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """Rule, object and lane to the newest generation."""
+    _deliveries: Counter[str] = field(default_factory=Counter)
+    _busy: set[str] = field(default_factory=set)
+    """Ids of actions that an executor is about."""
 
     def __post_init__(self) -> None:
         """Begin with what the cast says."""
         self.routes = dict(self.cast.routes)
         self.workloads = dict(self.cast.workloads)
 
-    def asked(self, action: Action, now: float) -> None:
-        """Take an action in hand."""
-        if action.mode is not Mode.ENFORCE:
+    def published(self, action: Action, now: float) -> None:
+        """Take an action in hand, each time that it is published."""
+        if action.mode is not Mode.ENFORCE or action.id in self._busy:
             return
         if not isinstance(action, Notify):
             lane = (action.rule, action.object, action.lane)
             self.newest[lane] = max(action.generation, self.newest.get(lane, 0))
         roll = self.dice.of("fate", action.id).roll()
-        drawn = next((tries for most, tries in FATES if roll < most), FATES[0][1])
-        for after, fate, said_after in drawn:
+        drawn = next((fates for most, fates in FATES if roll < most), FATES[0][1])
+        delivery = self._deliveries[action.id]
+        self._deliveries[action.id] += 1
+        fate, after, said_after = drawn[min(delivery, len(drawn) - 1)]
+        if fate != "Lost":
+            self._busy.add(action.id)
             self.later(now + after, Try(action, fate, said_after))
 
     def held(self, hold: Hold, now: float) -> None:
@@ -155,6 +165,7 @@ class Hands:
 
     def _tried(self, what: Try, now: float) -> list[Fact]:
         action = what.action
+        self._busy.discard(action.id)
         lane = (action.rule, action.object, action.lane)
         refused = not isinstance(action, Notify) and action.generation < self.newest[lane]
         fate = "Refused" if refused else what.fate

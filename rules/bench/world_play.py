@@ -41,21 +41,24 @@ class Result:
 class WitnessedBook(Book):
     """A book with a witness beside it."""
 
-    def __init__(self, routing: Routing, witness: Witness) -> None:
-        super().__init__(routing)
-        self._witness = witness
+    def __init__(self, witness: Witness, hands: Hands | None) -> None:
+        super().__init__(witness.routing)
+        self._witness, self._hands = witness, hands
 
     def take(self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = ()) -> list[Decision]:
         """Decide, and let the witness judge."""
         self._witness.heard(facts, now)
-        decisions = super().take(facts, now, positions)
-        self._witness.decided(decisions, now)
-        return decisions
+        return self._shown(super().take(facts, now, positions), now)
 
     def ring(self, now: datetime) -> list[Decision]:
         """Decide, and let the witness judge."""
-        decisions = super().ring(now)
+        return self._shown(super().ring(now), now)
+
+    def _shown(self, decisions: list[Decision], now: datetime) -> list[Decision]:
         self._witness.decided(decisions, now)
+        for action in (action for decision in decisions for action in decision.actions):
+            if self._hands is not None:
+                self._hands.published(action, second_(now))
         return decisions
 
 
@@ -80,7 +83,7 @@ class _Run:
     def __init__(self, rules: RuleSet, events: Sequence[Event], until: float, hands: Hands | None) -> None:
         self._rules, self._until, self._hands = rules, until, hands
         self._witness = Witness(Routing.of(rules))
-        self._book = WitnessedBook(self._witness.routing, self._witness)
+        self._book = WitnessedBook(self._witness, hands)
         self._player = Player(self._book, outcomes=False)
         self._number = count()
         self._queue = [(second, next(self._number), what) for second, what in events]
@@ -124,10 +127,7 @@ class _Run:
 
     def _follow(self, said: Iterable[Said], now: float) -> None:
         for one in said:
-            if isinstance(one.what, Hold):
-                if self._hands is not None:
-                    self._hands.held(one.what, now)
-                continue
-            self._acts.append((now, one.what))
-            if self._hands is not None:
-                self._hands.asked(one.what, now)
+            if not isinstance(one.what, Hold):
+                self._acts.append((now, one.what))
+            elif self._hands is not None:
+                self._hands.held(one.what, now)

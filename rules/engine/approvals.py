@@ -65,4 +65,11 @@ def fingerprint(acts: Sequence[Act]) -> str:
 
 def in_short(acts: Sequence[Act]) -> str:
     """Say in one line what would be done."""
-    return ", ".join(f"{act.verb.__name__} {act.object or ''}".strip() + f" ({act.because})" for act in acts)
+    return ", ".join(f"{act.verb.__name__} {_what(act)}".strip() + f" ({act.because})" for act in acts)
+
+
+def _what(act: Act) -> str:
+    """What a person has to see before saying yes: numbers and places, not how it is carried out."""
+    shown = ("weights", "clusters", "from_", "purge_mode", "zone", "step", "taints")
+    words = [f"{name.rstrip('_')}={act.fields[name]}" for name in shown if act.fields.get(name)]
+    return " ".join(filter(None, [act.object, *words]))

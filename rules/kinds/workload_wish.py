@@ -57,6 +57,14 @@ class View:
         member = member_of(self.group, name, copy) if copy is not None else None
         return member.status if member is not None else None
 
+    def heard_since(self, name: str, moment: datetime | None) -> bool:
+        """Whether anything was said of a copy since then."""
+        copy = self.state.copies.get(name)
+        member = member_of(self.group, name, copy) if copy is not None else None
+        if member is None or moment is None:
+            return False
+        return any(said.observed_at >= moment for said in member.signals.values())
+
 
 def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:
     """Give what is to be done now, and why the rest is not."""
@@ -187,13 +195,19 @@ def _evict(view: View, name: str, move: Move, *, follows: bool) -> Act:
 def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     """Purge the old copy, keep it after all, or say why it is still there."""
     state, now = view.state, view.now
-    targets = {other: view.health(other) for other in bound(state.copies, state.moves)}
+    stay = {other: view.health(other) for other in bound(state.copies, state.moves)}
+    # A copy that has stood there all the time, and of which nobody ever speaks, says nothing about the new one.
+    targets = {other: status for other, status in stay.items() if status or state.copies[other].placed_at is not None}
     behaviour = behaviour_of(view.policy, move.cause)
+    # What was heard of the old copy before its cluster failed is no reason to keep it.
+    failed = view.clusters.get(name, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
+    silent = failed and not view.heard_since(name, move.evicted_at)
     why = purged_because(
-        now - (move.evicted_at or now), move.grace_seconds, targets, placed=move.placed, source=view.health(name),
+        now - (move.evicted_at or now), move.grace_seconds, targets, placed=move.placed,
+        source=None if silent else view.health(name),
         on_expired=behaviour.on_grace_expired or view.rule.on_grace_expired,
     )  # fmt: skip
-    told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in targets.items()) or "no copies"
+    told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in stay.items()) or "no copies"
     if isinstance(why, Because):
         return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True)
     cluster = view.clusters.get(name, UNHEARD)

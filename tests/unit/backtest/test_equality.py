@@ -146,7 +146,7 @@ def test_only_the_changes_lead_to_what_every_single_evaluation_leads_to(
     expected = list(play(of.rules, everything, until=until))
     assert doings(play(of.rules, changes, until=until)) == doings(expected)
 
-    told = backtest(of.rules, changes, first=0, until=until)
+    told = backtest(of, changes, first=0, until=until)
     acts = sorted(_doing(act.at, act.action) for story in told.stories.values() for act in story.acts)
     assert acts == sorted(_doing(one.at, one.what) for one in expected if not isinstance(one.what, Hold))
     waits = sum(len(story.waits) for story in told.stories.values())

@@ -33,7 +33,7 @@ def checkout(*, toleration: float = 10, recovery: float = 20, mode: str = "Enfor
 
 def played(of: RuleSet, *events: Event, until: float = 1000) -> Played:
     start = [seen(0, "checkout", H), seen(0, "fallback", H)]
-    return backtest(of.rules, sorted([*start, *events], key=lambda event: event[0]), first=0, until=until)
+    return backtest(of, sorted([*start, *events], key=lambda event: event[0]), first=0, until=until)
 
 
 def story(of: Played) -> Story:
@@ -95,7 +95,7 @@ def test_a_lane_keeps_the_worst_of_each_part() -> None:
 
 def test_a_sweep_plays_the_same_past_with_each_value() -> None:
     events = [seen(0, "checkout", H), seen(0, "fallback", H), seen(100, "checkout", U), seen(120, "checkout", H)]
-    rows = list(sweep(checkout().rules, lambda: events, Sweep("tolerationSeconds", (0, 20, 40)), first=0, until=500))
+    rows = list(sweep(checkout(), lambda: events, Sweep("tolerationSeconds", (0, 20, 40)), first=0, until=500))
     assert [(value, len(story(one).acts), len(story(one).flaps)) for value, one in rows] == [
         (0, 2, 0),
         (20, 0, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rules.kinds.zone_plan import ASKED_AGAIN_SECONDS, seconds_for
 from tests.unit.rules.zone.builders import (
     STEPS,
     UNDONE,
@@ -146,3 +147,9 @@ def test_after_an_isolation_there_is_quiet_for_the_cooldown() -> None:
 def test_a_rehearsed_isolation_comes_back_in_the_rehearsal_too() -> None:
     found = said(zone_rule(mode="DryRun"), ISOLATED, healthy("a", at=300), until=5000)
     assert names(found) == FORWARD + BACK
+
+
+def test_unfencing_has_time_for_both_watches_of_its_batches_and_giving_traffic_back_needs_none() -> None:
+    rule = zone_rule(failback={"batches": {"bakeSeconds": 1000}}, stepTimeoutSeconds={"Fence": 60, "ShiftTraffic": 90})
+    assert seconds_for(rule, "Fence", undo=True) == 60 + 2 * 1000 + ASKED_AGAIN_SECONDS
+    assert seconds_for(rule, "ShiftTraffic", undo=True) == seconds_for(rule, "ShiftTraffic", undo=False) == 90
