@@ -9,6 +9,9 @@ ARGS ?=
 # `make lock` is the only target that needs uv.
 UV ?= $(firstword $(wildcard $(VENV)/bin/uv) uv)
 
+# Most tests wait for servers, so they wait side by side, a file at a time. Chaos starts its own processes, and measures
+# how late things are done: it runs alone.
+PYTEST = PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m pytest
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
@@ -28,7 +31,12 @@ run: $(VENV)/.runtime ## run the reactor: make run ARGS="--config reactor.yaml"
 
 test: $(VENV)/.test ## run the tests: make test ARGS="-k failover"
 	@scripts/debian-packages $(VENV)/bin
-	@PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m pytest $(ARGS)
+ifeq ($(strip $(ARGS)),)
+	@$(PYTEST) --numprocesses 3 --dist loadfile --ignore tests/chaos
+	@$(PYTEST) tests/chaos
+else
+	@$(PYTEST) $(ARGS)
+endif
 
 check: $(VENV)/.test ## lint, format, types and import layers
 	$(VENV)/bin/ruff check

@@ -1,4 +1,7 @@
-"""`reactor simulate`: a history played through rules on virtual time, one JSON line for each thing that comes out."""
+"""`reactor simulate`: a history played through rules on virtual time, one JSON line for each thing that comes out.
+
+With `--world`, a history is invented and judged: see `reactor.cli.world`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import click
 from reactor.cli.files import STDIN, Text, count, fail, find_rules, read_all
 from rules.bench import history as history_
 from rules.bench.simulator import simulate as play
+from rules.bench.world_cast import enforced
 from rules.engine.routing import Routing
 from rules.errors import InvalidFiles, InvalidHistory
 from rules.language import loader
@@ -19,7 +23,7 @@ LONG = 20_000
 
 @click.command()
 @click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
-@click.option("--history", required=True, metavar="FILE", help="History: one JSON event a line. - is stdin.")
+@click.option("--history", metavar="FILE", help="History: one JSON event a line. - is stdin.")
 @click.option(
     "--until", type=click.FloatRange(min=0, max=history_.SECONDS_MAX), metavar="SECOND",
     help="Play up to and including this second. Default: the second of the last event.",
@@ -31,9 +35,25 @@ LONG = 20_000
     show_default=True,
     help="auto: every action is Done at once. none: only the history's own outcomes count.",
 )
+@click.option("--enforce", is_flag=True, help="Rules in mode DryRun act, as they do in a world.")
+@click.option("--world", type=click.IntRange(min=0), metavar="SEED", help="Instead of a history: a world of this seed.")
+@click.option(
+    "--hours", type=click.FloatRange(min=0.1, max=24 * 366), default=24.0, show_default=True,
+    help="World: how long it lasts.",
+)  # fmt: skip
+@click.option(
+    "--seeds", type=click.IntRange(min=1, max=100_000), default=1, show_default=True,
+    help="World: how many, this seed and those that follow.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="World: its report."
+)
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-def simulate(rules: tuple[str, ...], history: str, until: float | None, outcomes: str, files: tuple[str, ...]) -> None:
-    """Play a history through rules.
+def simulate(
+    rules: tuple[str, ...], history: str | None, until: float | None, outcomes: str, files: tuple[str, ...], *,
+    enforce: bool, world: int | None, hours: float, seeds: int, output: str,
+) -> None:  # fmt: skip
+    """Play a history, or a seeded world, through rules.
 
     Prints one JSON line for every action, hold and notification, on virtual time: hours take seconds. The same input
     gives the same output, byte for byte. FILE is a further rule file, as with --rules.
@@ -45,8 +65,17 @@ def simulate(rules: tuple[str, ...], history: str, until: float | None, outcomes
     \b
     {"at": 0, "observe": {"target": "service/east/shop/checkout", "status": "Unhealthy"}}
 
-    Exit code: 0, or 1 where a file cannot be used.
+    A world is invented for whatever the rules are about: outages, flaps, mass failures, sources that are late or lie,
+    actions that fail or are lost. On the way the promises are judged; of a seed that breaks one, the shortest history
+    that does is printed.
+
+    \b
+    reactor simulate --rules shop.yaml --world 7 --hours 48 --seeds 10
+
+    Exit code: 0, or 1 where a file cannot be used or a promise is broken.
     """
+    if (history is None) == (world is None):
+        raise click.UsageError("give a history with --history FILE, or a world with --world SEED")
     names, problems = find_rules((*rules, *files))
     if not names and not problems:
         raise click.UsageError("name at least one rule file, with --rules FILE")
@@ -56,10 +85,15 @@ def simulate(rules: tuple[str, ...], history: str, until: float | None, outcomes
         loaded = loader.load(read_all(names, problems))
     except InvalidFiles as error:
         fail([*problems, *error.problems])
-    (text,) = [*read_all([history], problems)] or [("", "")]
+    texts = [] if history is None else [*read_all([history], problems)]
     if problems:
         fail(problems)
-    _play(loaded, text, until=until, outcomes=outcomes == "auto")
+    if world is not None:
+        from reactor.cli.world import run
+
+        run(loaded, world, seeds, hours, output)
+    for text in texts:
+        _play(enforced(loaded) if enforce else loaded, text, until=until, outcomes=outcomes == "auto")
 
 
 def _play(rules: loader.RuleSet, text: Text, *, until: float | None, outcomes: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,7 +27,7 @@ from bus.messages import (
     WorkloadCopy,
     Zones,
 )
-from rules.bench.play import at
+from rules.bench.play import at, second
 from rules.errors import InvalidHistory
 from rules.language.targets import BadTarget, check_target
 
@@ -92,7 +93,8 @@ def _fact(kind: str, body: Any, second: float) -> Fact:
             case "observe":
                 return _observation(_said(body), second)
             case "outcome":
-                return Outcome.model_validate({**_said(body), "observedAt": at(second)})
+                said = _said(body)
+                return Outcome.model_validate({**said, "observedAt": _seen("outcome", said, second)})
             case "inventory":
                 return _inventory(body, second)
             case _:
@@ -109,17 +111,21 @@ def _said(body: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if value is not None}
 
 
+def _seen(where: str, body: dict[str, Any], second: float) -> datetime:
+    """Late news: `observedAt` is the second in which it was seen, `at` the one in which it was heard."""
+    seen = body.get("observedAt", second)
+    if not isinstance(seen, (int, float)) or isinstance(seen, bool) or not 0 <= seen <= SECONDS_MAX:
+        raise _BadLine(f"{where}.observedAt must be a number of seconds")
+    return at(float(seen))
+
+
 def _observation(body: dict[str, Any], second: float) -> Observation:
     if isinstance(target := body.get("target"), str):
         try:
             check_target(target)
         except BadTarget as error:
             raise _BadLine(f"observe.target: {error}") from error
-    # Late news: `observedAt` is the second in which it was seen, `at` the one in which it was heard.
-    seen = body.get("observedAt", second)
-    if not isinstance(seen, (int, float)) or isinstance(seen, bool) or not 0 <= seen <= SECONDS_MAX:
-        raise _BadLine("observe.observedAt must be a number of seconds")
-    return Observation.model_validate({**body, "observedAt": at(float(seen))})
+    return Observation.model_validate({**body, "observedAt": _seen("observe", body, second)})
 
 
 def _inventory(body: dict[str, Any], second: float) -> Inventory:
@@ -127,7 +133,8 @@ def _inventory(body: dict[str, Any], second: float) -> Inventory:
         raise _BadLine(f"inventory: this version reads {', '.join(_INVENTORY)}, not {', '.join(body) or 'nothing'}")
     if not isinstance(body[name], dict):
         raise _BadLine(f"inventory.{name} must be an object")
-    return _INVENTORY[name].model_validate({**_said(body[name]), "observedAt": at(second)})
+    said = _said(body[name])
+    return _INVENTORY[name].model_validate({**said, "observedAt": _seen(f"inventory.{name}", said, second)})
 
 
 def _command(body: dict[str, Any], second: float) -> AnyCommand:
@@ -135,7 +142,29 @@ def _command(body: dict[str, Any], second: float) -> AnyCommand:
         raise _BadLine(f"command: this version reads {', '.join(_COMMANDS)}, not {', '.join(body) or 'nothing'}")
     if not isinstance(body[name], dict):
         raise _BadLine(f"command.{name} must be an object")
-    return _COMMANDS[name].model_validate({**_said(body[name]), "observedAt": at(second)})
+    said = _said(body[name])
+    return _COMMANDS[name].model_validate({**said, "observedAt": _seen(f"command.{name}", said, second)})
+
+
+def written(heard: float, fact: Fact) -> str:
+    """Give an event as a line that `read` takes for the same. Raises ValueError for what groups say to each other."""
+    body = fact.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"observed_at"})
+    if (seen := second(fact.observed_at)) != heard:
+        body["observedAt"] = seen
+    name = next((name for name, kind in {**_COMMANDS, **_INVENTORY}.items() if type(fact) is kind), "")
+    match fact:
+        case Observation():
+            event = {"observe": body}
+        case Outcome():
+            event = {"outcome": body}
+        case _ if name in _COMMANDS:
+            event = {"command": {name: body}}
+        case _ if name in _INVENTORY:
+            event = {"inventory": {name: body}}
+        case _:
+            msg = f"{type(fact).__name__} is no event of a history"
+            raise ValueError(msg)
+    return json.dumps({"at": heard, **event}, ensure_ascii=False)
 
 
 def last(history: Iterable[tuple[float, Fact]]) -> float:

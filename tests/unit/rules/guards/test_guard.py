@@ -119,7 +119,7 @@ def test_nothing_is_done_until_a_person_says_yes() -> None:
 def test_the_hold_says_what_would_be_done_and_until_when_the_yes_is_good() -> None:
     [one] = [one for one in said(ASKING, *HOME, unhealthy("a", at=10), until=20) if isinstance(one.what, Hold)]
     assert (one.at, one.what.held) == (10, "AwaitingApproval")  # type: ignore[union-attr]
-    assert one.what.detail == "SetWeights (PrimaryUnhealthy); until 1970-01-01T00:15:10+00:00"
+    assert one.what.detail == "SetWeights weights={'a': 0, 'b': 1} (PrimaryUnhealthy); until 1970-01-01T00:15:10+00:00"
 
 
 def test_a_yes_that_comes_too_late_is_none() -> None:
