@@ -16,7 +16,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench chaos soak lock clean
+.PHONY: help setup demo run test check bench chaos kills soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ bench: $(VENV)/.test ## run the benchmarks, results as JSON
 chaos: $(VENV)/.test ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=8)
 	@scripts/debian-packages $(VENV)/bin
 	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),20) --jobs $(or $(JOBS),8)
+
+kills: $(VENV)/.test ## kill the reactor at each step of a zone's isolation, which takes ten minutes
+	@REACTOR_ALL_KILLS=1 $(PYTEST) tests/e2e/test_zones.py
 
 soak: $(VENV)/.test ## run it under load for long: make soak MINUTES=30
 	@$(VENV)/bin/python -m scripts.soak --minutes $(or $(MINUTES),30) $(ARGS)

@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    ValidationError,
+    WrapSerializer,
+)
 
 from bus.errors import Malformed
 from bus.messages import Action, Health, Mode
@@ -97,11 +104,31 @@ class RouteState:
     """Weights remembered from before the first failover."""
 
 
+def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:
+    return {"verb": type(action).__name__, **dumped(action)}
+
+
+def _untagged(value: Any) -> Any:
+    if not isinstance(value, dict) or "verb" not in value:
+        return value  # stored before actions said what they are
+    rest = dict(value)
+    verb = _VERBS.get(rest.pop("verb"))
+    if verb is None:
+        msg = f"{value['verb']!r} is no action that this version knows"
+        raise ValueError(msg)
+    return verb.model_validate(rest)
+
+
+_VERBS: Mapping[str, type[BaseModel]] = {verb.__name__: verb for verb in get_args(Action)}
+StoredAction = Annotated[Action, WrapSerializer(_tagged), BeforeValidator(_untagged)]
+"""With its kind: a Purge and a CancelEviction have the same fields, and mean the opposite."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owed:
     """An action whose outcome is not known."""
 
-    action: Action
+    action: StoredAction
     retry_at: datetime
     """When it is published again, with the same id."""
     tries: int = 1

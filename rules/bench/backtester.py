@@ -71,9 +71,7 @@ def said_of(
     yield from player.ring(at(until))
 
 
-def sweep(
-    rules: RuleSet, past: Past, wanted: Sweep, *, first: float, until: float
-) -> Iterator[tuple[float, Played]]:
+def sweep(rules: RuleSet, past: Past, wanted: Sweep, *, first: float, until: float) -> Iterator[tuple[float, Played]]:
     """Play the same past once for each value, given to every rule."""
     for value in wanted.values:
         changed = tuple(rule.model_copy(update={wanted.field: value}) for rule in rules.rules)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bus.messages import Action, DecisionRecord, Fact, Notify, SetTaints, SetWeights, ZoneStep
+from bus.messages import Action, DecisionRecord, Fact, Health, Notify, Observation, SetTaints, SetWeights, ZoneStep
 from rules.bench.play import second as second_
 from rules.bench.replayer import Match, recorded, replay
 from rules.bench.world_finding import Finding, Promise, Question, content, kept
@@ -67,7 +67,8 @@ class Witness:
         """Take what is said in one instant, before anything is decided of it."""
         second = second_(now)
         self._passed(second)
-        for fact in sorted(facts, key=lambda fact: min(fact.observed_at, now)):
+        # Of one moment the worst counts: clocks that are ahead put what was said one after the other into one moment.
+        for fact in sorted(facts, key=lambda fact: (min(fact.observed_at, now), _mildness(fact))):
             self.told.hear(fact, second)
 
     def decided(self, decisions: Sequence[Decision], now: datetime) -> None:
@@ -126,6 +127,10 @@ class Witness:
         self.tested[finding.promise] += 1
         if finding.wrong:
             self.broken.append(Broken(finding.promise, second, rule, object_, finding.wrong))
+
+
+def _mildness(fact: Fact) -> int:
+    return (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY).index(fact.status) if isinstance(fact, Observation) else 0
 
 
 def _doubled(question: Question) -> Iterator[Finding]:

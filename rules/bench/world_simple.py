@@ -54,21 +54,24 @@ def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterato
     for target in told.words.of:
         if not matches(rule.match, target):
             continue
-        hold = told.holds.get((rule.name, target))
+        held = (rule.name, target) in told.holds
+        stands, coming = _answered(told, rule, target)
         bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
         good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
         if bad > rule.toleration_seconds + GRACE:
-            answered = _answered(told, rule, target) or hold is not None
-            yield kept(Promise.LOST, answered, f"{target} has been bad for {bad:g} s, and nobody was told")
+            what = f"{target} has been bad for {bad:g} s, and nobody was told"
+            yield Finding(Promise.LOST, "" if stands or coming or held else what, target)
         elif good > rule.recovery_seconds + GRACE:
-            answered = not _answered(told, rule, target) or hold is not None
-            yield kept(Promise.LOST, answered, f"{target} has been good for {good:g} s, and nobody was told")
+            what = f"{target} has been good for {good:g} s, and nobody was told"
+            yield Finding(Promise.LOST, what if stands and coming and not held else "", target)
 
 
-def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> bool:
-    """Whether the last word about this target is that it is bad."""
+def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
+    """Whether it is known to be answered that the target is bad, and whether it will be by what is on its way."""
     if isinstance(rule, Notification):
-        return told.news.get((rule.name, target), 0) % 2 == 1
+        is_told = told.news.get((rule.name, target), 0) % 2 == 1
+        return is_told, is_told
     lane = (rule.name, target, "taints")
-    last = told.flying.get(lane) or told.done.get(lane)
-    return isinstance(last, SetTaints) and bool(last.taints)
+    done, flying = told.done.get(lane), told.flying.get(lane)
+    stands = isinstance(done, SetTaints) and bool(done.taints)
+    return stands, bool(flying.taints) if isinstance(flying, SetTaints) else stands

@@ -79,30 +79,36 @@ def settings_for(
 ) -> dict[str, Any]:
     """Give what the carrier is told about a step. The same in every try: what differs would be another action.
 
+    As JSON has it: a restart reads a stored step back with lists for tuples, and would take it for another one.
+
     `timeoutSeconds` of Evacuate is the time in which pods are asked; taking the rest away comes on top of it.
     """
     seconds = seconds_for(rule, step, undo=True) if undo else rule.seconds_for(StepName(step))
     out: dict[str, Any] = {"timeoutSeconds": seconds, "mode": mode}
     if rule.shoot is not None:
-        out["shoot"] = rule.shoot.model_dump()
+        out["shoot"] = rule.shoot.model_dump(mode="json")
     if rule.seed is not None:
-        out["seed"] = rule.seed.model_dump()
+        out["seed"] = rule.seed.model_dump(mode="json")
     match step:
         case StepName.FENCE:
-            out["batches"] = rule.failback.batches.model_dump()
+            out["batches"] = rule.failback.batches.model_dump(mode="json")
         case StepName.SHIFT_TRAFFIC:
             known = rule.zone(zone)
             out |= {"targets": list(known.targets) if known else [], "drainSeconds": rule.drain_seconds}
         case StepName.EVACUATE:
             out |= {"maxParallel": rule.max_parallel_evictions, "force": rule.force.value}
-            out["network"] = rule.network.model_dump()  # nodes are given up only where they are proven to be cut off
-            out["network"] = rule.network.model_dump()  # a node is forced only when it is proven to be cut off
+            out["network"] = rule.network.model_dump(
+                mode="json"
+            )  # nodes are given up only where they are proven to be cut off
+            out["network"] = rule.network.model_dump(
+                mode="json"
+            )  # a node is forced only when it is proven to be cut off
         case StepName.CUT_NETWORK:
-            out["network"] = rule.network.model_dump()
+            out["network"] = rule.network.model_dump(mode="json")
         case StepName.VERIFY:
-            out |= {"steps": list(steps), "network": rule.network.model_dump()}
+            out |= {"steps": list(steps), "network": rule.network.model_dump(mode="json")}
             out["healthyShare"] = rule.healthy_share
-            out |= rule.verify.model_dump() if rule.verify is not None else {}
+            out |= rule.verify.model_dump(mode="json") if rule.verify is not None else {}
     return out
 
 

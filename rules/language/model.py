@@ -151,4 +151,3 @@ class Notification(Rule):
     """Which targets."""
     message: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = "{target} is {status} since {since}"
     """`{target}`, `{status}`, `{since}`, `{detail}` and the observation's labels."""
-

@@ -1,0 +1,44 @@
+"""What is stored of a group is what is read back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, get_args
+
+import pytest
+
+from bus.errors import Malformed
+from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
+from rules.bench.play import at
+from rules.group import Group, Owed, dump, load
+
+ROUTE = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="web")
+MORE: dict[type[Any], dict[str, Any]] = {
+    SetWeights: {"route": ROUTE, "weights": {"web": 1}},
+    Notify: {"message": "bad"},
+    Place: {"clusters": {"member1": 1}},
+    Evict: {"purge_mode": "Never"},
+    SetTaints: {"cluster": "member1", "taints": ()},
+    ZoneStep: {"cluster": "prod", "zone": "a", "phase": "Failover", "status": "Pending", "step": "Fence"},
+}
+
+
+def an(verb: type[Any], now: datetime) -> Any:
+    common = {"id": "r/o/1", "rule": "r", "object": "o", "generation": 1, "mode": Mode.ENFORCE, "because": "Drift"}
+    has = verb.model_fields
+    where = {"workload": WorkloadRef(kind="Deployment", name="web"), "carrier": "Kubernetes", "from_": "member1"}
+    return verb(**common, decided_at=now, **{key: where[key] for key in where if key in has}, **MORE.get(verb, {}))
+
+
+@pytest.mark.parametrize("verb", get_args(Action), ids=lambda verb: verb.__name__)
+def test_an_action_that_is_owed_is_still_the_same_one_after_a_restart(verb: type[Any]) -> None:
+    group = Group("r", "o", owed=(Owed(an(verb, at(5)), at(20)),))
+    again = load(dump(group))
+    assert type(again.owed[0].action) is verb
+    assert again == group
+
+
+def test_a_verb_that_nobody_knows_is_malformed() -> None:
+    body = dump(Group("r", "o", owed=(Owed(an(Place, at(5)), at(20)),))).replace(b'"verb":"Place"', b'"verb":"Fly"')
+    with pytest.raises(Malformed, match="Fly"):
+        load(body)
