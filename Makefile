@@ -32,7 +32,7 @@ run: $(VENV)/.runtime ## run the reactor: make run ARGS="--config reactor.yaml"
 test: $(VENV)/.test ## run the tests: make test ARGS="-k failover"
 	@scripts/debian-packages $(VENV)/bin
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --numprocesses 3 --dist loadfile --ignore tests/chaos
+	@$(PYTEST) --numprocesses 4 --dist loadfile --ignore tests/chaos
 	@$(PYTEST) tests/chaos
 else
 	@$(PYTEST) $(ARGS)

@@ -184,7 +184,7 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
         if isinstance(rule, Notification):
             continue
         if not isinstance(rule, TrafficFailover):
-            yield f"rule {rule.name}: Prometheus keeps no inventory of what a {rule.kind} acts on: holds and guards only"
+            yield f"rule {rule.name}: Prometheus knows no inventory of what a {rule.kind} acts on: holds only"
         elif named_ref(rule) is None:
             yield f"rule {rule.name}: selects its routes by label, and Prometheus knows no routes: not played"
         elif rule.backends is None:

@@ -13,7 +13,7 @@ from rules.engine.decide import Decision
 from rules.engine.routing import Routing
 from rules.language.model import UnknownAs
 
-GRACE = 30.0
+GRACE = 5.0
 """Seconds that something may take after it is due, before it is lost."""
 
 
@@ -72,11 +72,10 @@ def taken_for(question: Question, target: str, towards: Statuses) -> Taken:
 
 def was_bad(question: Question, target: str) -> Finding:
     """Say whether a target could be taken as bad: too early where it was bad for a while, blind where it never was."""
-    rule, bad = question.rule, counts_as_bad(question.rule)
-    found = taken_for(question, target, bad)
-    parts = question.told.words.parts(target, rule.signals, question.now, bad)
-    if not any(status in bad for _, status in parts):
-        return Finding(Promise.BLIND, f"nobody has said that {target} is bad")
+    rule = question.rule
+    found = taken_for(question, target, counts_as_bad(rule))
+    if not found.bad and not found.seconds:
+        return Finding(Promise.BLIND, f"nobody has said that {target} is bad since it was last good")
     tolerated = f"{target} was bad for {found.seconds:g} s; {rule.toleration_seconds:g} s are tolerated"
     return kept(Promise.EARLY, found.bad, tolerated)
 

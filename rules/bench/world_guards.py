@@ -49,7 +49,8 @@ def _begins(question: Question) -> bool:
         case Place():
             return not any(leaving.get(name) for name in action.leaving)
         case Evict():
-            return action.from_ not in leaving
+            placed = told.done.get((action.rule, action.object, "place"))
+            return action.from_ not in leaving and not (isinstance(placed, Place) and action.from_ in placed.leaving)
         case SetTaints():
             return bool(action.taints)
         case Purge() | CancelEviction() | ZoneStep():

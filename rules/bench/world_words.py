@@ -9,7 +9,7 @@ It shares no code with the core: nothing here knows windows, groups or decisions
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -140,6 +140,12 @@ def _together(said: Iterable[tuple[float, Health, bool]]) -> Health:
     return Health.HEALTHY if any(status is Health.HEALTHY for status, _ in answers) else Health.UNKNOWN
 
 
+def _spans(parts: Sequence[Part], now: float) -> Iterator[tuple[Health | None, float, float]]:
+    """Give each part's status, how long it lasted, and when it ended."""
+    for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=False):
+        yield status, max(end - start, 0.0), end
+
+
 def _joined(parts: Iterable[Part]) -> list[Part]:
     out: list[Part] = []
     for at, status in parts:
@@ -168,8 +174,7 @@ def taken(parts: Sequence[Part], now: float, bad: Statuses, windows: tuple[float
     """
     toleration, recovery = windows
     down, since, was_bad, was_good, healthy = False, None, 0.0, 0.0, False
-    for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=True):
-        span = max(end - start, 0.0)
+    for status, span, end in _spans(parts, now):
         if status in bad:
             was_bad, was_good = was_bad + span, 0.0
             if not down and was_bad >= toleration:
@@ -187,8 +192,7 @@ def clocked(parts: Sequence[Part], now: float, statuses: Statuses, recovery: flo
     Other bad times in between stop the clock and do not reset it.
     """
     seconds, good, healthy = 0.0, 0.0, False
-    for (start, status), end in zip(parts, [*(at for at, _ in parts[1:]), now], strict=True):
-        span = max(end - start, 0.0)
+    for status, span, _ in _spans(parts, now):
         if status is Health.HEALTHY:
             healthy, good = True, good + span
             if good > recovery:

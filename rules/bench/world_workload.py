@@ -149,9 +149,8 @@ def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Ite
     """What is evicted gracefully is placed first."""
     if action.purge_mode == "Directly":
         return
-    others = [name for name in case.copies.since if name not in leaving or name == action.from_]
-    somewhere = others != [action.from_]
-    yield kept(Promise.LAST, somewhere, f"{case.object} has no copy but that in {action.from_}")
+    somewhere = any(name != action.from_ and not leaving.get(name) for name in case.copies.since)
+    yield kept(Promise.LAST, somewhere, f"{case.object} has no copy but those that it leaves")
 
 
 def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Finding:

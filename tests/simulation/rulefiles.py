@@ -71,16 +71,17 @@ OURS: Mapping[str, Mapping[str, Any]] = {
         "rules": [
             _moves("cart", carrier="Kubernetes", failover={
                 "cluster": {"purgeMode": "Directly"},
-                "application": {"decisionConditions": {"tolerationSeconds": 90, "healthyState": ["Unhealthy", "Unknown"]},
-                                "purgeMode": "Directly", "blockPredecessorSeconds": 300}}),
+                "application": {
+                    "decisionConditions": {"tolerationSeconds": 90, "healthyState": ["Unhealthy", "Unknown"]},
+                    "purgeMode": "Directly", "blockPredecessorSeconds": 300}}),
             _moves("mail", carrier="Karmada", recoverySeconds=60, onGraceExpired="Purge",
                    placement={"replicaScheduling": {"replicaDivisionPreference": "Aggregated"}}),
         ],
     },
     "taints": {
         "rules": [
-            {"name": "brownout", "kind": "ClusterTaint", "mode": "Enforce", "match": "cluster/*", "signals": ["brownout"],
-             "tolerationSeconds": 60, "recoverySeconds": 120,
+            {"name": "brownout", "kind": "ClusterTaint", "mode": "Enforce", "match": "cluster/*",
+             "signals": ["brownout"], "tolerationSeconds": 60, "recoverySeconds": 120,
              "taints": [{"key": "reactor/brownout", "effect": "NoExecute"}]},
             _moves("cart", signals=["ready"], tolerationSeconds=10),
             _moves("stays", signals=["ready"], failover={"cluster": {"purgeMode": "Never"}}),
@@ -92,7 +93,8 @@ OURS: Mapping[str, Mapping[str, Any]] = {
     },
     "zones drilled": {
         "rules": [_zones(steps=["Fence", "Evacuate"], force="AfterTimeout", onExpiry="Failback", expirySeconds=3600,
-                         practice={"cron": "0 */5 * * *", "timezone": "UTC", "durationSeconds": 900, "steps": ["Fence"]})],
+                         practice={"cron": "0 */5 * * *", "timezone": "UTC", "durationSeconds": 900,
+                                   "steps": ["Fence"]})],
     },
     "quorum": {
         "sources": [

@@ -280,10 +280,11 @@ async def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(tmp_path: Pa
 async def provision_when_elected(bus: JetStreamBus) -> None:
     """A cluster that has just started needs about a second to choose who leads."""
     async with asyncio.timeout(20):
-        while True:
+        provisioned = False
+        while not provisioned:
             try:
                 await provision(bus, replicas=3)
-                return
+                provisioned = True
             except Unavailable:
                 await asyncio.sleep(0.1)
 

@@ -1,0 +1,290 @@
+"""Would the worlds notice? Each of these is a mistake that a person could make in the core; every promise has some.
+
+The table of `docs/promises.md` says by which promise each is caught.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bus.messages import Health, Mode
+from rules.bench import history
+from rules.bench.world_finding import Promise
+from rules.bench.world_play import play_history, play_world
+from rules.bench.world_report import Worlds, as_json, lines
+from rules.bench.world_shrink import shortest
+from rules.engine import debounce, decide, guard, observe, owe
+from rules.engine.limits import Census
+from rules.group import Signal
+from rules.kinds import budget as budget_
+from rules.kinds import traffic, workload_wish, zone_admission, zone_request
+from rules.kinds.wish import Act, Wish
+from rules.reasons import Because
+from tests.simulation.rulefiles import rule_set
+
+SEEDS = range(4)
+HOURS = 12.0
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake, the rules whose worlds show it, and the promise that it breaks."""
+
+    rules: str
+    promise: Promise
+    patch: Patch
+
+
+def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
+    length = debounce._length
+    patch.setattr(debounce, "_length", lambda rule, *, healthy: length(rule, healthy=healthy) * 0.95)
+
+
+def _windows_that_do_not_wait_while_nobody_knows(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(debounce, "_wait", lambda member, _at: member)
+
+
+def _late_words_taken_as_new(patch: pytest.MonkeyPatch) -> None:
+    original = observe._observation
+
+    def forgetful(rule: Any, group: Any, fact: Any, now: Any) -> Any:
+        return original(rule, group, fact.model_copy(update={"observed_at": now}), now)
+
+    patch.setattr(observe, "_observation", forgetful)
+
+
+def _windows_from_receipt(patch: pytest.MonkeyPatch) -> None:
+    """A word that is repeated is taken from when it comes: bad news that is late, or said again, is news for ever."""
+    heard = debounce.heard
+
+    def received(member: Any, name: str, signal: Signal, rule: Any) -> Any:
+        later = signal.observed_at + timedelta(seconds=5)
+        return heard(member, name, replace(signal, observed_at=later), rule)
+
+    patch.setattr(observe, "heard", received)
+
+
+def _no_word_goes_stale(patch: pytest.MonkeyPatch) -> None:
+    original = observe._observation
+
+    def fresh(rule: Any, group: Any, fact: Any, now: Any) -> Any:
+        return original(rule, group, fact.model_copy(update={"stale_seconds": None}), now)
+
+    patch.setattr(observe, "_observation", fresh)
+
+
+def _unknown_taken_for_bad(patch: pytest.MonkeyPatch) -> None:
+    wait = debounce._wait
+    patch.setattr(debounce, "_wait", lambda member, at: debounce._move(wait(member, at), at, healthy=False))
+
+
+def _unknown_taken_for_healthy(patch: pytest.MonkeyPatch) -> None:
+    wait = debounce._wait
+    patch.setattr(debounce, "_wait", lambda member, at: debounce._move(wait(member, at), at, healthy=True))
+    patch.setattr(traffic.Backend, "healthy_now", property(lambda self: self.settled is True))
+
+
+def _the_first_signal_decides(patch: pytest.MonkeyPatch) -> None:
+    def first(member: Any, rule: Any, at: Any) -> Health | None:
+        return next((one.status for one in member.signals.values()), None) if rule and at else None
+
+    patch.setattr(debounce, "combined", first)
+
+
+def _nobody_wakes_up(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide, "_wake", lambda *_: None)
+
+
+def _windows_that_good_news_does_not_close(patch: pytest.MonkeyPatch) -> None:
+    move = debounce._move
+
+    def stubborn(member: Any, at: Any, *, healthy: bool) -> Any:
+        return member if healthy and member.window is not None else move(member, at, healthy=healthy)
+
+    patch.setattr(debounce, "_move", stubborn)
+
+
+def _a_hold_that_nobody_hears_of(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide, "_holding", lambda *_: None)
+
+
+def _ids_used_again(patch: pytest.MonkeyPatch) -> None:
+    action = owe._action
+
+    def stuck(rule: Any, group: Any, act: Act, now: Any) -> Any:
+        return action(rule, group, act, now).model_copy(update={"id": f"{group.rule}/{group.object}/1"})
+
+    patch.setattr(owe, "_action", stuck)
+
+
+def _what_is_on_its_way_is_asked_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(owe, "same", lambda *_: False)
+
+
+def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
+    """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
+    serve = traffic._secondaries_serve
+
+    def delta(rule: Any, primary: Any, secondaries: Any) -> Wish:
+        wish = serve(rule, primary, secondaries)
+        if wish.weights is None:
+            return wish
+        return replace(
+            wish, weights={one.service: max(one.weight - (one is primary), 0) for one in [primary, *secondaries]}
+        )
+
+    patch.setattr(traffic, "_secondaries_serve", delta)
+
+
+def _zero_where_all_is_down(patch: pytest.MonkeyPatch) -> None:
+    def zero(_rule: Any, primary: Any, secondaries: Any) -> Wish:
+        return Wish({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
+
+    patch.setattr(traffic, "_all_down", zero)
+
+
+def _purged_without_a_look(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(workload_wish, "purged_because", lambda *_, **__: Because.REPLACEMENT_HEALTHY)
+
+
+def _two_zones_at_once(patch: pytest.MonkeyPatch) -> None:
+    from rules.kinds import zone_commands, zone_record
+
+    def begun(rule: Any, state: Any, fact: Any, now: Any) -> Any:
+        return zone_record.begun(
+            rule, state, fact.zone, now, because=Because.COMMANDED, by=fact.by, reason=fact.reason, force=True,
+            allowed=(),
+        )  # fmt: skip
+
+    patch.setattr(zone_commands, "_isolate", begun)
+    for check in ("_isolated", "_busy", "_cooling", "_widespread"):
+        patch.setattr(zone_admission, check, lambda *_: None)
+
+
+def _a_zone_by_one_signal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(zone_admission, "SOURCES_MIN", 1)
+
+
+def _a_zone_that_is_not_proven_well(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(zone_request, "dissent_on", lambda *_: None)
+
+
+def _too_many_bad_peers_are_no_reason(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(budget_, "census", lambda *_: Census(0, 0))
+
+
+def _a_pause_that_nobody_minds(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(guard, "_never", lambda *_: None)
+
+
+def _no_word_about_why(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decide, "_sentences", lambda _group: ())
+
+
+def _a_decision_by_what_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    """Something outside the state and the facts has its part: a record of it proves nothing."""
+    calls = iter(range(10**9))
+    action = owe._action
+
+    def drifting(rule: Any, group: Any, act: Act, now: Any) -> Any:
+        return action(rule, group, act, now).model_copy(update={"detail": f"call {next(calls)}"})
+
+    patch.setattr(owe, "_action", drifting)
+
+
+def _dry_run_goes_its_own_way(patch: pytest.MonkeyPatch) -> None:
+    length = debounce._length
+
+    def shorter(rule: Any, *, healthy: bool) -> timedelta:
+        return length(rule, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
+
+    patch.setattr(debounce, "_length", shorter)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant("three_regions", Promise.EARLY, _windows_a_twentieth_too_short),
+    Mutant("brownout", Promise.EARLY, _windows_that_do_not_wait_while_nobody_knows),
+    Mutant("linkerd_failover", Promise.BLIND, _late_words_taken_as_new),
+    Mutant("zones drilled", Promise.BLIND, _no_word_goes_stale),
+    Mutant("oncall", Promise.EARLY, _windows_that_good_news_does_not_close),
+    Mutant("active_passive", Promise.LOST, _nobody_wakes_up),
+    Mutant("zones drilled", Promise.EARLY, _the_first_signal_decides),
+    Mutant("zone_isolation", Promise.LOST, _a_hold_that_nobody_hears_of),
+    Mutant("three_regions", Promise.LOST, _windows_from_receipt),
+    Mutant("three_regions", Promise.DOUBLED, _ids_used_again),
+    Mutant("three_regions", Promise.DOUBLED, _what_is_on_its_way_is_asked_again),
+    Mutant("three_regions", Promise.BLIND, _unknown_taken_for_healthy),
+    Mutant("three_regions", Promise.BLIND, _unknown_taken_for_bad),
+    Mutant("zones", Promise.BLIND, _a_zone_by_one_signal),
+    Mutant("plain_clusters", Promise.BLIND, _too_many_bad_peers_are_no_reason),
+    Mutant("three_regions", Promise.LAST, _weights_as_a_difference),
+    Mutant("proportional", Promise.LAST, _zero_where_all_is_down),
+    Mutant("plain_clusters", Promise.LAST, _purged_without_a_look),
+    Mutant("zones", Promise.LAST, _two_zones_at_once),
+    Mutant("three_regions", Promise.LAST, _a_pause_that_nobody_minds),
+    Mutant("zone_isolation", Promise.EARLY, _a_zone_that_is_not_proven_well),
+    Mutant("three_regions", Promise.EXPLAINED, _no_word_about_why),
+    Mutant("three_regions", Promise.EXPLAINED, _a_decision_by_what_is_not_recorded),
+    Mutant("three_regions", Promise.REHEARSED, _dry_run_goes_its_own_way),
+)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.patch.__name__.strip("_"))
+def test_a_broken_core_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant.patch(monkeypatch)
+    found: set[Promise] = set()
+    for seed in SEEDS:
+        found |= {one.promise for one in play_world(rule_set(mutant.rules), seed, HOURS).broken}
+        if mutant.promise in found:
+            return
+    pytest.fail(f"nobody noticed that {mutant.promise} is broken; broken were {sorted(found)}")
+
+
+def test_every_promise_has_a_mutant() -> None:
+    assert {mutant.promise for mutant in MUTANTS} == set(Promise)
+
+
+# --- the shortest history --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rules", "patch", "most"),
+    [
+        ("three_regions", _weights_as_a_difference, 4),
+        ("proportional", _zero_where_all_is_down, 8),
+        ("plain_clusters", _purged_without_a_look, 20),
+    ],
+)
+def test_what_breaks_is_told_with_a_history_of_a_few_events_that_breaks_it_again(
+    rules: str, patch: Patch, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch(monkeypatch)
+    seeds = ((seed, play_world(rule_set(rules), seed, HOURS)) for seed in SEEDS)
+    seed, result = next((seed, result) for seed, result in seeds if result.broken)
+    found = shortest(rule_set(rules), result.history, result.broken[0])
+    assert found.broken.promise is result.broken[0].promise
+    assert 0 < len(found.history) <= most < len(result.history)
+
+    told = list(lines(found))
+    again = play_history(found.rules, history.read(told, "broken.jsonl"), found.broken.at + 1)
+    assert found.broken in again.broken
+
+    worlds = Worlds(HOURS, shortest=found)
+    worlds.add(seed, result)
+    report = as_json(worlds)
+    assert [one["promise"] for one in report["broken"]] == [one.promise.value for one in result.broken]
+    assert len(report["shortest"]["history"]) == len(told)
+
+
+def test_rules_that_are_not_needed_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    _zero_where_all_is_down(monkeypatch)
+    rules = rule_set("all down")
+    result = next(result for seed in SEEDS if (result := play_world(rules, seed, HOURS)).broken)
+    found = shortest(rules, result.history, result.broken[0])
+    assert [rule.name for rule in found.rules.rules] == [found.broken.rule]
