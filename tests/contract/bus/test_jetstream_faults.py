@@ -285,7 +285,7 @@ async def provision_when_elected(bus: JetStreamBus) -> None:
             try:
                 await provision(bus, replicas=3)
                 provisioned = True
-            except Unavailable:
+            except (Unavailable, WrongServer):  # the servers have not found each other yet
                 await asyncio.sleep(0.1)
 
 
