@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
-from bus.port import Fence, Outgoing
+from bus.port import Extent, Fence, Outgoing
 from bus.topology import Bucket, Queue, Stream
 
 
@@ -64,6 +64,12 @@ class MemoryBus:
         """Take a share of a queue. What is in hands when it is left comes again after ack_wait, as after a crash."""
         self._check()
         yield MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
+
+    async def extent(self, stream: Stream) -> Extent:
+        """From where to where a stream reaches now."""
+        self._check()
+        log = self._logs[stream.name]
+        return Extent(next(iter(log.messages), log.sequence + 1), log.sequence)
 
     def store(self, bucket: Bucket) -> MemoryStore:
         """A key-value bucket."""

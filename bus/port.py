@@ -54,6 +54,16 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """What a stream keeps at a moment. A work queue keeps what nobody has acknowledged."""
+
+    first: int
+    """Sequence of the oldest message; one more than `last` where there is none."""
+    last: int
+    """Sequence of the newest message that was ever stored."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A key's value."""
 
@@ -148,6 +158,10 @@ class Bus(Protocol):
 
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
         """Take a share of a queue, at most `batch` messages in hands at once."""
+        ...
+
+    async def extent(self, stream: Stream) -> Extent:
+        """Ask the server from where to where a stream reaches now."""
         ...
 
     def store(self, bucket: Bucket) -> Store:

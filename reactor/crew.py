@@ -15,10 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bus.jetstream import JetStreamBus
+from bus.messages import Fact
 from bus.topology import ALERTS, TEMPLATES
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.clock import Clock
-from reactor.errors import ReactorError, SettingsError
+from reactor.errors import ReactorError, Retryable, SettingsError
 from reactor.roles.decider import Decider
 from reactor.roles.fleet import Fleet
 from reactor.roles.partition import Desk
@@ -26,6 +27,7 @@ from reactor.roles.publisher import Publisher
 from reactor.roles.supervise import ended, forever
 from reactor.settings import Settings
 from rules.engine.routing import Routing
+from rules.kinds.preservation import paths_of
 from rules.language.loader import RuleSet
 from rules.language.model import TrafficFailover
 from rules.language.sources import AlertmanagerWebhook
@@ -161,11 +163,20 @@ class Crew:
         from reactor.sources.catalog import MODULES, start_all
         from reactor.sources.world import World
 
-        house = self._house
+        house, publisher = self._house, self._publisher("observer")
+
+        async def tell(fact: Fact) -> None:
+            if not fleet.heard:
+                raise Retryable("the others do not hear us, and may observe in our place")
+            await publisher.tell(fact)
+
         probing = await self._stack.enter_async_context(probing_session())
         world = World(
-            house.clock, self._publisher("observer").tell, house.clusters, house.prometheus, probing,
+            house.clock, tell, house.clusters, house.prometheus, probing,
             described=house.settings.clusters, health_scripts=frozenset(house.settings.health_scripts),
+            preserved=frozenset(
+                path for rule in self._rules.rules if isinstance(rule, WorkloadFailover) for path in paths_of(rule)
+            ),
         )  # fmt: skip
         world.scheduler.start()
         self._stack.callback(world.scheduler.shutdown, wait=False)

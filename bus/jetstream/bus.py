@@ -20,7 +20,7 @@ from bus.jetstream.lookup import last
 from bus.jetstream.publishing import Post, Publisher
 from bus.jetstream.pulling import PullWork
 from bus.jetstream.reading import OrderedReading
-from bus.port import Fence, Outgoing, Reading, Store, Work
+from bus.port import Extent, Fence, Outgoing, Reading, Store, Work
 from bus.topology import Bucket, Queue, Stream
 
 TIMEOUT = timedelta(seconds=2)
@@ -88,6 +88,11 @@ class JetStreamBus:
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
         """Take a share of a queue."""
         return PullWork(self.connection, queue, batch=batch)
+
+    async def extent(self, stream: Stream) -> Extent:
+        """Ask the stream's leader from where to where it reaches now. Raises Unavailable."""
+        state = (await self.connection.api(f"STREAM.INFO.{stream.name}", {}))["state"]
+        return Extent(state["first_seq"] if state["messages"] else state["last_seq"] + 1, state["last_seq"])
 
     def store(self, bucket: Bucket) -> Store:
         """A key-value bucket."""

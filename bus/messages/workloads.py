@@ -11,6 +11,7 @@ from bus.messages.base import ActionMessage, Message, Name, Part
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 PurgeMode = Literal["Directly", "Gracefully", "Never"]
+OnGraceExpired = Literal["Keep", "Purge"]
 Carrier = Literal["Kubernetes", "Karmada"]
 Replicas = Annotated[int, Field(ge=0, le=1_000_000)]
 
@@ -88,6 +89,8 @@ class Workload(WorkloadRef, Message):
     """Wanted in all; None: the kind has no replicas, or nobody has said."""
     clusters: dict[str, Replicas] = {}
     """Where its copies are, and how large."""
+    states: dict[str, dict[str, str]] = {}
+    """Cluster to what a rule wants carried over of the copy's status: JSONPath to value."""
     policy: dict[str, Any] | None = None
     """The spec of the Karmada policy that governs it, where a rule honours policies."""
     exists: bool = True
@@ -107,6 +110,8 @@ class WorkloadCopy(WorkloadRef, Message):
     uid: str = ""
     labels: dict[str, str] = {}
     replicas: Replicas | None = None
+    state: dict[str, str] = {}
+    """What a rule wants carried over of its status: JSONPath to value."""
     exists: bool = True
     observed_at: AwareDatetime
 
@@ -146,10 +151,14 @@ class Evict(WorkloadAction):
     from_: Annotated[Name, Field(alias="from")]
     purge_mode: PurgeMode
     grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
+    on_grace_expired: OnGraceExpired = "Keep"
+    """Keep: no timer of anybody may remove the copy; it goes by our Purge alone."""
     replicas: Replicas | None = None
     """Of the copy that leaves."""
     targets: tuple[Name, ...] = ()
     """Where it goes."""
+    preserved: dict[str, str] = {}
+    """State that is carried over: to be labels of the new copy."""
 
 
 class Purge(WorkloadAction):

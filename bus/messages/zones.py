@@ -30,7 +30,9 @@ class Zones(Message):
     demand_nodes: Count | None = None
     """How many healthy nodes the cluster needs; None: not known."""
     quorum_members: dict[str, Count] = {}
-    """Members of services that need a majority, by zone."""
+    """Members of services that need a majority and are ready, by zone."""
+    quorum_size: Count | None = None
+    """All members, also those that are not ready; None: as many as quorumMembers has."""
     single_zone_services: tuple[str, ...] = ()
     """Services all of whose copies are in one zone, as `namespace/name` or `zone:namespace/name`."""
     leases_expired: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}

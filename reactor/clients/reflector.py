@@ -4,8 +4,8 @@ It survives what real API servers and the networks before them do: 410 Gone, cut
 (a proxy that answers 200 and nothing else), stalls, 429 and 5xx with Retry-After, HTML instead of JSON, half a line.
 After a relist, the difference to what was known is told as one batch, so that nobody decides on half of it.
 
-`connected` says whether the copy can be believed now. A source stops repeating itself while it is False: silence is
-what makes a target Unknown.
+`vouched` says how long ago the server last proved that the copy is true, or that it cannot be believed now. A source
+dates what it repeats accordingly, and falls silent where nobody vouches for it: silence is what makes a target Unknown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from reactor import telemetry
@@ -24,8 +25,9 @@ from reactor.errors import Retryable, Terminal
 
 PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
-WATCH_SECONDS = 240  # asked of the server, so that the end is orderly and comes before any load balancer's
-IDLE_SECONDS = 75.0  # bookmarks come every 60 s, so more silence than this is a dead connection
+WATCH_SECONDS = 15.0
+"""So long one watch is asked for. Its orderly end is the server's word that nothing else has happened: a connection
+that died says nothing either, and bookmarks come once a minute only. So the copy is never older unnoticed."""
 RELIST_SECONDS = 900.0  # heals what no watch tells: an API server that was restored from a backup
 SHORT_SECONDS = 1.0  # a watch that ends sooner has failed: a proxy may answer 200 and close, a thousand times a second
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
@@ -48,7 +50,7 @@ class Reflector:
 
     `on_changes` is awaited with the whole difference after each list (empty if there is none) and with one change for
     each event. `project` makes an object small before it is kept; it must take any JSON object. What either raises is
-    a mistake of ours and ends `run`.
+    a mistake of ours and ends `run`. `idle_seconds`: so long a silent connection is believed, if less than usual.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Reflector:
         *,
         label_selector: str | None = None,
         project: Project = lambda found: found,
-        idle_seconds: float = IDLE_SECONDS,
+        idle_seconds: float = inf,
         relist_seconds: float = RELIST_SECONDS,
         backoff: Backoff | None = None,
     ) -> None:
@@ -68,7 +70,8 @@ class Reflector:
         self._on_changes = on_changes
         self._selector = {"labelSelector": label_selector} if label_selector else {}
         self._project = project
-        self._idle_seconds = idle_seconds
+        self._idle_seconds = min(idle_seconds, WATCH_SECONDS + GRACE_SECONDS)
+        self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), 2 * SHORT_SECONDS)
         self._relist_seconds = relist_seconds
         self._backoff = backoff or Backoff(first_seconds=0.1, most_seconds=30)
         self._stored: dict[Key, _Stored] = {}
@@ -86,16 +89,18 @@ class Reflector:
         return {key: stored.object for key, stored in self._stored.items()}
 
     @property
-    def connected(self) -> bool:
-        """Whether the copy can be believed: a watch is open, or was until a moment ago."""
-        return self.stale_seconds < GRACE_SECONDS
+    def vouched(self) -> float | None:
+        """For how many seconds nobody has vouched for the copy; None: for too long to be believed."""
+        if self._heard_at is None:
+            return None
+        age = _now() - self._heard_at
+        open_ = self._opened_at is not None and _now() - self._opened_at >= SHORT_SECONDS
+        return age if age < (self._idle_seconds if open_ else GRACE_SECONDS) else None
 
     @property
-    def stale_seconds(self) -> float:
-        """For how long nobody has vouched for the copy; 0 while a watch is open, infinite before the first list."""
-        if self._opened_at is not None and _now() - self._opened_at >= SHORT_SECONDS:
-            return 0.0
-        return float("inf") if self._heard_at is None else _now() - self._heard_at
+    def connected(self) -> bool:
+        """Whether the copy can be believed: a watch is open, or was until a moment ago."""
+        return self.vouched is not None
 
     async def run(self) -> None:
         """Keep the copy true until cancelled. Errors of the API are logged once, counted, and tried again."""
@@ -159,7 +164,7 @@ class Reflector:
         """Follow one watch to its end."""
         query = {
             "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": self._version or "",
-            "timeoutSeconds": str(WATCH_SECONDS), **self._selector,
+            "timeoutSeconds": f"{self._watch_seconds:.0f}", **self._selector,
         }  # fmt: skip
         async with self._api.stream(self._path, query, idle_seconds=self._idle_seconds) as lines:
             self._opened_at = _now()

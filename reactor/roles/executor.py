@@ -1,7 +1,9 @@
 """The executor role: carry actions out. Any number of processes share the queue.
 
 Intent and result stand in KV, by revision, per object: an action older than the newest generation is refused, one that
-is done is not done again. The acknowledgement is only flow control: the late ack of a paused process silently
+is done is not done again. A step of a zone's isolation is many writes: while it may still be at work in one process, no
+other begins what comes after it, or an undo would read the world before the last write of what it undoes. The
+acknowledgement is only flow control: the late ack of a paused process silently
 acknowledges its successor's delivery (measured), so it must not be the record that work is done.
 """
 
@@ -11,14 +13,14 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from bus import subjects
 from bus.envelope import decode
 from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
-from bus.messages import Action, Notify, Outcome
+from bus.messages import Action, Notify, Outcome, ZoneStep, iso
 from bus.port import Bus, Delivery, Store, Work
 from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor import telemetry
@@ -36,6 +38,8 @@ EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
 AT_ONCE = timedelta(0)
+AT_WORK = timedelta(seconds=45)
+"""How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +48,29 @@ class _Intent:
     epoch: int
     action: str
     done: bool
+    until: str = ""
+    """Until when somebody may be at work on it; empty: nobody is, or it is one write, which its object fences."""
 
     @classmethod
     def read(cls, body: bytes) -> _Intent:
         return cls(**json.loads(body))
 
     def dump(self) -> bytes:
-        return json.dumps({name: getattr(self, name) for name in self.__slots__}).encode()
+        return json.dumps(
+            {name: getattr(self, name) for name in self.__slots__ if name != "until" or self.until}
+        ).encode()
+
+    def left(self, now: datetime) -> timedelta:
+        """How long somebody may still be at work on it."""
+        return datetime.fromisoformat(self.until) - now if self.until else AT_ONCE
+
+
+class _AtWork(Exception):
+    """Another process may still be writing for the action before this one."""
+
+    def __init__(self, left: timedelta) -> None:
+        super().__init__(left)
+        self.left = left
 
 
 class Executor:
@@ -92,6 +112,9 @@ class Executor:
             await self._acted(action, delivery)
             reach("executor.before-ack")
             await work.done([delivery])
+        except _AtWork as wait:
+            log.info("waits for the action before it", extra={"id": action.id})
+            await _later(work, delivery, min(wait.left, AGAIN))
         except (Refused, Unavailable) as error:
             log.warning("action waits for the bus: %s", error, extra={"id": action.id})
             await _later(work, delivery, AGAIN)
@@ -127,14 +150,17 @@ class Executor:
             return self._outcome(action, "Done", wrote=False)
         if known is not None and (known.generation, known.epoch) > (action.generation, action.epoch):
             return self._outcome(action, "Refused", reason="Stale", detail=f"generation {known.generation} is newer")
-        intent = _Intent(action.generation, action.epoch, action.id, done=False)
+        now = self._clock.now()
+        if known is not None and known.action != action.id and (left := known.left(now)) > AT_ONCE:
+            raise _AtWork(left)
+        until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
+        intent = _Intent(action.generation, action.epoch, action.id, done=False, until=until)
         revision = await self._intents.put(key, intent.dump(), revision=revision)
         reach("executor.intent-stored")
         outcome = await self._write(action)
-        if outcome.status == "Done":
-            await self._intents.put(
-                key, _Intent(action.generation, action.epoch, action.id, done=True).dump(), revision=revision
-            )
+        if outcome.status == "Done" or until:
+            rest = replace(intent, done=outcome.status == "Done", until="")
+            await self._intents.put(key, rest.dump(), revision=revision)
             reach("executor.done-stored")
         return outcome
 

@@ -61,6 +61,7 @@ class Fleet:
         self._owners: dict[int, _Owner] = {}
         self._shares = shares
         self._beaten = 0.0
+        self._missed = False
         self._changed = asyncio.Event()
 
     def wanted(self) -> frozenset[int]:
@@ -74,6 +75,11 @@ class Fleet:
     def fresh(self) -> bool:
         """Whether the others know that we are here."""
         return self._clock.monotonic() - self._beaten <= LEASE
+
+    @property
+    def heard(self) -> bool:
+        """Whether the others surely hear us: our last word was taken, and not long ago."""
+        return self.fresh and not self._missed
 
     def members(self) -> list[str]:
         """Who is there, ourselves included."""
@@ -164,8 +170,13 @@ class Fleet:
     async def _beat(self) -> None:
         began = self._clock.monotonic()
         value = json.dumps({"name": self._name, "at": self._clock.now().isoformat()}).encode()
-        await self._store.put(self._key("member", self._name), value, revision=None)
-        self._beaten = began
+        try:
+            await self._store.put(self._key("member", self._name), value, revision=None)
+        except Unavailable:
+            self._missed = True
+            self._changed.set()
+            raise
+        self._beaten, self._missed = began, False
 
     async def _beating(self) -> None:
         while True:

@@ -1,7 +1,8 @@
 """The observer role: sources, shared among all processes that observe.
 
 Each source runs in one process: two that saw one target differently would contradict each other for ever. Who runs what
-follows from who is there; while the bus is away nobody can say, so everybody goes on with what they have.
+follows from who is there. A process whose heartbeat is not taken has to believe that others have taken its sources: it
+says nothing more, ends them, and begins anew with a fresh look when it is heard again.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ class Observer:
         async with self._fleet.joined():
             try:
                 while True:
-                    if self._fleet.fresh:
-                        await self._take({names[number] for number in self._fleet.wanted()})
+                    await self._take({names[number] for number in self._fleet.wanted() if self._fleet.heard})
                     await self._fleet.changed(LOOK)
             finally:
                 await self._take(set())

@@ -23,6 +23,7 @@ from bus.topology import FACTS
 from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
+from reactor.roles.known import Known
 from reactor.roles.publisher import Publisher
 from reactor.roles.records import Lost, Records
 from reactor.roles.speaker import Speaker, report
@@ -33,12 +34,10 @@ from rules.reasons import Held
 
 log = logging.getLogger(__name__)
 
-CATCH_UP = timedelta(milliseconds=50)
-"""How often it is asked whether all is read while a window waits for that; a fact that comes is taken at once."""
+CATCH_UP = timedelta(milliseconds=20)
+"""How often it is asked whether all is known while something waits for that; a fact that comes is taken at once."""
 FRESH = timedelta(milliseconds=250)
 """Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
-TOGETHER = 20_000
-"""How many facts that are late are decided on at once at most."""
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
 LAP = timedelta(seconds=5)
@@ -76,6 +75,7 @@ class Partition:
         self._catching_up = False
         self._inherited = True
         """Whether what the owner before us owed is still to be published."""
+        self._began = desk.clock.now()
         self._now = datetime.min.replace(tzinfo=UTC)
         """The moment up to which was decided."""
 
@@ -90,10 +90,11 @@ class Partition:
             await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
             reach("decider.loaded")
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
+                known = Known(self._desk.bus, self._desk.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
                 try:
                     while not stopped.done():
-                        await self._turn(reading, stopped)
+                        await self._turn(reading, known, stopped)
                 finally:
                     stopped.cancel()
             await self._checkpoint()
@@ -118,7 +119,7 @@ class Partition:
     def _mine(self, rule: str, scope: str) -> bool:
         return subjects.partition_of(rule, scope, self._desk.partitions) == self._number
 
-    async def _turn(self, reading: Reading, stopped: asyncio.Task[bool]) -> None:
+    async def _turn(self, reading: Reading, known: Known, stopped: asyncio.Task[bool]) -> None:
         """Wait for facts or for the next alarm, whichever comes first, and decide."""
         began = self._desk.clock.monotonic()
         wait = self._wait()
@@ -132,9 +133,9 @@ class Partition:
         if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
             await self._records.still_ours()
         if deliveries:
-            await self._take(*await self._with_what_follows(deliveries, reading))
-        await self._ring(reading)
-        if self._inherited and await reading.caught_up():
+            await self._take(deliveries)
+        await self._ring(known)
+        if self._inherited and not self._catching_up and await known.up_to(self._began):
             await self._publish_owed()
             self._inherited = False
         if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
@@ -147,21 +148,7 @@ class Partition:
         soonest = CATCH_UP if self._catching_up else timedelta(milliseconds=1)
         return min(max(alarm - self._desk.clock.now(), soonest), CHECKPOINT)
 
-    async def _with_what_follows(
-        self, deliveries: Sequence[Delivery], reading: Reading
-    ) -> tuple[Sequence[Delivery], bool]:
-        """Facts that were long on their way are decided on together with what came behind them, or else half a story
-        moves traffic. Gives also whether that is known to be all."""
-        taken, until = list(deliveries), self._desk.clock.monotonic() + CHECKPOINT.total_seconds()
-        while self._desk.clock.now() - taken[-1].stored_at > FRESH:
-            if not taken[-1].pending and await reading.caught_up():
-                return taken, True
-            if len(taken) >= TOGETHER or self._desk.clock.monotonic() > until:
-                break
-            taken += await reading.next(CATCH_UP)
-        return taken, False
-
-    async def _take(self, deliveries: Sequence[Delivery], all_read: bool) -> None:
+    async def _take(self, deliveries: Sequence[Delivery]) -> None:
         facts: list[Fact] = []
         positions: list[int] = []
         for delivery in deliveries:
@@ -177,37 +164,46 @@ class Partition:
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
         last = deliveries[-1]
-        now = self._as_late_as(facts, all_read=all_read)
+        now = self._as_late_as(facts)
+        known = self._is_prompt(last) and not self._runs_out(now)
         self._position = last.sequence
         with telemetry.decide_seconds.time():
-            decisions = self.book.take(facts, now, positions)
+            decisions = self.book.take(facts, now, positions, known=known)
         await self._carry(decisions, now, last.traceparent)
 
-    def _as_late_as(self, facts: Sequence[Fact], *, all_read: bool) -> datetime:
-        """How late it is for facts that were read: as late as the newest of them, or now where that is all there is.
+    def _is_prompt(self, delivery: Delivery) -> bool:
+        """Facts that were long on their way may be half a story: the rest comes behind them."""
+        return self._desk.clock.now() - delivery.stored_at <= FRESH
 
-        What ends a window may come right behind them: only `_ring`, which asks for that, lets windows run out that are
-        over only now. Never earlier than before.
+    def _runs_out(self, now: datetime) -> bool:
+        """Whether a window is over by now: what speaks against it may not have come yet."""
+        alarm = self.book.next_alarm()
+        return alarm is not None and alarm <= now
+
+    def _as_late_as(self, facts: Sequence[Fact]) -> datetime:
+        """How late it is for facts that were read: as late as the newest of them, and never earlier than before.
+
+        What ends a window may come right behind them: only `_ring`, which asks for that, lets it get later.
         """
-        now = self._desk.clock.now()
-        newest = now if all_read else max((fact.observed_at for fact in facts), default=self._now)
-        self._now = max(self._now, min(newest, now))
+        newest = max((fact.observed_at for fact in facts), default=self._now)
+        self._now = max(self._now, min(newest, self._desk.clock.now()))
         return self._now
 
-    async def _ring(self, reading: Reading) -> None:
+    async def _ring(self, known: Known) -> None:
         now = self._desk.clock.now()
         alarm = self.book.next_alarm()
         if alarm is None or alarm > now:
             self._catching_up = False
             return
-        if not await reading.caught_up():
+        until = await known.up_to(alarm)
+        if until is None:
             if not self._catching_up:
                 self._catching_up = True
                 telemetry.held.labels("", Held.CATCHING_UP).inc()
                 log.info("partition %d: windows wait until older facts are read", self._number)
             return
         self._catching_up = False
-        self._now = max(self._now, now)
+        self._now = max(self._now, until)
         await self._carry(self.book.ring(self._now), self._now, None)
 
     async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:

@@ -58,8 +58,8 @@ async def run(source: ClusterProbe, world: World) -> None:
     await inventory.say(source.cluster, _described(source.cluster, world), changed=True)
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(voice.refresh(lambda: pace.alive))
-        group.create_task(inventory.keep(lambda: True))  # settings, not sight: they hold while the server is away
+        group.create_task(voice.refresh(lambda: pace.vouched))
+        group.create_task(inventory.keep(lambda: 0.0))  # settings, not sight: they hold while the server is away
 
 
 def _described(name: str, world: World) -> Cluster:

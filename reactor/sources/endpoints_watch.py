@@ -87,7 +87,7 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.slices.run())
             group.create_task(self.services.run())
-            group.create_task(self.voice.refresh(lambda: self.slices.connected))
+            group.create_task(self.voice.refresh(lambda: self.slices.vouched))
             group.create_task(self._forget_gone())
 
     async def _slices_changed(self, changes: Sequence[Change]) -> None:

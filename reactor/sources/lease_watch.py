@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from bus.messages import Health
 from reactor.clients.changes import Change, Key, Kind, key_of, strings_of
-from reactor.clients.reflector import IDLE_SECONDS, Reflector
+from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.heartbeats import Heartbeats, mark, project
@@ -54,14 +54,14 @@ class Watch:
         self.leases = Reflector(
             api, collection(LEASES, "leases", source.namespace), self._changed, project=project,
             # A watch that is dead and does not know it has to be found out before its silence is taken for theirs.
-            idle_seconds=min(IDLE_SECONDS, source.grace_seconds / 2),
+            idle_seconds=source.grace_seconds / 2,
         )  # fmt: skip
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.leases.run())
-            group.create_task(self.voice.refresh(lambda: self.leases.connected))
+            group.create_task(self.voice.refresh(lambda: self.leases.vouched))
             group.create_task(self._monitor())
 
     async def _changed(self, changes: Sequence[Change]) -> None:

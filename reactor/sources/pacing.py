@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from math import inf
 
 from reactor.sources.world import World
 
@@ -35,6 +36,11 @@ class Pace:
     def alive(self) -> bool:
         """Whether a reading ended not longer ago than two intervals and a timeout."""
         return self._world.clock.monotonic() - self._taken_at < self._overdue
+
+    @property
+    def vouched(self) -> float | None:
+        """Each reading vouches for what it found; None where they have stopped."""
+        return inf if self.alive else None
 
     async def run(self) -> None:
         """Keep the pace until cancelled."""

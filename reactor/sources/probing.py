@@ -47,7 +47,7 @@ async def probe(source: Probe, world: World, attempt: Try) -> None:
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(voice.refresh(lambda: pace.alive))
+        group.create_task(voice.refresh(lambda: pace.vouched))
 
 
 async def _tried(source: Probe, voice: Voice, attempt: Try) -> tuple[bool | None, str]:

@@ -47,7 +47,7 @@ async def run(source: PrometheusQuery, world: World) -> None:
     pace = Pace(world, reader.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=QUERY_SECONDS)
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(reader.voice.refresh(lambda: pace.alive))
+        group.create_task(reader.voice.refresh(lambda: pace.vouched))
 
 
 class _Reader:

@@ -91,7 +91,7 @@ class _Inventory:
         reflector = Reflector(api, path, self._changed, label_selector=self._scope.selector or None, project=project)
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            group.create_task(self._standing.keep(lambda: reflector.connected))
+            group.create_task(self._standing.keep(lambda: reflector.vouched))
             group.create_task(self._follow_those_that_left(api, version, reflector))
 
     async def _insisting(self, call: Callable[[], Awaitable[T]]) -> T:

@@ -1,6 +1,8 @@
 """What a source says now, said again while it stays true: the bus may lose nothing, but readers start late and forget.
 
 The first saying of a change is immediate. If the bus does not take it, it is owed, and said again as soon as it does.
+Whatever is said again is dated when it was last known to be so, never when it is said: an old look that passes for a
+fresh one undoes what others have seen since. Found by chaos: a source that was cut off moved traffic on its return.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from datetime import timedelta
+from math import inf
+from typing import Generic, TypeAlias, TypeVar
 
 from bus.messages import Message
 from reactor.clock import Clock
@@ -22,13 +26,17 @@ AT_ONCE = 32  # sayings that wait for the bus at the same time
 log = logging.getLogger(__name__)
 
 Said = TypeVar("Said", bound=Message)
+Vouched: TypeAlias = Callable[[], float | None]
+"""For how many seconds nobody has vouched for what stands; infinite where only each look for itself does; None: it
+cannot be believed."""
 
 
 @dataclass(slots=True)
 class _Entry(Generic[Said]):
     key: str
     fact: Said
-    due_at: float  # on the clock's monotonic time; 0: owed, the bus has not taken it yet
+    seen_at: float  # when it was found to be so, on the clock's monotonic time
+    due_at: float = 0  # on the same; 0: owed, the bus has not taken it yet
     once: bool = False  # forgotten as soon as it is told
 
 
@@ -56,8 +64,8 @@ class Standing(Generic[Said]):
         """Let this stand. It is told at once if it has changed or is due."""
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, fact, 0)
-        entry.fact, entry.once = fact, False
+            entry = self._entries[key] = _Entry(key, fact, self._clock.monotonic())
+        entry.fact, entry.seen_at, entry.once = fact, self._clock.monotonic(), False
         if changed:
             entry.due_at = 0
         if entry.due_at <= self._clock.monotonic():
@@ -65,30 +73,32 @@ class Standing(Generic[Said]):
 
     async def say_once(self, key: str, fact: Said) -> None:
         """Let this be the last word about it: told at once, or as soon as the bus takes it, and then forgotten."""
-        entry = self._entries[key] = _Entry(key, fact, 0, once=True)
+        entry = self._entries[key] = _Entry(key, fact, self._clock.monotonic(), once=True)
         await self._told(entry)
 
     def forget(self, key: str) -> None:
         """Say nothing more about it: silence makes it Unknown in its time."""
         self._entries.pop(key, None)
 
-    async def refresh(self) -> None:
-        """Say again what is due."""
+    async def refresh(self, vouched: float = inf) -> None:
+        """Say again what is due. `vouched`: for how many seconds nobody has vouched for all of it together."""
         now = self._clock.monotonic()
         due = [entry for entry in self._entries.values() if entry.due_at <= now]
         for start in range(0, len(due), AT_ONCE):
-            await together(self._told(entry) for entry in due[start : start + AT_ONCE])
+            await together(self._told(entry, now - vouched) for entry in due[start : start + AT_ONCE])
 
-    async def keep(self, believed: Callable[[], bool]) -> None:
+    async def keep(self, vouched: Vouched) -> None:
         """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
         tick = min(self._period / TICKS_PER_PERIOD, TICK_SECONDS_MAX)
         while True:
             await self._clock.sleep(tick)
-            if believed():
-                await self.refresh()
+            age = vouched()
+            if age is not None:
+                await self.refresh(age)
 
-    async def _told(self, entry: _Entry[Said]) -> None:
-        fact = entry.fact.model_copy(update={"observed_at": self._clock.now()})
+    async def _told(self, entry: _Entry[Said], vouched_at: float = -inf) -> None:
+        age = max(self._clock.monotonic() - max(entry.seen_at, vouched_at), 0)
+        fact = entry.fact.model_copy(update={"observed_at": self._clock.now() - timedelta(seconds=age)})
         # Before the first await, so that nobody else tells the same in the meantime.
         entry.due_at = self._clock.monotonic() + self._period
         try:

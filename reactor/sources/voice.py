@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from bus.messages import Health, Observation, Target
 from reactor import telemetry
 from reactor.clock import Clock
-from reactor.sources.standing import Standing
+from reactor.sources.standing import Standing, Vouched
 from rules.language.sources import Source
 from rules.language.targets import MissingLabel, fill
 
@@ -92,9 +92,9 @@ class Voice:
         """Say nothing more about it: it becomes Unknown after its staleSeconds."""
         self._standing.forget(target)
 
-    async def refresh(self, believed: Callable[[], bool] = lambda: True) -> None:
-        """Repeat what stands, for ever, while `believed()`: a source that cannot see has nothing to repeat."""
-        await self._standing.keep(believed)
+    async def refresh(self, vouched: Vouched) -> None:
+        """Repeat what stands, for ever, while somebody vouches for it: a source that cannot see repeats nothing."""
+        await self._standing.keep(vouched)
 
     def target(self, labels: Mapping[str, str]) -> str | None:
         """Fill the source's template; None where that gives no target: counted, and logged once per label set."""

@@ -35,6 +35,7 @@ from reactor.sources.voice import Voice
 from reactor.sources.workload_health import Verdict, judge
 from reactor.sources.workload_kinds import ServedKind, served_kind
 from reactor.sources.world import World
+from rules.kinds.preservation import state_of
 from rules.language.sources import CustomKind, WorkloadWatch
 
 Judge = Callable[[JsonObject], Verdict]
@@ -89,6 +90,7 @@ class Watch:
         self._source = source
         self._clock = world.clock
         self._kind = kind
+        self._preserved = sorted(world.preserved)
         self._judge = script or partial(judge, kind.group, kind.kind)
         self.voice = Voice(source, world.tell, world.clock)
         self.copies: Standing[WorkloadCopy] = Standing(world.tell, world.clock, period_seconds=source.refresh_seconds)
@@ -102,8 +104,8 @@ class Watch:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
-            group.create_task(self.voice.refresh(lambda: self.objects.connected))
-            group.create_task(self.copies.keep(lambda: self.objects.connected))
+            group.create_task(self.voice.refresh(lambda: self.objects.vouched))
+            group.create_task(self.copies.keep(lambda: self.objects.vouched))
 
     async def _changed(self, changes: Sequence[Change]) -> None:
         keyed = [(kind, key, found) for kind, found in changes if (key := key_of(found)) is not None]
@@ -140,6 +142,7 @@ class Watch:
         return {
             "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "labels")},
             "replicas": _replicas(found),
+            "state": state_of(self._preserved, found.get("status")),
             "verdict": self._judge({"metadata": judged, "spec": found.get("spec"), "status": found.get("status")}),
         }
 
@@ -152,7 +155,7 @@ class Watch:
         return WorkloadCopy(
             namespace=key.namespace, kind=self._kind.kind, name=key.name, api_version=self._kind.api_version,
             cluster=self._source.cluster, uid=str(metadata.get("uid") or ""), labels=strings_of(metadata.get("labels")),
-            replicas=found["replicas"], observed_at=self._clock.now(),
+            replicas=found["replicas"], state=found["state"], observed_at=self._clock.now(),
         )  # fmt: skip
 
 

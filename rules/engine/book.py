@@ -73,10 +73,13 @@ class Book:
             heapq.heappop(self._alarms)
         return None
 
-    def take(self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = ()) -> list[Decision]:
+    def take(
+        self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
+    ) -> list[Decision]:
         """Fold facts in that were read together, and decide once for every group that they concern.
 
         `positions`: each fact's place in its stream; a group that was stored at that place or a later one has had it.
+        `known`: whether all is known that came in before `now`; otherwise these groups wait for the next `ring`.
         """
         touched: dict[Key, list[Fact]] = defaultdict(list)
         placed = list(zip(facts, positions or [0] * len(facts), strict=True))
@@ -91,7 +94,7 @@ class Book:
                     if isinstance(fact, Route):
                         touched[key] += self._watching.earlier(key, fact)
                     touched[key].append(fact)
-        return [*pauses, *self._decide_all(touched, now, max(positions, default=0))]
+        return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]
 
     def ring(self, now: datetime) -> list[Decision]:
         """Decide for every group whose moment has come."""
@@ -109,24 +112,28 @@ class Book:
                 decisions.append(Decision(group, says=facts))
         return decisions
 
-    def _decide_all(self, touched: dict[Key, list[Fact]], now: datetime, position: int) -> list[Decision]:
+    def _decide_all(
+        self, touched: dict[Key, list[Fact]], now: datetime, position: int, *, known: bool = True
+    ) -> list[Decision]:
         """Decide for these groups; a census first, and where it has changed, for all that go by it."""
         decisions = []
         for key in sorted(key for key in touched if self._kind_of(key).census == key[1]):
             before = self._groups[key]
-            decisions.append(self._decide(key, touched.pop(key), now, position))
+            decisions.append(self._decide(key, touched.pop(key), now, position, known=known))
             if self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key]):
                 for other in self._of_rule[key[0]] - {key}:
                     touched.setdefault(other, [])
-        return [*decisions, *(self._decide(key, touched[key], now, position) for key in sorted(touched))]
+        rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
+        return [*decisions, *rest]
 
     def _kind_of(self, key: Key) -> Kind:
         return kind_of(self._routing.rules[key[0]])
 
-    def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int) -> Decision:
+    def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
         group, census = self._groups[key], self._kind_of(key).census
         around = self._groups.get((key[0], census)) if census is not None and census != key[1] else None
-        decision = decide(self._routing.rules[key[0]], group, facts, now, around, self._routing.file_guards)
+        rule, guards = self._routing.rules[key[0]], self._routing.file_guards
+        decision = decide(rule, group, facts, now, around, guards, known=known)
         if position > group.position:
             decision = replace(decision, group=replace(decision.group, position=position))
         self._keep(decision.group)

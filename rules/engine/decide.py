@@ -60,12 +60,14 @@ class Decision:
 
 def decide(
     rule: Rule, group: Group, facts: Sequence[Fact], now: datetime, around: Group | None = None,
-    file_guards: Sequence[FileGuard] = (),
+    file_guards: Sequence[FileGuard] = (), *, known: bool = True,
 ) -> Decision:  # fmt: skip
     """Decide for one group. Facts that share an instant are one step, so that half a picture moves nothing.
 
     `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order. `around`:
     what groups of this rule know together, where its kind has such a thing. `file_guards`: those of all rule files.
+    `known`: whether all is known that came in before `now`; otherwise nothing is asked for, only taken note of, and
+    the group is to be decided again as soon as it is.
     """
     before = group
     kind = kind_of(rule)
@@ -74,13 +76,15 @@ def decide(
     group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now), around, now)
     if rule.mode is Mode.OFF:
         return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now)))
+    if not known:
+        return Decision(replace(group, wake_at=now), says=tuple(kind.says(rule, before, group, facts, now)))
     group, wish, actions, says = _asked(rule, group, around, now, file_guards)
     held = _holding(group, wish, now)
     group = updated(group, held=held)
     begins = held if held is not None and not _same(before.held, held) else None
     news: list[Action] = []
-    known = {owed.action.id for owed in before.owed}
-    for why in [*(action for action in actions if action.id not in known), *([begins] if begins else [])]:
+    asked = {owed.action.id for owed in before.owed}
+    for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
         group, told = tell(rule, group, why, now)
         news += told
     group = updated(group, wake_at=_wake(rule, group, wish.look_again, now))

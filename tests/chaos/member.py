@@ -15,6 +15,7 @@ from pathlib import Path
 from bus import topology
 from reactor import failpoints, reloading
 from reactor.actions import settle
+from reactor.clients import reflector
 from reactor.cli.run import run
 from reactor.failpoints import Failpoint
 from reactor.roles import executor, fleet, partition, supervise
@@ -51,6 +52,7 @@ _SPANS = {
     owe: ("RESEND",),
     observe: ("RETRY_FIRST", "RETRY_MAX"),
     routes: ("REFRESH_SECONDS",),
+    reflector: ("WATCH_SECONDS", "GRACE_SECONDS"),
     reloading: ("LOOK_SECONDS",),
 }
 

@@ -11,7 +11,7 @@ import pytest
 
 from bus import subjects, topology
 from bus.errors import NotFound, Refused
-from bus.port import Bus, Delivery, Entry, Fence, Outgoing, Reading
+from bus.port import Bus, Delivery, Entry, Extent, Fence, Outgoing, Reading
 from bus.topology import ACTIONS, FACTS, GROUPS, Queue
 
 LONG = timedelta(seconds=5)
@@ -171,6 +171,18 @@ async def take(work: object, count: int) -> list[Delivery]:
         assert got, f"only {len(taken)} of {count} came"
         taken += got
     return taken
+
+
+async def test_a_queue_begins_at_its_oldest_message_that_nobody_got_done(bus: Bus) -> None:
+    empty = await bus.extent(topology.INBOX)
+    assert empty.first == empty.last + 1
+    await bus.publish_all([observed(number) for number in range(3)])
+    async with bus.work(topology.ROUTERS, batch=8) as work:
+        first, second, third = await take(work, 3)
+        await work.done([first, third])
+        assert await bus.extent(topology.INBOX) == Extent(second.sequence, third.sequence)
+        await work.done([second])
+        assert await bus.extent(topology.INBOX) == Extent(third.sequence + 1, third.sequence)
 
 
 async def test_two_processes_share_a_queue_and_nothing_is_given_twice(bus: Bus, queue: Queue) -> None:

@@ -212,9 +212,9 @@ async def test_the_copy_is_not_believed_while_the_server_is_away(
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     subject = reflector(api, Copy())
-    assert subject.stale_seconds == float("inf")
+    assert subject.vouched is None
     async with running(subject):
-        assert subject.stale_seconds < 0.3
+        assert subject.connected
         outage = east.faults.add(Fault(Reset()))
         east.cut_watches()
         await eventually(lambda: not subject.connected)
@@ -222,12 +222,36 @@ async def test_the_copy_is_not_believed_while_the_server_is_away(
         await eventually(lambda: subject.connected)
 
 
-async def test_a_quiet_watch_is_believed(api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_quiet_watch_is_believed_and_vouched_for_each_time_that_the_server_ends_it(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("reactor.clients.reflector.SHORT_SECONDS", 0.05)
+    monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 1.0)
     east.bookmark_seconds = 60
+    ages = [0.0]
+
+    def is_younger() -> bool:
+        age = subject.vouched
+        assert age is not None
+        ages.append(age)
+        return ages[-1] < ages[-2]
+
     async with running(reflector(api, Copy(), idle_seconds=30)) as subject:
+        await eventually(is_younger)
+
+
+async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in {"SHORT_SECONDS": 0.05, "WATCH_SECONDS": 0.5, "GRACE_SECONDS": 0.5}.items():
+        monkeypatch.setattr(f"reactor.clients.reflector.{name}", seconds)
+    east.bookmark_seconds = 60
+    async with running(reflector(api, Copy())) as subject:
         await eventually(lambda: bool(east.watches))
-        await eventually(lambda: subject.stale_seconds == 0.0)
+        hanging = east.faults.add(Fault(Hang(), verb="watch", resource="configmaps"))
+        await eventually(lambda: not subject.connected)
+        hanging.remove()
+        await eventually(lambda: subject.connected)
 
 
 async def test_large_collections_are_read_page_by_page(

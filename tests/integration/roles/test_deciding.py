@@ -7,12 +7,15 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 
+from bus import subjects
 from bus.envelope import decode, encode
 from bus.errors import Refused
 from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, SetWeights
 from bus.port import Outgoing
 from bus.subjects import ROOT, own
-from bus.topology import DECISIONS, FACTS
+from bus.topology import DECISIONS, FACTS, ROUTERS
+from reactor import telemetry
+from rules.reasons import Held
 from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -74,6 +77,25 @@ async def test_a_recovery_that_is_still_unread_stops_the_failover(make_world: Ma
         await asyncio.sleep(0.6)  # nobody decides: this is the time that passes
         async with world.decider("two") as decider, world.executor():
             await eventually(lambda: [m.window for g in decider.groups() for m in g.members.values()] == [None, None])
+    assert world.written == []
+
+
+async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: Make) -> None:
+    """The secondary's failure came in, and the router that took it is cut off: nobody moves traffic there."""
+    async with make_world(toleration=0.3) as world, world.decider("one") as decider, world.executor():
+        await healthy(world)
+        waits = telemetry.held.labels("", Held.CATCHING_UP)
+        before = waits._value.get()
+        async with world.bus.work(ROUTERS, batch=1) as router:
+            failed = Observation(target=WEST, status=Health.UNHEALTHY, observed_at=world.clock.now())
+            body = encode(failed, id="1", source="/test", time=failed.observed_at)
+            await world.bus.publish(Outgoing(subjects.observation("test", WEST), body, "1"))
+            [taken] = await router.next(timedelta(seconds=5))
+            await world.see(EAST, Health.UNHEALTHY)
+            await eventually(lambda: waits._value.get() > before)
+            await world.publisher.publish(failed)
+            await router.done([taken])
+        await eventually(lambda: any(g.held and g.held.reason == "NoHealthySecondary" for g in decider.groups()))
     assert world.written == []
 
 

@@ -10,10 +10,17 @@ from datetime import timedelta
 
 import pytest
 
-from bus import topology
-from bus.messages import Action, Health, Outcome
-from bus.topology import Queue
+from bus import subjects, topology
+from bus.envelope import encode
+from bus.messages import Action, Health, Outcome, ZoneStep, iso
+from bus.port import Outgoing
+from bus.topology import INTENTS, Queue
+from reactor.actions.zone.carry import GRACE_SECONDS
+from reactor.actions.zone.context import CALL_SECONDS
+from reactor.clients import aws
+from reactor.roles import executor
 from reactor.roles.executor import Executor
+from tests.unit.actions.zone.builders import zone_step
 from tests.integration.roles.conftest import EAST, WEST, World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -71,3 +78,57 @@ async def test_an_action_in_dead_hands_is_carried_out_by_another_once(make_world
     print(f"ack_wait {ACK_WAIT:g} s: carried out by another after {waited:.2f} s")
     assert not taken.redelivered
     assert waited < ACK_WAIT + 1
+
+
+async def ask(world: World, action: ZoneStep) -> None:
+    """Publish an action as a decider does."""
+    body = encode(action, id=action.id, source="/test", time=world.clock.now())
+    await world.bus.publish_all([Outgoing(subjects.action(0, "ZoneStep", action.object), body, action.id)])
+
+
+async def test_a_zones_step_back_waits_in_every_process_for_the_step_that_it_undoes(make_world: Make) -> None:
+    """The world that an undo reads must hold the last write of what it undoes."""
+    order: list[str] = []
+    go_on = asyncio.Event()
+    async with make_world() as world:
+
+        async def carry_out(action: Action) -> Outcome:
+            assert isinstance(action, ZoneStep)
+            order.append(f"{'undo' if action.undo else 'do'} begins")
+            if not action.undo:
+                await go_on.wait()
+            order.append(f"{'undo' if action.undo else 'do'} ends")
+            status = "Done" if action.undo else "Failed"
+            return Outcome(action=action.id, status=status, reason="InProgress", observed_at=world.clock.now())  # type: ignore[arg-type]
+
+        one, two = (Executor(world.bus, world.clock, world.publisher, carry_out, concurrency=1) for _ in range(2))
+        async with running(one.run):
+            await ask(world, zone_step("CutNetwork", generation=1, decided_at=world.clock.now()))
+            await eventually(lambda: order == ["do begins"])
+            await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=world.clock.now()))
+            async with running(two.run):
+                await asyncio.sleep(executor.AGAIN.total_seconds())  # it has looked by now, and may not
+                assert order == ["do begins"]
+                go_on.set()
+                await eventually(lambda: "undo ends" in order)
+    assert order == ["do begins", "do ends", "undo begins", "undo ends"]
+
+
+async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_it_may_be_at_work(
+    make_world: Make,
+) -> None:
+    async with make_world() as world:
+        step = zone_step("CutNetwork", generation=1)
+        died = world.clock.now()
+        left = executor._Intent(1, 1, step.id, done=False, until=iso(died + timedelta(seconds=3)))
+        await world.bus.store(INTENTS).put(subjects.key(step.rule, step.object), left.dump(), revision=0)
+        await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=died))
+        async with world.executor():
+            assert (await world.next_write()).generation == 2
+            waited = world.clock.now() - died
+    assert timedelta(seconds=3) <= waited < timedelta(seconds=3) + 2 * executor.AGAIN
+
+
+def test_a_step_is_at_work_for_as_long_as_its_last_write_may_be_on_its_way() -> None:
+    last_write = aws.ATTEMPTS_MAX * (aws.CONNECT_SECONDS + aws.READ_SECONDS)
+    assert executor.AT_WORK.total_seconds() >= CALL_SECONDS + GRACE_SECONDS + last_write

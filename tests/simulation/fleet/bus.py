@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from bus.errors import Unavailable
-from bus.port import Fence, Outgoing
+from bus.port import Extent, Fence, Outgoing
 from bus.topology import Bucket, Queue, Stream
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.readers import SimReading, SimWork
@@ -51,6 +51,10 @@ class SimBus:
         await self._link.call(f"work {queue.name}", self._server.probe)
         async with self._server.work(queue, batch=batch) as work:
             yield SimWork(work, self._server, self._link)
+
+    async def extent(self, stream: Stream) -> Extent:
+        """Raises Unavailable."""
+        return await self._link.call(f"extent {stream.name}", lambda: self._server.extent(stream))
 
     def store(self, bucket: Bucket) -> SimStore:
         """A key-value bucket."""

@@ -37,7 +37,7 @@ class Source:
 
     async def run(self) -> None:
         """Look until cancelled."""
-        keeping = [asyncio.create_task(one.keep(lambda: True)) for one in (self._health, self._routes)]
+        keeping = [asyncio.create_task(one.keep(lambda: 0.0)) for one in (self._health, self._routes)]
         try:
             while True:
                 await self._look()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bus.messages import Route
 from reactor.clock import Clock
@@ -55,3 +55,40 @@ async def test_a_new_word_takes_the_place_of_a_last_one() -> None:
     await standing.say("a", GONE.model_copy(update={"exists": True}), changed=True)
     assert [route.exists for route in bus.taken] == [True]
     assert standing.keys == {"a"}
+
+
+class Moving(Clock):
+    """A clock that goes when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 1000.0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> None:
+    bus, clock = Bus(), Moving()
+    standing = Standing(bus.tell, clock, period_seconds=30)
+    await standing.say("a", GONE, changed=True)
+    seen = clock.now()
+    clock.seconds += 40
+    await standing.refresh()
+    clock.seconds += 40
+    await standing.refresh(vouched=5)
+    assert [route.observed_at for route in bus.taken] == [seen, seen, clock.now() - timedelta(seconds=5)]
+
+
+async def test_what_the_bus_takes_late_is_dated_when_it_was_seen() -> None:
+    bus, clock = Bus(), Moving()
+    bus.down = True
+    standing = Standing(bus.tell, clock, period_seconds=30)
+    await standing.say("a", GONE, changed=True)
+    seen = clock.now()
+    clock.seconds += 10
+    bus.down = False
+    await standing.refresh()
+    assert [route.observed_at for route in bus.taken] == [seen]

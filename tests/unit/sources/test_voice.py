@@ -73,7 +73,7 @@ def voice(clock: Dial, bus: Bus) -> Voice:
 
 
 async def refreshed(voice: Voice, clock: Dial, *, until: float, believed: bool = True) -> None:
-    task = asyncio.create_task(voice.refresh(lambda: believed))
+    task = asyncio.create_task(voice.refresh(lambda: 0.0 if believed else None))
     while clock.seconds < until:
         await asyncio.sleep(0)
     task.cancel()

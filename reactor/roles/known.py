@@ -1,0 +1,71 @@
+"""Up to when is all known that came in? Nobody acts on half a story, and part of it may be in somebody else's hands.
+
+What comes in waits in the inbox until a router has stored it as facts, and a router that died or lost its line keeps
+what it had in hands for as long as `ack_wait`. So before a deadline is acted on, all that was in the inbox at that time
+must have left it, and all facts must have been read. Found by chaos: a route was moved to a secondary whose failure
+was in the hands of a router that was cut off.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from bus.errors import Unavailable
+from bus.port import Bus, Extent, Reading
+from bus.topology import INBOX
+from reactor.clock import Clock
+
+STUCK_SECONDS = 60.0
+"""The oldest message of the inbox is waited for so long: six times what it takes until another router has it. A message
+that no router ever gets done must not stop all failovers."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    at: datetime
+    """When it was asked how far the inbox reaches."""
+    last: int
+    """So far it reached."""
+
+
+class Known:
+    """What one partition's reader and the routers have got done."""
+
+    def __init__(self, bus: Bus, clock: Clock, reading: Reading) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._reading = reading
+        self._asked: _Asked | None = None
+        self._oldest = 0
+        self._since = 0.0
+        """When the inbox's oldest message was first seen to be its oldest, on the monotonic clock."""
+
+    async def up_to(self, moment: datetime) -> datetime | None:
+        """Give a moment, `moment` or later, up to which all is known that came in; None: not yet, ask again."""
+        now = self._clock.now()
+        try:
+            inbox = await self._bus.extent(INBOX)
+        except Unavailable:
+            return None
+        if self._asked is None or self._asked.at < moment or inbox.last < self._asked.last:  # less: it was wiped
+            self._asked = _Asked(now, inbox.last)
+        if inbox.first <= self._asked.last and not self._is_stuck(inbox):
+            return None
+        # Last: what was routed meanwhile is unread.
+        return self._asked.at if await self._reading.caught_up() else None
+
+    def _is_stuck(self, inbox: Extent) -> bool:
+        now = self._clock.monotonic()
+        if inbox.first != self._oldest:
+            self._oldest, self._since = inbox.first, now
+        if now - self._since < STUCK_SECONDS:
+            return False
+        log.error(
+            "message %d of the inbox is not routed since %.0f s: windows run out without it. Is there a router?",
+            inbox.first, now - self._since,
+        )  # fmt: skip
+        return True

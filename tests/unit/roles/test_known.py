@@ -1,0 +1,99 @@
+"""Up to when is all known that came in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bus import subjects
+from bus.memory import MemoryBus
+from bus.port import Outgoing
+from bus.topology import FACTS, INBOX, ROUTERS
+from reactor.clock import Clock
+from reactor.roles import known
+from reactor.roles.known import Known
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SOON = timedelta(milliseconds=1)
+
+
+class Dial(Clock):
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return NOW + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def observed(number: int) -> Outgoing:
+    return Outgoing(subjects.observation("probe", f"t{number}"), b"", f"observed-{number}")
+
+
+async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> None:
+    clock = Dial()
+    bus = MemoryBus(clock.now)
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        subject = Known(bus, clock, reading)
+        assert await subject.up_to(NOW) == NOW
+        await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "fact"))
+        assert await subject.up_to(NOW) is None
+        await reading.next(SOON)
+        assert await subject.up_to(NOW) == NOW
+
+
+async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not() -> None:
+    clock = Dial()
+    bus = MemoryBus(clock.now)
+    await bus.publish(observed(1))
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
+        subject = Known(bus, clock, reading)
+        assert await subject.up_to(NOW) is None
+        clock.seconds = 1
+        await bus.publish(observed(2))
+        [first, _] = await router.next(SOON)
+        assert await subject.up_to(NOW) is None
+        await router.done([first])
+        assert await subject.up_to(NOW) == NOW
+        assert await subject.up_to(clock.now()) is None, "asked of a later moment, the second one counts too"
+
+
+async def test_nothing_is_known_while_the_bus_is_away() -> None:
+    clock = Dial()
+    bus = MemoryBus(clock.now)
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        bus.down = True
+        assert await Known(bus, clock, reading).up_to(NOW) is None
+
+
+async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_ever() -> None:
+    clock = Dial()
+    bus = MemoryBus(clock.now)
+    await bus.publish(observed(1))
+    await bus.publish(observed(2))
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
+        subject = Known(bus, clock, reading)
+        assert await subject.up_to(NOW) is None
+        clock.seconds = known.STUCK_SECONDS - 1
+        assert await subject.up_to(NOW) is None
+        await router.done((await router.next(SOON))[:1])  # it gets on: patience begins anew
+        clock.seconds += 2
+        assert await subject.up_to(NOW) is None
+        clock.seconds += known.STUCK_SECONDS
+        assert await subject.up_to(NOW) is not None
+
+
+async def test_a_bus_that_was_wiped_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Dial()
+    bus = MemoryBus(clock.now)
+    await bus.publish(observed(1))
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        subject = Known(bus, clock, reading)
+        assert await subject.up_to(NOW) is None
+        other = MemoryBus(clock.now)
+        monkeypatch.setattr(bus, "extent", other.extent)
+        assert (await other.extent(INBOX)).last == 0
+        assert await subject.up_to(NOW) == NOW

@@ -1,0 +1,50 @@
+"""What is only taken note of moves nothing, and loses nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from bus.messages import Fact
+from rules.bench.play import at
+from rules.engine.book import Book
+from rules.engine.decide import decide
+from rules.engine.routing import Routing
+from rules.group import Group
+from rules.language.loader import LoadedRule
+from tests.unit.rules.builders import OBJECT, failover, healthy, route, rule_set, unhealthy
+from tests.unit.rules.histories import HOME, RULES, events, words
+from tests.unit.rules.oracle import Heard
+
+START = route(HOME)
+
+
+@settings(max_examples=100, deadline=None)
+@given(RULES, words())
+def test_taking_note_first_and_deciding_then_is_deciding(rule: LoadedRule, history: list[Heard]) -> None:
+    at_once = noted = Group("web", OBJECT)
+    for now, fact in [START, *events(history)]:
+        at_once, acts = _told(rule, at_once, (fact,), now)
+        first = decide(rule, noted, (fact,), at(now), known=False)
+        assert (first.actions, first.held, first.group.owed) == ((), None, noted.owed)
+        assert first.wake_at == at(now), "it is decided as soon as all is known"
+        noted, later = _told(rule, first.group, (), now)
+        assert (noted, later) == (at_once, acts)
+
+
+def _told(rule: LoadedRule, group: Group, facts: tuple[Fact, ...], now: float) -> tuple[Group, list[str]]:
+    decision = decide(rule, group, facts, at(now))
+    return replace(decision.group, position=0), [action.id for action in decision.actions]
+
+
+def test_a_book_waits_with_what_it_took_note_of_until_it_rings() -> None:
+    book = Book(Routing.of(rule_set(failover(backends=[{"service": name} for name in "ab"]))))
+    for now, fact in (route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0)):
+        book.take([fact], at(now))
+    [(_, gone), (_, other)] = unhealthy("a", at=10), unhealthy("b", at=10)
+    assert [decision.actions for decision in book.take([gone], at(10), known=False)] == [()]
+    assert book.next_alarm() == at(10)
+    assert [decision.actions for decision in book.take([other], at(10), known=False)] == [()]
+    [decision] = book.ring(at(10))
+    assert (decision.actions, decision.held and decision.held.reason) == ((), "NoHealthySecondary")
