@@ -94,9 +94,15 @@ class MemoryReading:
             return False
         return not self._unread()
 
-    async def caught_up(self) -> bool:
-        """What is stored is known at once here."""
-        return self.current
+    @property
+    def position(self) -> int:
+        """Sequence of the last message that was given out."""
+        return self._after
+
+    async def newest(self) -> int:
+        """Raises Unavailable where the bus was set to be down."""
+        self._check()
+        return max((one.sequence for one in self._log.under(self._subject, self._after)), default=self._after)
 
     def _unread(self) -> list[Delivery]:
         try:

@@ -85,8 +85,13 @@ class Reading(Protocol):
         """True while, for all we heard, nothing is unread: heard from the server lately, nothing pending."""
         ...
 
-    async def caught_up(self) -> bool:
-        """Ask the server: True if all that is stored at this moment was given out already. False when in doubt."""
+    @property
+    def position(self) -> int:
+        """Sequence of the last message that was given out."""
+        ...
+
+    async def newest(self) -> int:
+        """Ask the server for the sequence of the newest message under this subject; 0: none. Raises Unavailable."""
         ...
 
 

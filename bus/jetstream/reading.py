@@ -68,15 +68,14 @@ class OrderedReading:
         """True while the server is known to have nothing unread for us."""
         return self._consumer is not None and self._consumer.intact() and self._consumer.drained
 
-    async def caught_up(self) -> bool:
-        """What we heard is not enough: the newest fact may be stored and not yet here. False when in doubt."""
-        if self._consumer is None or not self._consumer.intact():
-            return False
-        try:
-            newest = await last(self._connection, self._stream, self._subject)
-        except Unavailable:
-            return False
-        return newest.sequence <= self._after
+    @property
+    def position(self) -> int:
+        """Sequence of the last message that was given out."""
+        return self._after
+
+    async def newest(self) -> int:
+        """What we heard is not enough: the newest message may be stored and not yet here. Raises Unavailable."""
+        return (await last(self._connection, self._stream, self._subject)).sequence
 
     async def _reopen(self, until: float) -> None:
         if not self._connection.up.is_set():

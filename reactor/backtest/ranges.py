@@ -7,7 +7,6 @@ ten times its text. A month of 200 series would not fit into memory.
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +17,7 @@ import stamina
 from reactor.backtest.decode import NoAnswer, series
 from reactor.backtest.grid import Chunk
 from reactor.backtest.series import Answer, series_of
-from reactor.clients.credentials import authorization
+from reactor.clients.credentials import authorization, trust
 from reactor.clients.promql import QueryFailed, QueryRefused
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
@@ -45,7 +44,7 @@ class Ranges:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=max(self._endpoint.timeout_seconds, RANGE_SECONDS))
-        connector = aiohttp.TCPConnector(ssl=self._trust())
+        connector = aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint))
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, read_bufsize=_PIECE_BYTES)
         return self
 
@@ -120,14 +119,6 @@ class Ranges:
         headers = {"Authorization": header} if header else {}
         # Compressing costs Prometheus more than it saves where nothing has to travel.
         return headers | ({"Accept-Encoding": "identity"} if self._near else {})
-
-    def _trust(self) -> ssl.SSLContext | bool:
-        if self._endpoint.ca_file is None:
-            return True
-        try:
-            return ssl.create_default_context(cafile=str(self._endpoint.ca_file.expanduser()))
-        except OSError as error:  # also ssl.SSLError
-            raise SettingsError(f"{self._where}.caFile: cannot use {self._endpoint.ca_file}: {error}") from error
 
 
 def _labels(entry: Mapping[str, Any]) -> dict[str, str]:

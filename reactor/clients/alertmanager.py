@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ssl
 from typing import Any
 
 import aiohttp
 
-from reactor.clients.credentials import authorization
-from reactor.errors import Retryable, SettingsError, Terminal
+from reactor.clients.credentials import authorization, trust
+from reactor.errors import Retryable, Terminal
 from reactor.settings import Endpoint
 
 _ALL = {"active": "true", "silenced": "true", "inhibited": "true", "unprocessed": "true"}
@@ -69,13 +68,7 @@ class Alertmanager:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=self._endpoint.timeout_seconds)
-            self._session = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=self._trust()))
+            self._session = aiohttp.ClientSession(
+                timeout=timeout, connector=aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint))
+            )
         return self._session
-
-    def _trust(self) -> ssl.SSLContext | bool:
-        if self._endpoint.ca_file is None:
-            return True
-        try:
-            return ssl.create_default_context(cafile=str(self._endpoint.ca_file.expanduser()))
-        except OSError as error:  # also ssl.SSLError
-            raise SettingsError(f"{self._where}.caFile: cannot use {self._endpoint.ca_file}: {error}") from error

@@ -1,7 +1,8 @@
-"""How we show a Prometheus or an Alertmanager who we are."""
+"""How we show a Prometheus or an Alertmanager who we are, and know them by their certificates."""
 
 from __future__ import annotations
 
+import ssl
 from base64 import b64encode
 from pathlib import Path
 
@@ -20,6 +21,16 @@ def authorization(name: str, endpoint: Endpoint) -> str | None:
         password = _secret(name, endpoint.basic_password_file) if endpoint.basic_password_file else ""
         return "Basic " + b64encode(f"{endpoint.basic_user}:{password}".encode()).decode()
     return None
+
+
+def trust(name: str, endpoint: Endpoint) -> ssl.SSLContext | bool:
+    """Give whose certificates are taken: the endpoint's own CA, or True for the system's. Raises SettingsError."""
+    if endpoint.ca_file is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=str(endpoint.ca_file.expanduser()))
+    except OSError as error:  # also ssl.SSLError
+        raise SettingsError(f"{name}.caFile: cannot use {endpoint.ca_file}: {error}") from error
 
 
 def _secret(name: str, path: Path) -> str:

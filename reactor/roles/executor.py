@@ -22,11 +22,12 @@ from bus.envelope import decode
 from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
 from bus.messages import Action, Notify, Outcome, ZoneStep, iso
 from bus.port import Bus, Delivery, Store, Work
-from bus.topology import ACTIONS, EXECUTORS, INTENTS
+from bus.topology import ACTIONS, EXECUTORS, GROUPS, INTENTS
 from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
+from reactor.roles.wanted import Wanted
 from rules.engine.observe import GOES_ON
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class Executor:
         self._carry_out = carry_out
         self._concurrency = concurrency
         self._intents: Store = bus.store(INTENTS)
+        self._wanted = Wanted(bus.store(GROUPS), publisher.routing, publisher.partitions)
         # Actions of one lane one after the other; a lock lives as long as somebody holds or waits for it.
         self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -153,6 +155,8 @@ class Executor:
         now = self._clock.now()
         if known is not None and known.action != action.id and (left := known.left(now)) > AT_ONCE:
             raise _AtWork(left)
+        if (why := await self._wanted.called_off(action, now)) is not None:
+            return self._outcome(action, "Refused", reason="CalledOff", detail=why)
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
         intent = _Intent(action.generation, action.epoch, action.id, done=False, until=until)
         revision = await self._intents.put(key, intent.dump(), revision=revision)

@@ -24,12 +24,14 @@ that no router ever gets done must not stop all failovers."""
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Asked:
     at: datetime
     """When it was asked how far the inbox reaches."""
     last: int
     """So far it reached."""
+    newest: int | None = None
+    """The newest fact, once all of that was routed."""
 
 
 class Known:
@@ -46,17 +48,22 @@ class Known:
 
     async def up_to(self, moment: datetime) -> datetime | None:
         """Give a moment, `moment` or later, up to which all is known that came in; None: not yet, ask again."""
-        now = self._clock.now()
         try:
-            inbox = await self._bus.extent(INBOX)
+            return await self._asked_for(moment)
         except Unavailable:
             return None
-        if self._asked is None or self._asked.at < moment or inbox.last < self._asked.last:  # less: it was wiped
-            self._asked = _Asked(now, inbox.last)
-        if inbox.first <= self._asked.last and not self._is_stuck(inbox):
+
+    async def _asked_for(self, moment: datetime) -> datetime | None:
+        now, inbox = self._clock.now(), await self._bus.extent(INBOX)
+        asked = self._asked
+        if asked is None or asked.at < moment or inbox.last < asked.last:  # less: the bus was wiped
+            asked = self._asked = _Asked(now, inbox.last)
+        if inbox.first <= asked.last and not self._is_stuck(inbox):
             return None
-        # Last: what was routed meanwhile is unread.
-        return self._asked.at if await self._reading.caught_up() else None
+        # Only now: what was routed meanwhile is unread. And once: who reads as fast as facts come gets done as well.
+        newest = await self._reading.newest()
+        asked.newest = newest if asked.newest is None else min(asked.newest, newest)
+        return asked.at if self._reading.position >= asked.newest else None
 
     def _is_stuck(self, inbox: Extent) -> bool:
         now = self._clock.monotonic()

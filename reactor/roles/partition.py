@@ -73,6 +73,8 @@ class Partition:
         self.book = Book(desk.routing)
         self._speaker = Speaker(number, Fence("", 0), desk.publisher)
         self._catching_up = False
+        self._trace: str | None = None
+        """Of the facts that were only taken note of."""
         self._inherited = True
         """Whether what the owner before us owed is still to be published."""
         self._began = desk.clock.now()
@@ -169,6 +171,8 @@ class Partition:
         self._position = last.sequence
         with telemetry.decide_seconds.time():
             decisions = self.book.take(facts, now, positions, known=known)
+        if not known:
+            self._trace = last.traceparent or self._trace
         await self._carry(decisions, now, last.traceparent)
 
     def _is_prompt(self, delivery: Delivery) -> bool:
@@ -204,7 +208,8 @@ class Partition:
             return
         self._catching_up = False
         self._now = max(self._now, until)
-        await self._carry(self.book.ring(self._now), self._now, None)
+        trace, self._trace = self._trace, None
+        await self._carry(self.book.ring(self._now), self._now, trace)
 
     async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
         """Store the groups that owe or say something, then publish what they owe and say, then the audit."""

@@ -25,6 +25,16 @@ class Publisher:
         self._clock = clock
         self._source = source
 
+    @property
+    def routing(self) -> Routing:
+        """By which it finds the partitions."""
+        return self._routing
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return self._partitions
+
     def messages(self, fact: Fact, id_: str | None = None, trace: str | None = None) -> Sequence[Outgoing]:
         """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from datetime import timedelta
-from typing import Protocol, get_args
+from datetime import datetime, timedelta
+from typing import Any, Protocol, get_args
 
 from bus import subjects
 from bus.envelope import decode, encode
@@ -30,6 +30,8 @@ CONCURRENCY = 64
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
 """What anybody may say. Outcomes, claims and verdicts are the reactor's own."""
+AHEAD = timedelta(seconds=2)
+"""By so much another's clock may be ahead of the bus's, unnoticed: what we do not trust of our own (decision 0012)."""
 SWEEP = 1.0
 """How often, in seconds, standing alerts are looked at; each has its own schedule."""
 
@@ -94,11 +96,17 @@ class Router:
             case WebhookPost() as post:
                 await self._alerts.take_post(post)
             case fact if isinstance(fact, FROM_OUTSIDE):
+                fact = _not_from_the_future(fact, delivery.stored_at)
                 await self._publisher.publish(fact, f"{event.source}/{event.id}", delivery.traceparent)
                 if isinstance(fact, Command):
                     await self._bus.publish_all([_audited(fact, f"{event.source}/{event.id}")])
             case other:
                 raise Malformed(f"{type(other).__name__} is nothing that may come in from outside")
+
+
+def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
+    """A source whose clock is ahead has seen it when it said it: dated later, it would outlast what it says next."""
+    return fact.model_copy(update={"observed_at": stored_at}) if fact.observed_at - stored_at > AHEAD else fact
 
 
 def _audited(command: Command, id_: str) -> Outgoing:

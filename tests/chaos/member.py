@@ -15,8 +15,8 @@ from pathlib import Path
 from bus import topology
 from reactor import failpoints, reloading
 from reactor.actions import settle
-from reactor.clients import reflector
 from reactor.cli.run import run
+from reactor.clients import reflector
 from reactor.failpoints import Failpoint
 from reactor.roles import executor, fleet, partition, supervise
 from reactor.sources import routes

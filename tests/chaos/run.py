@@ -38,6 +38,8 @@ class Result:
     """Why it could not be done here."""
     failed: str = ""
     """Why there is no verdict: the run itself went wrong."""
+    stood_still: float = 0.0
+    """Seconds for which this machine let the truth itself stand still: what was broken then proves nothing."""
 
     @property
     def good(self) -> bool:
@@ -101,5 +103,5 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
         tested={promise: verdict.tested[promise] for promise in PROMISES},
         broken={promise: verdict.broken(promise) for promise in PROMISES},
         breaches=[f"{breach} (script {breach.at - act.start:.3f})" for breach in verdict.breaches],
-        notes=act.notes, writes=sum(len(route.writes) for route in run.routes),
+        notes=act.notes, stood_still=act.stood_still, writes=sum(len(route.writes) for route in run.routes),
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +86,26 @@ def settings_file(path: Path, *, name: str, bus: Sequence[str], kubeconfig: Path
     return path
 
 
-def history(plan: Plan, start: float, writes: Sequence[Write]) -> RouteHistory:
-    """Give what the checker has to know of one route. `start`: when the script began, on the event loop's clock."""
+def history(
+    plan: Plan, start: float, happened: Mapping[tuple[str, float], float], writes: Sequence[Write]
+) -> RouteHistory:
+    """Give what the checker has to know of one route.
+
+    `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came.
+    """
+
+    def real(at: float) -> float:
+        return happened.get((plan.name, at), start + at)
+
+    def moved(span: Span) -> Span:
+        return Span(real(span.begin), real(span.end))
+
     return RouteHistory(
         name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=RECOVERY,
-        outages=tuple(_moved(span, start) for span in plan.outages),
+        outages=tuple(moved(span) for span in plan.outages),
         writes=tuple(_fold(plan, [write for write in writes if write.name == plan.name])),
-        deserted=_moved(plan.deserted, start) if plan.deserted else None,
+        deserted=moved(plan.deserted) if plan.deserted else None,
     )  # fmt: skip
-
-
-def _moved(span: Span, by: float) -> Span:
-    return Span(span.begin + by, span.end + by)
 
 
 def _fold(plan: Plan, writes: Sequence[Write]) -> list[Seen]:

@@ -40,6 +40,10 @@ class Act:
     """When it began, on the event loop's clock."""
     notes: list[str] = field(default_factory=list)
     """What the fault wants to be known, such as a failpoint that was never reached."""
+    happened: dict[tuple[str, float], float] = field(default_factory=dict)
+    """When each turn of the script really happened, by route and planned moment: a busy machine is late."""
+    stood_still: float = 0.0
+    """Seconds for which this machine let the emulator and the truth stand still."""
 
 
 @dataclass(slots=True)
@@ -130,7 +134,7 @@ class World:
             await asyncio.sleep(LOOK_SECONDS)
             if (late := loop.time() - before - LOOK_SECONDS) > STOOD_STILL_SECONDS:
                 self.troubles.append(Span(before, loop.time() + STOOD_STILL_RECOVERY))
-                self.note(f"this machine let the observer stand still for {late:.1f} s")
+                self.act.stood_still += late
 
     async def until_seen(self) -> None:
         """Wait until every route of every act has its group, with its weights and both targets known to be healthy."""
@@ -146,6 +150,7 @@ class World:
         """Let the script happen."""
         for turn in turns(self.script):
             await asyncio.sleep(max(turn.at - self.now, 0))
+            self.act.happened[turn.plan.name, turn.at] = asyncio.get_running_loop().time()
             if turn.plan.told_by_bus:
                 self.stranger.turn(scene.target(turn.plan, turn.service), healthy=turn.healthy)
             else:
@@ -157,7 +162,7 @@ class World:
     def run(self, act: Act) -> Run:
         """Give what happened to the routes of an act so far, for the checker."""
         writes = self.emulator.writes.effective("trafficsplits", manager="alert-reactor")
-        routes = tuple(scene.history(plan, act.start, writes) for plan in act.script)
+        routes = tuple(scene.history(plan, act.start, act.happened, writes) for plan in act.script)
         return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:

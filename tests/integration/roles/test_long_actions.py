@@ -20,8 +20,8 @@ from reactor.actions.zone.context import CALL_SECONDS
 from reactor.clients import aws
 from reactor.roles import executor
 from reactor.roles.executor import Executor
-from tests.unit.actions.zone.builders import zone_step
 from tests.integration.roles.conftest import EAST, WEST, World, eventually, running
+from tests.unit.actions.zone.builders import zone_step
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
 ACK_WAIT = 1.0

@@ -12,6 +12,7 @@ import pytest
 from bus.messages import Fact, Observation, Outcome
 from bus.port import Outgoing
 from reactor.roles import executor, partition
+from reactor.roles.known import Known
 from reactor.roles.partition import Partition
 from reactor.roles.records import Records
 from reactor.roles.speaker import Speaker
@@ -20,7 +21,6 @@ from rules.engine import observe as facts_in
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.group import Group
-from tests.simulation.fleet.readers import SimReading
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -64,10 +64,10 @@ def from_receipt(patch: pytest.MonkeyPatch) -> None:
 def no_catching_up(patch: pytest.MonkeyPatch) -> None:
     """Windows run out whether all older facts were read or not."""
 
-    async def always(self: SimReading) -> bool:
-        return True
+    async def now(self: Any, _: datetime) -> Any:
+        return self._clock.now()
 
-    patch.setattr(SimReading, "caught_up", always)
+    patch.setattr(Known, "up_to", now)
 
 
 def position_first(patch: pytest.MonkeyPatch) -> None:

@@ -38,16 +38,14 @@ class SimReading:
         """As far as we heard: what is on its way does not count yet."""
         return self._link.up
 
-    async def caught_up(self) -> bool:
-        """False when in doubt."""
+    @property
+    def position(self) -> int:
+        """Of what arrived; what is on its way was not given out."""
+        return self._flying[0].sequence - 1 if self._flying else self._reading.position
 
-        async def ask() -> bool:
-            return self._reading.current
-
-        try:
-            return await self._link.call("caught up?", ask) and not self._flying
-        except Unavailable:
-            return False
+    async def newest(self) -> int:
+        """Raises Unavailable."""
+        return await self._link.call("newest?", self._reading.newest)
 
 
 class SimWork:

@@ -40,8 +40,21 @@ async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> 
         subject = Known(bus, clock, reading)
         assert await subject.up_to(NOW) == NOW
         await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "fact"))
+        clock.seconds = 1
+        assert await subject.up_to(clock.now()) is None
+        await reading.next(SOON)
+        assert await subject.up_to(clock.now()) == clock.now()
+
+
+async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None:
+    clock = Dial()
+    bus = MemoryBus(clock.now)
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        subject = Known(bus, clock, reading)
+        await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "first"))
         assert await subject.up_to(NOW) is None
         await reading.next(SOON)
+        await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "second"))
         assert await subject.up_to(NOW) == NOW
 
 
