@@ -47,7 +47,9 @@ def combined(member: Member, rule: Rule, at: datetime) -> Health | None:
 def heard(member: Member, name: str, signal: Signal, rule: Rule) -> Member:
     """Fold one observation in, at the moment when it was made."""
     member = advance(member, rule, signal.observed_at, inclusive=False)
-    signals = dict(sorted({**member.signals, name: signal}.items()))
+    signals = {**member.signals, name: signal}
+    if name not in member.signals:
+        signals = dict(sorted(signals.items()))
     member, at = replace(member, signals=signals), signal.observed_at
     if len(signals) > 1 and combined(member, rule, at) is Health.HEALTHY:
         # They all say so only since the last of them does: a word that comes late does not date that back.

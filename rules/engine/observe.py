@@ -48,7 +48,8 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> 
     signal = Signal(fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail)
     member = known or Member(Health.UNKNOWN, at)
     member = heard(member, fact.signal, signal, rule)
-    group = replace(group, members=dict(sorted({**group.members, fact.target: member}.items())))
+    members = {**group.members, fact.target: member}
+    group = replace(group, members=members if known is not None else dict(sorted(members.items())))
     return kind_of(rule).heard(rule, group, fact.target, at)
 
 

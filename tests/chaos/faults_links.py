@@ -46,4 +46,4 @@ async def half_open(world: World, random: Random) -> None:
     await _through(world, random, 0.0, half_open=True)
 
 
-FAULTS = (Fault("link:slow", slow, seconds=12), Fault("link:half-open", half_open, seconds=16, in_ci=False))
+FAULTS = (Fault("link:slow", slow, seconds=12), Fault("link:half-open", half_open, seconds=16))

@@ -49,4 +49,4 @@ async def _reachable(world: World, url: str) -> str:
     return f"{namespaces.OURS}:{link.port}"
 
 
-FAULTS = (Fault("network:parted", part, seconds=16, lacks=namespaces.lacks, apart=True, in_ci=False),)
+FAULTS = (Fault("network:parted", part, seconds=16, lacks=namespaces.lacks, apart=True),)

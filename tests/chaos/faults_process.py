@@ -121,7 +121,7 @@ FAULTS = (
     Fault("none", nothing),
     *(_kill(f"kill:{role}", [n for n in NAMES if n.startswith(role)], in_ci=True) for role in ROLES),
     *(_kill(f"kill:{name}", [name], in_ci=False) for name in NAMES),
-    Fault("kill:any", kill_any, in_ci=False),
+    Fault("kill:any", kill_any),
     *(Fault(f"pause:{leases}-leases", partial(pause, leases), seconds=9 + leases * LEASE) for leases in (1, 2, 5)),
     Fault("pause:everybody", pause_everybody),
     Fault("rolling-restart", rolling_restart, seconds=18),

@@ -78,9 +78,9 @@ async def test_a_member_that_is_not_ready_is_left_with_one_task_which_ends_when_
         await knows(service, {"web": {"member1", "member2"}}, clusters=4, rule="shop")
         plane.ready("member1", "False")
         task = (await until(lambda: plane.tasks("web"), "the eviction is a task"))[0]
-        kept = ("fromCluster", "purgeMode", "gracePeriodSeconds", "replicas", "producer", "reason")
+        kept = ("fromCluster", "purgeMode", "suppressDeletion", "replicas", "producer", "reason")
         assert [task[key] for key in kept] == [
-            "member1", "Gracefully", 60, 2, "alert-reactor", "TolerationElapsed"
+            "member1", "Gracefully", True, 2, "alert-reactor", "TolerationElapsed"
         ]  # fmt: skip
         assert plane.clusters("web") == {"member2": 2, "member3": 2}
         await until(lambda: not plane.tasks("web"), "the task is ended")

@@ -199,13 +199,24 @@ def test_pods_run_without_root_without_a_writable_system_and_without_privileges(
             assert container["resources"]["limits"]["memory"]
 
 
-def test_the_reactor_may_read_no_secret_and_give_itself_no_more_rights() -> None:
+def test_the_reactor_may_give_itself_no_more_rights_and_run_nothing() -> None:
     for role in objects("Role", "ClusterRole"):
         for rule in role["rules"]:
             name = role["metadata"]["name"]
             assert "*" not in rule["apiGroups"] + rule["resources"] + rule["verbs"], name
-            assert not {"secrets", "pods/exec", "pods/attach"} & set(rule["resources"]), name
+            assert not {"pods/exec", "pods/attach"} & set(rule["resources"]), name
             assert not {"update", "deletecollection", "escalate", "bind", "impersonate"} & set(rule["verbs"]), name
+
+
+def test_only_one_part_of_the_deployment_may_read_secrets_and_only_by_name() -> None:
+    rules = [
+        (path.parent.name, rule["resources"], rule["verbs"])
+        for path, role in manifests()
+        if role["kind"] in ("Role", "ClusterRole")
+        for rule in role["rules"]
+        if "secrets" in rule["resources"]
+    ]
+    assert rules == [("workloads-secrets", ["secrets"], ["get", "create", "patch"])]
 
 
 MADE_AND_DELETED = {
@@ -216,6 +227,12 @@ MADE_AND_DELETED = {
     ("zone-isolation-network-policy", "delete", "networkpolicies"),
     ("zone-isolation-gardener", "create", "subnetisolations"),
     ("zone-isolation-gardener", "delete", "subnetisolations"),
+    *(("workloads", verb, kind) for verb in ("create", "delete") for kind in ("deployments", "statefulsets")),
+    ("workloads", "create", "pods/eviction"),
+    ("workloads", "create", "configmaps"),
+    ("workloads", "create", "serviceaccounts"),
+    ("workloads", "create", "persistentvolumeclaims"),
+    ("workloads-secrets", "create", "secrets"),
 }
 """All that may be made or deleted, by the part of the deployment that allows it. The base deletes nothing."""
 
@@ -320,6 +337,23 @@ def test_a_machine_without_debian_packages_goes_on_and_says_what_is_skipped(tmp_
     said = run(ROOT / "scripts/debian-packages", tmp_path, env={"PATH": str(tmp_path), "REACTOR_NO_APT": ""})
     assert "apt-get is not here" in said
     assert "are skipped" in said
+
+
+def test_an_api_server_that_cannot_be_built_says_what_is_missing(tmp_path: Path) -> None:
+    for name in ("bash", "rm"):
+        (tmp_path / name).symlink_to(tool(name))
+    script = [str(tmp_path / "bash"), str(ROOT / "scripts/api-server"), str(tmp_path / "none")]
+    done = subprocess.run(script, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "Go is not here" in done.stderr
+    assert "KUBEBUILDER_ASSETS" in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_an_api_server_that_was_built_is_only_named(tmp_path: Path) -> None:
+    for name in ("kube-apiserver", "etcd", "kubectl"):
+        (tmp_path / name).touch(mode=0o755)
+    assert run(ROOT / "scripts/api-server", tmp_path) == f"{tmp_path}\n"
 
 
 # --- lock files --------------------------------------------------------------------------------------------------

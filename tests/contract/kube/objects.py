@@ -12,7 +12,7 @@ def config_map(name: str, labels: dict[str, str] | None = None, **data: str) -> 
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": name, "labels": labels or {}},
+        "metadata": {"name": name} | ({"labels": labels} if labels else {}),
         "data": data,
     }
 

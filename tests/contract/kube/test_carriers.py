@@ -11,50 +11,26 @@ from typing import Any
 
 import aiohttp
 import pytest
-import yaml
 
 from bus.messages import Action, Outcome, WorkloadRef
 from reactor.actions.catalog import ActionWorld, carry_out
-from reactor.actions.workload.copy import portable
 from reactor.clients.kubernetes import connect
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.settings import Cluster
+from tests.contract.kube.memory import Memory, remembered
 from tests.kube.api import Api, Server
-from tests.unit.actions.workload.builders import NEEDY, cancel, deployment, evict, needed, place, purge
+from tests.kube.deployed import kubeconfig
+from tests.unit.actions.workload.builders import cancel, evict, place, purge
 
 
-def kubeconfig(server: Server, folder: Path) -> Path:
+def reached(server: Server, folder: Path) -> Path:
     """Say how to reach the server, for the product's own client."""
     if server.tier == "existing":
         return Path(os.environ["KUBECONFIG"])
-    token = server.headers.get("Authorization", "").removeprefix("Bearer ")
-    if not token and server.tier != "sim":
+    if "Authorization" not in server.headers and server.tier != "sim":
         pytest.skip("this server takes a client certificate, which a kubeconfig of ours would have to copy")
-    document = {
-        "apiVersion": "v1", "kind": "Config", "current-context": "it",
-        "clusters": [{"name": "it", "cluster": {"server": server.url, "insecure-skip-tls-verify": True}}],
-        "users": [{"name": "us", "user": {"token": token} if token else {}}],
-        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "us"}}],
-    }  # fmt: skip
-    path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(document))
-    return path
-
-
-@dataclass
-class Memory:
-    """Remembered copies: what a dead cluster held."""
-
-    copies: dict[WorkloadRef, JsonObject]
-
-    async def get(self, ref: WorkloadRef) -> JsonObject | None:
-        return self.copies.get(ref)
-
-    async def put(self, ref: WorkloadRef, copy: JsonObject) -> bool:
-        changed = self.copies.get(ref) != copy
-        self.copies[ref] = copy
-        return changed
+    return kubeconfig(server, folder / "kubeconfig")
 
 
 @dataclass
@@ -72,18 +48,9 @@ class Scene:
         return (await self.kube.get(self.kube.path("deployments", "nginx", "apps/v1"))).body
 
 
-def remembered(namespace: str) -> dict[WorkloadRef, JsonObject]:
-    found = {}
-    for obj in (*needed(), deployment(spec=NEEDY)):
-        copy = portable({**obj, "metadata": {**obj["metadata"], "namespace": namespace}})
-        ref = {"kind": obj["kind"], "name": obj["metadata"]["name"], "api_version": obj["apiVersion"]}
-        found[WorkloadRef(namespace=namespace, **ref)] = copy
-    return found
-
-
 @pytest.fixture
 async def scene(kube: Api, tmp_path: Path) -> AsyncIterator[Scene]:
-    api = await connect("it", Cluster(kubeconfig=kubeconfig(kube.server, tmp_path)))
+    api = await connect("it", Cluster(kubeconfig=reached(kube.server, tmp_path)))
 
     async def clusters(name: str) -> KubeApi:
         return api

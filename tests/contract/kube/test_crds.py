@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -82,6 +83,37 @@ async def test_strict_validation_refuses_unknown_fields(kube: Api, widgets: Widg
     warned = await kube.post(widgets.path(), body, fieldValidation="Warn")
     assert warned.code == 201
     assert "unknown field" in warned.headers["Warning"]
+
+
+async def test_a_null_is_the_same_as_nothing_where_the_schema_does_not_allow_it(kube: Api, widgets: Widgets) -> None:
+    nulls = {"code": None, "color": None, "parts": None, "settings": {"a": None}, "backends": [{"service": None}]}
+    made = await kube.post(widgets.path(), widgets.widget("a", size=1, note=None, **nulls))
+    assert made.code == 201, made.body
+    assert made.body["spec"] == {"size": 1, "color": "red", "note": None, "settings": {}, "backends": [{}]}
+    needed = await kube.post(widgets.path(), widgets.widget("b", size=None))
+    assert (needed.code, needed.body["details"]["causes"][0]["message"]) == (422, "Required value")
+
+
+async def test_a_refusal_names_each_field_and_why(kube: Api, widgets: Widgets) -> None:
+    refused = await kube.post(widgets.path(), widgets.widget("a", size="x", code="abcdefg", color="blue"))
+    causes = {cause["field"]: (cause["reason"], cause["message"]) for cause in refused.body["details"]["causes"]}
+    assert causes["spec.size"][0] == "FieldValueTypeInvalid"
+    assert causes["spec.color"] == (
+        "FieldValueNotSupported", 'Unsupported value: "blue": supported values: "red", "green"'
+    )  # fmt: skip
+    assert causes["spec.code"] == ("FieldValueTooLong", "Too long: may not be more than 5 bytes")
+
+
+async def test_two_items_of_one_name_are_refused(kube: Api, widgets: Widgets) -> None:
+    refused = await kube.post(widgets.path(), widgets.widget("a", size=1, parts=[{"name": "x"}, {"name": "x"}]))
+    assert refused.body["details"]["causes"] == [
+        {"reason": "FieldValueDuplicate", "message": 'Duplicate value: {"name":"x"}', "field": "spec.parts[1]"}
+    ]
+
+
+async def test_a_whole_number_is_an_integer_however_it_is_written(kube: Api, widgets: Widgets) -> None:
+    made = await kube.post(widgets.path(), widgets.widget("a", size=1.0))
+    assert (made.code, json.dumps(made.body["spec"]["size"])) == (201, "1")
 
 
 async def test_generation_of_a_custom_resource_ignores_metadata_and_status(kube: Api, widgets: Widgets) -> None:

@@ -145,6 +145,28 @@ async def test_credentials_that_have_run_out_are_read_again(guarded: Kubernetes)
     assert all(answer["major"] == "1" for answer in answers)
 
 
+async def test_a_token_file_may_end_with_a_line_break(
+    emulator: Emulator, kubeconfig: Callable[..., Path], tmp_path: Path
+) -> None:
+    """As `kubectl create token reactor > token` writes it."""
+    emulator.cluster("guarded", token="new")
+    (tmp_path / "token").write_text("new\n")
+    api = await connect("guarded", ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), tokenFile="token")))
+    assert await api.get("/version")
+    await api.close()
+
+
+async def test_a_token_that_no_request_can_carry_is_a_matter_of_credentials(
+    emulator: Emulator, kubeconfig: Callable[..., Path]
+) -> None:
+    emulator.cluster("guarded", token="new")
+    settings = ClusterSettings(kubeconfig=kubeconfig(emulator.url("guarded"), token="ne\nw"))
+    api = await connect("guarded", settings)
+    with pytest.raises(Forbidden, match="a line break inside of the token"):
+        await api.get("/version")
+    await api.close()
+
+
 async def test_credentials_that_stay_wrong_are_read_again_only_once(
     emulator: Emulator, kubeconfig: Callable[..., Path]
 ) -> None:

@@ -68,6 +68,18 @@ def test_every_built_in_kind_has_a_rule() -> None:
         assert (ServedKind(api_version, kind, plural).group, kind) in RULES
 
 
+async def test_what_rules_want_carried_over_of_the_status_goes_along_with_the_copy(
+    running: Running, east: Cluster, world: World, heard: Heard
+) -> None:
+    east.create(deployment())
+    settle(east, available=2)
+    wants = replace(world, preserved=frozenset({"{.availableReplicas}", "{.nothing}"}))
+    async with running(workload_watch.run(source(), wants)):
+        await heard.heard(copy(state={"{.availableReplicas}": "2"}))
+        settle(east, available=1)
+        await heard.heard(copy(state={"{.availableReplicas}": "1"}))
+
+
 async def test_a_deployment_is_healthy_while_it_is_rolled_out_and_available(
     world: World, heard: Heard, east: Cluster, running: Running
 ) -> None:

@@ -124,7 +124,7 @@ TOLERATIONS = st.sampled_from([0, 10, 30, 45, 90])
 PEOPLE = "\n  - {name: people, kind: Notification, mode: Enforce, match: service/**, tolerationSeconds: 40}\n"
 
 
-@settings(deadline=None, max_examples=80)  # each plays the past four times
+@settings(max_examples=80)  # each plays the past four times
 @given(
     PASTS, st.frozensets(st.integers(0, POINTS - 1), max_size=6), st.lists(st.integers(0, POINTS), max_size=4),
     st.sampled_from(SOURCES), TOLERATIONS, TOLERATIONS, st.sampled_from(["Hold", "Unhealthy"]),

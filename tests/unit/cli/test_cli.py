@@ -313,7 +313,7 @@ tests:
 def test_coverage_says_which_reasons_no_test_has_seen(shop: Path) -> None:
     shown = reactor("test", "--coverage", shop)
     assert shown.exit_code == 0
-    assert f"""coverage: 1 of 1 rule, 1 of 11 reasons
+    assert f"""coverage: 1 of 1 rule, 1 of 1 kind, 1 of 11 reasons
   checkout (TrafficFailover, {shop}/shop.yaml:4): 1 of 11
     acted: PrimaryUnhealthy
     never acted: Drift, PrimaryHealthy, SecondariesChanged
@@ -487,3 +487,44 @@ def test_schemas_are_schemas(what: str) -> None:
 def test_the_rules_are_the_default_schema() -> None:
     assert reactor("schema").output == reactor("schema", "rules").output
     assert reactor("schema", "everything").exit_code == 2
+
+
+ALERTED = """
+apiVersion: reactor/v1
+sources:
+  - {name: am, kind: AlertmanagerWebhook, matchers: 'severity="page"', target: 'service/east/shop/{service}',
+     onResolved: Healthy}
+rules:
+  - name: checkout
+    kind: TrafficFailover
+    route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
+    backends: [{service: checkout}, {service: checkout-west}]
+  - {name: west, kind: Notification, match: "service/west/**"}
+"""
+
+
+def test_what_an_alert_reaches_is_asked_of_rule_files_alone(tmp_path: Path) -> None:
+    file = tmp_path / "alerted.yaml"
+    file.write_text(ALERTED)
+    words = ("explain", "--rules", file, "--match", 'severity="page",service="checkout"')
+    told = reactor(*words)
+    assert (told.exit_code, told.output) == (0, """\
+source am: yes: says service/east/shop/checkout is Unhealthy, as signal am
+  rule checkout: yes: after 0 s, mode DryRun
+  rule west: no: service/east/shop/checkout is none of its targets
+""")  # fmt: skip
+    [heard] = json.loads(reactor(*words, "-o", "json").output)
+    assert heard["source"]["reaches"]
+    assert [(rule["name"], rule["reaches"]) for rule in heard["rules"]] == [("checkout", True), ("west", False)]
+    nobody = reactor(*words[:-1], 'severity="info",service="checkout"')
+    assert nobody.exit_code == 1
+    assert 'no: asks for severity="page", and the alert has severity="info"' in nobody.output
+
+
+@pytest.mark.parametrize("labels", ["service", 'service=~"a|b"', 'service="a'])
+def test_labels_that_are_none_are_a_mistake_of_the_command_line(labels: str, tmp_path: Path) -> None:
+    file = tmp_path / "alerted.yaml"
+    file.write_text(ALERTED)
+    told = reactor("explain", "--rules", file, "--match", labels)
+    assert told.exit_code == 2
+    assert "Error: --match: " in told.output

@@ -20,7 +20,7 @@ from tests.unit.rules.oracle import Heard
 START = route(HOME)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(RULES, words())
 def test_taking_note_first_and_deciding_then_is_deciding(rule: LoadedRule, history: list[Heard]) -> None:
     at_once = noted = Group("web", OBJECT)

@@ -157,6 +157,21 @@ def test_an_alert_that_nothing_can_confirm_is_warned_of() -> None:
     assert load([("a.yaml", rule_file(sources=[{**alerts, "onResolved": "Healthy"}]))]).warnings == ()
 
 
+def test_what_could_confirm_an_alert_is_what_says_healthy_itself_and_counts_for_the_same_rule() -> None:
+    alerts = {"name": "pages", "kind": "AlertmanagerWebhook", "target": "service/{cluster}/{namespace}/{service}"}
+    other: dict[str, Any] = {**alerts, "name": "tickets"}
+    ready = {"name": "ready", "kind": "EndpointsWatch", "cluster": "east"}
+
+    def warned(*sources: dict[str, Any], signals: list[str]) -> int:
+        text = rule_file(failover(signals=signals), sources=[alerts, *sources])
+        return sum("nothing could confirm" in one.message for one in load([("a.yaml", text)]).warnings)
+
+    assert warned(other, signals=["pages", "tickets"]) == 2
+    assert warned({**other, "onResolved": "Healthy"}, signals=["pages", "tickets"]) == 0
+    assert warned(ready, signals=["pages"]) == 1
+    assert warned(ready, signals=["pages", "ready"]) == 0
+
+
 def test_a_signal_that_no_source_has_is_warned_of() -> None:
     ready = {"name": "ready", "kind": "EndpointsWatch", "cluster": "east"}
     text = rule_file(failover(signals=["readiness"]), sources=[ready])
@@ -197,7 +212,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES | st.text(max_size=20), max_size=4).map("".join), st.integers(0, 3000), st.text(max_size=3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_whatever_a_file_holds_it_is_read_or_its_mistakes_are_told(text: str, cut: int, more: str) -> None:
     text = text[:cut] + more + text[cut:]
     found: tuple[Problem, ...] | None = None

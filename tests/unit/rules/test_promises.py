@@ -33,7 +33,7 @@ from tests.unit.rules.histories import (
 )
 from tests.unit.rules.oracle import Heard, Patience, could_know
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=60)
 PATIENCE = st.builds(Patience, st.sampled_from([0, 3, 10]), st.sampled_from([0, 7]), st.booleans())
 
 

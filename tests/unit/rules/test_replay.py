@@ -18,7 +18,7 @@ from tests.unit.rules.builders import failover, healthy, notification, paused, r
 from tests.unit.rules.histories import events, words
 from tests.unit.rules.oracle import Heard
 
-QUICK = settings(max_examples=40, deadline=None)
+QUICK = settings(max_examples=40)
 HOME = {"a": 1, "b": 0}
 STORY = [route(HOME), healthy("a", at=0), healthy("b", at=0), unhealthy("a", at=5)]
 

@@ -226,6 +226,8 @@ async def test_a_refusal_has_its_own_word_and_names_what_was_written_before(
     assert "wrote ConfigMap/settings, PersistentVolumeClaim/data, Secret/key, ServiceAccount/web" in outcome.detail
     assert "nginx" in outcome.detail
     assert "grant the verb" not in outcome.detail
+    again = await scene.do(place({"member2": 1}, "member1"))
+    assert (again.wrote, again.detail) == (False, outcome.detail), "what stands half-moved is told with every try"
 
 
 async def test_one_cluster_that_refuses_keeps_no_other_from_its_copy(scene: Scene, member1: Cluster) -> None:

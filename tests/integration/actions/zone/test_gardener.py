@@ -194,8 +194,47 @@ async def test_with_a_seed_worker_and_subnet_isolation_are_ours(
     assert pictured(garden, seed, vpc) == before
 
 
+async def test_a_shoot_that_is_deleted_while_its_zone_is_isolated_gets_its_network_back_and_no_more_of_it(
+    garden: Cluster, seed: Cluster, apis: dict[str, KubeApi], vpc: Vpc
+) -> None:
+    network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
+    us = reactor(apis, SEED | {"network": network}, ec2=vpc.boto)
+    open_ = pictured(garden, seed, vpc)[3:]
+    await there(us, seed)
+    garden.patch("shoots", "prod", {"metadata": {"finalizers": ["gardener"]}}, "garden-x")
+    garden.delete("shoots", "prod", "garden-x")
+    round_ = us.action("Verify", status="Done")  # the one that goes over what stands, every minute
+    for _ in range(2):
+        outcome = await us.once(round_)
+        assert (outcome.status, outcome.reason) == ("Failed", "ShootDeleted")
+        assert "the Shoot is being deleted" in outcome.detail
+        assert pictured(garden, seed, vpc)[3:] == open_
+    for step in ("Fence", "Evacuate", "CutNetwork"):
+        assert (await us.once(us.action(step))).reason == "ShootDeleted"
+    assert pictured(garden, seed, vpc)[3:] == open_
+    garden.patch("shoots", "prod", {"metadata": {"finalizers": None}}, "garden-x")
+    assert garden.find("shoots", "prod", "garden-x") is None
+    assert (await us.once(us.action("Fence", undo=True))).status == "Done"
+
+
+async def test_an_annotation_that_somebody_takes_away_is_told_and_never_put_back(
+    garden: Cluster, seed: Cluster, apis: dict[str, KubeApi], vpc: Vpc
+) -> None:
+    network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
+    us = reactor(apis, SEED | {"network": network}, ec2=vpc.boto)
+    await there(us, seed)
+    garden.patch("shoots", "prod", {"metadata": {"annotations": {ZONE_ANNOTATION: None}}}, "garden-x")
+    before = pictured(garden, seed, vpc)
+    for step in ("Evacuate", "CutNetwork", "Verify"):
+        assert (await us.once(us.action(step))).reason == "AnnotationRemoved"
+    for step in ("Fence", "Verify"):  # as it is gone over while it stands
+        assert (await us.once(us.action(step, status="Done"))).reason == "AnnotationRemoved"
+    assert pictured(garden, seed, vpc) == before
+
+
 async def test_a_provider_extension_is_waited_for(seed: Cluster, apis: dict[str, KubeApi]) -> None:
     us = reactor(apis, SEED)
+    await us.failover(["Fence"])
     action = us.action("CutNetwork")
     assert (await us.once(action)).detail == "SubnetIsolation isolate-use1-az6 is Pending: not yet seen"
     operation = {"type": "Create", "progress": 100, "lastUpdateTime": "2026-01-01T00:00:00Z", "description": "no quota"}

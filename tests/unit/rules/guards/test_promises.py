@@ -19,7 +19,7 @@ from rules.language.guards import FileGuard, Guards
 from tests.unit.rules.builders import Event, paused, resumed
 from tests.unit.rules.guards.world import Answers, Delays, World, down, home, shared, up, webs
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=60)
 COUNT = 4
 QUIET = 2000
 """Seconds after the last event in which everything waits its turn out."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bus.messages import (
     Fact,
@@ -83,6 +83,8 @@ class Operators(RuleBasedStateMachine):
     def check(self, action: ZoneStep) -> None:
         """What must hold in the moment in which a step is asked for."""
         cluster, zone = action.cluster, action.zone
+        asked_back = action.undo and action.because in ("Aborted", "Commanded")
+        assert asked_back or not self.paused, "only a person's way back"
         others = [steps for (where, name), steps in self.standing.items() if where == cluster and name != zone]
         here = self.standing[cluster, zone]
         if action.undo:
@@ -95,12 +97,38 @@ class Operators(RuleBasedStateMachine):
                 assert said == {"Healthy"}, "only a healthy zone is opened"
             return
         assert not any(others), "one zone at a time"
-        if not here:
+        if action.status != "Done":  # what stands is gone over, whatever has become of the others
             seen = self.listed[cluster]
             assert any(one.nodes for name, one in seen.zones.items() if name != zone), "never the last one"
             assert not set(seen.single_zone_services) - self.allowed, "never a service's only zone"
             assert seen.api_reachable
-            assert not self.paused
+
+    @initialize(known=st.sampled_from((True, True, True, False)))
+    def begin(self, known: bool) -> None:
+        """Mostly all is known and well: what goes wrong from there is what matters."""
+        for cluster in CLUSTERS if known else ():
+            self.all_is_well(cluster)
+
+    def all_is_well(self, cluster: str) -> None:
+        self.list_zones(cluster, dict.fromkeys(ZONES, 5), 5, "a", (), True)
+        for zone in ZONES:
+            self.both_say(cluster, zone, Health.HEALTHY)
+
+    @rule(cluster=clusters, zone=zones)
+    def go_dark(self, cluster: str, zone: str) -> None:
+        """The control plane loses a zone, for longer than pods are asked."""
+        self.list_zones(cluster, dict.fromkeys(ZONES, 5), 0, zone, (), True)
+        self.wait(301)
+
+    @rule(cluster=clusters, zone=zones)
+    def lose_all_others(self, cluster: str, zone: str) -> None:
+        """An autoscaler takes all nodes away but those of one zone."""
+        self.list_zones(cluster, {name: 5 * (name == zone) for name in ZONES}, 5, zone, (), True)
+
+    @rule(cluster=clusters)
+    def recover(self, cluster: str) -> None:
+        self.all_is_well(cluster)
+        self.wait(61)
 
     @rule(cluster=clusters, zone=zones, signal=signals, status=st.sampled_from(list(Health)))
     def observe(self, cluster: str, zone: str, signal: str, status: Health) -> None:
@@ -116,14 +144,14 @@ class Operators(RuleBasedStateMachine):
 
     @rule(
         cluster=clusters, nodes=st.fixed_dictionaries({zone: st.sampled_from((0, 5, 5, 5)) for zone in ZONES}),
-        well=st.sampled_from((0, 5, 5, 5)), services=st.sampled_from(((), (), ("shop/db",))),
+        well=st.sampled_from((0, 5, 5, 5)), sick=zones, services=st.sampled_from(((), (), ("shop/db",))),
         reachable=st.sampled_from((True, True, True, False)),
     )  # fmt: skip
     def list_zones(
-        self, cluster: str, nodes: dict[str, int], well: int, services: tuple[str, ...], reachable: bool
+        self, cluster: str, nodes: dict[str, int], well: int, sick: str, services: tuple[str, ...], reachable: bool
     ) -> None:
         found = {
-            zone: ZoneInventory(nodes=count, healthy_nodes=min(count, well if zone == "a" else 5))
+            zone: ZoneInventory(nodes=count, healthy_nodes=min(count, well if zone == sick else 5))
             for zone, count in nodes.items()
         }
         fact = Zones(
@@ -146,6 +174,14 @@ class Operators(RuleBasedStateMachine):
                 observed_at=at(self.now),
             )
         )  # fmt: skip
+
+    @rule(cluster=clusters, zone=zones, steps=st.integers(1, 4))
+    def get_on(self, cluster: str, zone: str, steps: int) -> None:
+        """Somebody isolates, and the executors get so far."""
+        self.isolate(cluster, zone, "ann", False, False)
+        for _ in range(steps):
+            if self.flying:
+                self.execute(max(self.flying, key=lambda name: self.flying[name].generation))
 
     @rule(cluster=clusters, zone=zones, by=people)
     def fail_back(self, cluster: str, zone: str, by: str) -> None:
@@ -215,9 +251,7 @@ class Operators(RuleBasedStateMachine):
         """Whatever has happened can be cleared: with everything well, and a person who says so."""
         self.pause(stop=False)
         for cluster in CLUSTERS:
-            self.list_zones(cluster, dict.fromkeys(ZONES, 5), 5, (), True)
-            for zone in ZONES:
-                self.both_say(cluster, zone, Health.HEALTHY)
+            self.all_is_well(cluster)
         for _ in range(30):
             self.now += 1
             for name, group in [(key[0], group) for key, group in self.book.groups.items()]:
@@ -232,5 +266,5 @@ class Operators(RuleBasedStateMachine):
         assert not any(self.standing.values())
 
 
-Operators.TestCase.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+Operators.TestCase.settings = settings(max_examples=80, stateful_step_count=40)
 TestOperators = Operators.TestCase
