@@ -35,7 +35,9 @@ from rules.reasons import Held
 log = logging.getLogger(__name__)
 
 CATCH_UP = timedelta(milliseconds=20)
-"""How often it is asked whether all is known while something waits for that; a fact that comes is taken at once."""
+"""So soon it is asked again whether all is known while something waits for that, and then half as often each time."""
+CATCH_UP_MAX = timedelta(milliseconds=500)
+"""Many partitions may wait for one router's work; a fact that comes is taken at once all the same."""
 FRESH = timedelta(milliseconds=250)
 """Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
 CHECKPOINT = timedelta(seconds=1)
@@ -73,6 +75,7 @@ class Partition:
         self.book = Book(desk.routing)
         self._speaker = Speaker(number, Fence("", 0), desk.publisher)
         self._catching_up = False
+        self._again = CATCH_UP
         self._trace: str | None = None
         """Of the facts that were only taken note of."""
         self._inherited = True
@@ -147,7 +150,7 @@ class Partition:
         alarm = self.book.next_alarm()
         if alarm is None:
             return CHECKPOINT
-        soonest = CATCH_UP if self._catching_up else timedelta(milliseconds=1)
+        soonest = self._again if self._catching_up else timedelta(milliseconds=1)
         return min(max(alarm - self._desk.clock.now(), soonest), CHECKPOINT)
 
     async def _take(self, deliveries: Sequence[Delivery]) -> None:
@@ -201,6 +204,7 @@ class Partition:
             return
         until = await known.up_to(alarm)
         if until is None:
+            self._again = min(2 * self._again, CATCH_UP_MAX) if self._catching_up else CATCH_UP
             if not self._catching_up:
                 self._catching_up = True
                 telemetry.held.labels("", Held.CATCHING_UP).inc()
