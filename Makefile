@@ -16,7 +16,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench chaos kills soak lock clean
+.PHONY: help setup demo run test check bench chaos kills kube soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,7 @@ run: $(VENV)/.runtime ## run the reactor: make run ARGS="--config reactor.yaml"
 
 test: $(VENV)/.test ## run the tests: make test ARGS="-k failover"
 	@scripts/debian-packages $(VENV)/bin
+	@scripts/npm-packages $(VENV)/bin
 ifeq ($(strip $(ARGS)),)
 	@$(PYTEST) --numprocesses 4 --dist loadfile --ignore tests/chaos
 	@$(PYTEST) tests/chaos
@@ -53,6 +54,10 @@ chaos: $(VENV)/.test ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=
 
 kills: $(VENV)/.test ## kill the reactor at each step of a zone's isolation, which takes ten minutes
 	@REACTOR_ALL_KILLS=1 $(PYTEST) tests/e2e/test_zones.py
+
+kube: $(VENV)/.test ## run the contract tests on a real Kubernetes API server, built here with Go in ten minutes
+	@assets=$$(scripts/api-server) && PATH="$$assets:$$PATH" KUBEBUILDER_ASSETS="$$assets" REACTOR_REQUIRE_KUBE=envtest \
+		$(PYTEST) $(or $(ARGS),tests/contract/kube tests/e2e/test_real_api_server.py)
 
 soak: $(VENV)/.test ## run it under load for long: make soak MINUTES=30
 	@$(VENV)/bin/python -m scripts.soak --minutes $(or $(MINUTES),30) $(ARGS)

@@ -53,6 +53,8 @@ async def _client(name: str, settings: Cluster) -> Any:
             await kube_config.load_kube_config(  # type: ignore[no-untyped-call]
                 config_file=path, context=settings.context, client_configuration=configuration, persist_config=False
             )
+        # As kubectl does: `kubectl create token … > token` ends with a line break, which no header may hold.
+        configuration.api_key = {name: token.strip() for name, token in configuration.api_key.items()}
         # Made here, because it reads the CA and the client certificate: a missing file is a setting to mend.
         return ApiClient(configuration)
     except (ConfigException, OSError, yaml.YAMLError, *_ODD_FILE) as error:
@@ -255,6 +257,8 @@ async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.Cl
         answer = await client.call_api(*arguments, _request_timeout=timeout)
     except ConfigException as error:
         raise Forbidden(f"{request.text}: the credentials cannot be read: {error}") from error
+    except ValueError as error:
+        raise Forbidden(f"{request.text} cannot be sent: {error} Is there a line break inside of the token?") from error
     except (aiohttp.ClientError, ApiException, TimeoutError, OSError) as error:
         raise _unreachable(request, error) from error
     response: aiohttp.ClientResponse = answer.response

@@ -6,10 +6,10 @@ KUBEBUILDER_ASSETS. One static token, a self-signed certificate made by the serv
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -21,7 +21,6 @@ from pathlib import Path
 from tests.kube.api import Server
 
 START_SECONDS = 60.0  # KUBEBUILDER_CONTROLPLANE_START_TIMEOUT is 20 s; a shared CI machine needs longer
-STOP_SECONDS = 20.0
 
 
 def find(name: str, variable: str) -> Path | None:
@@ -54,6 +53,7 @@ class EnvTest:
         self._folder = Path(tempfile.mkdtemp(prefix="envtest-"))
         self._processes: list[subprocess.Popen[bytes]] = []
         self._log = (self._folder / "log").open("wb")
+        self._server: Server | None = None
 
     def start(self) -> Server:
         """Start both, wait until the server is ready, and say how to reach it."""
@@ -89,33 +89,63 @@ class EnvTest:
         tls = ssl.create_default_context()
         tls.check_hostname = False
         tls.verify_mode = ssl.CERT_NONE
-        server = Server("envtest", f"https://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"}, tls)
-        self._wait(server, tls)
-        return server
+        self._server = Server("envtest", f"https://127.0.0.1:{port}", {"Authorization": f"Bearer {token}"}, tls)
+        self._wait(self._server)
+        return self._server
 
     def stop(self) -> None:
-        """End both processes and take their folder away."""
+        """End both processes and take their folder away.
+
+        They are killed: what they hold goes with the folder, and an API server that is asked waits a minute for open
+        watches, or for an etcd that is gone.
+        """
         for process in reversed(self._processes):
-            process.terminate()
-        for process in self._processes:
-            process.wait(STOP_SECONDS)
+            process.kill()
+            process.wait()
         self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End the API server as a crash would. What it has stored stays."""
+        self._processes[-1].kill()
+        self._processes[-1].wait()
+
+    def restart(self) -> None:
+        """Start it again, at the same address, and wait until it is ready."""
+        command = self._processes.pop().args
+        assert isinstance(command, tuple)
+        self._run(*command)
+        assert self._server is not None
+        self._wait(self._server)
+
+    def freeze(self) -> None:
+        """Let the API server hang: connections are taken, and nothing is said."""
+        self._processes[-1].send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on, with all that stood there."""
+        self._processes[-1].send_signal(signal.SIGCONT)
 
     def _run(self, *command: str) -> None:
         self._processes.append(subprocess.Popen(command, stdout=self._log, stderr=self._log))
 
-    def _wait(self, server: Server, tls: ssl.SSLContext) -> None:
-        """Wait until the server and its default namespace are there."""
+    def _wait(self, server: Server) -> None:
+        """Wait until the server says that it is ready, custom kinds included, and its default namespace is there."""
         ends = time.monotonic() + START_SECONDS
         while time.monotonic() < ends:
             if any(process.poll() is not None for process in self._processes):
                 raise RuntimeError((self._folder / "log").read_text("utf-8", "replace")[-2000:])
-            request = urllib.request.Request(f"{server.url}/api/v1/namespaces/default", headers=server.headers)
-            try:
-                with urllib.request.urlopen(request, context=tls, timeout=2) as answer:
-                    if json.load(answer)["kind"] == "Namespace":
-                        return
-            except OSError:
-                time.sleep(0.2)  # there is no event to wait for before the server listens
+            if all(_answers(server, path) for path in ("/readyz", "/api/v1/namespaces/default")):
+                return
+            time.sleep(0.2)  # there is no event to wait for before the server listens
         raise TimeoutError("kube-apiserver was not ready in time")
+
+
+def _answers(server: Server, path: str) -> bool:
+    assert isinstance(server.tls, ssl.SSLContext)
+    request = urllib.request.Request(f"{server.url}{path}", headers=server.headers)
+    try:
+        with urllib.request.urlopen(request, context=server.tls, timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:  # refused, cut, too slow, or an answer of 4xx or 5xx
+        return False

@@ -126,14 +126,13 @@ def _pod(copy: JsonObject) -> None:
     spec = _dict(copy.get("spec"))
     spec.pop("nodeName", None)
     injected = {name for one in spec.get("volumes") or [] if (name := str(one.get("name"))).startswith(_TOKEN_VOLUME)}
-    for field, key in (("volumes", "name"), ("containers", ""), ("initContainers", "")):
-        items = [_dict(item) for item in spec.get(field) or []]
-        if key:
-            spec[field] = [item for item in items if item.get(key) not in injected]
-            continue
-        for item in items:
-            mounts = item.get("volumeMounts") or []
-            item["volumeMounts"] = [mount for mount in mounts if mount.get("name") not in injected]
+    containers = [_dict(one) for field in ("containers", "initContainers") for one in spec.get(field) or []]
+    for where, field in ((spec, "volumes"), *((one, "volumeMounts") for one in containers)):
+        left = [item for item in where.get(field) or [] if item.get("name") not in injected]
+        if left:
+            where[field] = left
+        else:
+            where.pop(field, None)  # an empty list is never stored, so it would look as if it were still to be written
 
 
 _TOKEN_VOLUME = "kube-api-access-"  # noqa: S105 - the name of a volume that the ServiceAccount admission adds

@@ -37,10 +37,13 @@ def read_object(resource: Resource, body: Any) -> JsonObject:
             message = f"the {text} in the data ({given}) does not match the expected {text} ({expected})"
             raise bad_request(message)
     stored = resource.to_stored(clone(body))
-    # Empty labels, annotations and finalizers are the same as none: upstream's types leave them out.
-    metadata = stored.get("metadata") or {}
-    stored["metadata"] = {name: inner for name, inner in metadata.items() if inner not in ({}, [], None)}
-    return stored
+    return without_empty_metadata(stored)
+
+
+def without_empty_metadata(value: JsonObject) -> JsonObject:
+    """Empty labels, annotations and finalizers are the same as none: upstream's types leave them out."""
+    metadata = value.get("metadata") or {}
+    return {**value, "metadata": {name: inner for name, inner in metadata.items() if inner not in ({}, [], None)}}
 
 
 def check_name(resource: Resource, name: str) -> None:
@@ -59,20 +62,30 @@ def check_place(call: Call, metadata: JsonObject) -> None:
 
 
 def check_preconditions(resource: Resource, live: Revision, preconditions: JsonObject) -> None:
-    """Refuse with 409 when the object is not the one the client means."""
+    """Refuse with 409 to delete an object that is not the one the client means. Upstream names its kind here."""
     metadata = live.value["metadata"]
-    for field, text in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        asked = preconditions.get(field)
-        if asked and asked != metadata[field]:
-            why = f"Precondition failed: {text} in precondition: {asked}, {text} in object meta: {metadata[field]}"
-            raise conflict(resource, metadata["name"], why)
+    for field, name, fate in (
+        ("uid", "UID", "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "modified"),
+    ):
+        asked, has = preconditions.get(field), metadata[field]
+        if asked and asked != has:
+            why = f"the {name} in the precondition ({asked}) does not match the {name} in record ({has}). "
+            named = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+            details = {"name": metadata["name"], "kind": resource.kind}
+            details |= {"group": resource.group} if resource.group else {}
+            message = f'Operation cannot be fulfilled on {named} "{metadata["name"]}": {why}The object might have been'
+            raise ApiError(409, "Conflict", f"{message} {fate}", details=details)
 
 
 def carried_over(call: Call, live: Revision, new: JsonObject) -> JsonObject:
     """Give the new object with what a client may not change taken from the live one; 409 when it wrote on old news."""
     resource, old, metadata = call.resource, live.value["metadata"], new.get("metadata") or {}
     check_place(call, metadata)
-    check_preconditions(resource, live, {"uid": metadata.get("uid")})
+    uid = metadata.get("uid")
+    if uid and uid != old["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old['uid']}"
+        raise conflict(resource, old["name"], why)
     version = metadata.get("resourceVersion")
     if version and version != old["resourceVersion"]:
         raise modified(resource, old["name"])

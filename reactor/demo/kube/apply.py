@@ -126,8 +126,11 @@ def applied(
 def _conflicts(
     now: Leaves, want: Leaves, entries: Sequence[JsonObject], manager: Manager
 ) -> list[tuple[JsonObject, Path]]:
-    # An empty map asks for nothing: it neither sets nor clears what others keep in it.
-    changed = {path for path, value in want.items() if value != {} and now.get(path, _MISSING) != value}
+    # An empty map asks for no more than to be there: it does not clear what others keep in it.
+    there = {path[:length] for path in now for length in range(1, len(path) + 1)}
+    changed = {
+        path for path, value in want.items() if (path not in there if value == {} else now.get(path, _MISSING) != value)
+    }
     return [
         (entry, path)
         for entry in entries

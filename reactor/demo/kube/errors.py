@@ -91,12 +91,9 @@ def invalid(resource: Resource, name: str, problems: Sequence[Problem]) -> ApiEr
     return ApiError(422, "Invalid", f'{kind} "{name}" is invalid: {listed}', details=details)
 
 
-def rejected_patch(why: str) -> ApiError:
-    """A patch that is well formed and cannot be carried out, a failed `test` above all."""
-    message = "the server rejected our request due to an error in our request"
-    return ApiError(
-        422, "Invalid", message, details={"causes": [{"reason": "UnexpectedServerResponse", "message": why}]}
-    )
+def rejected_patch() -> ApiError:
+    """A patch that is well formed and cannot be carried out, a failed `test` above all. Upstream does not say why."""
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
 def expired(message: str) -> ApiError:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reactor.demo.kube.admission import admitted, carried_over, check_place, counted, read_object
+from reactor.demo.kube.admission import (
+    admitted,
+    carried_over,
+    check_place,
+    counted,
+    read_object,
+    without_empty_metadata,
+)
 from reactor.demo.kube.apply import Manager, applied
 from reactor.demo.kube.errors import Problem, bad_request, invalid, not_found, unsupported_media_type
 from reactor.demo.kube.lists import shapes_of
@@ -60,6 +67,9 @@ def _apply(cluster: Cluster, call: Call, body: Any) -> Outcome:
     if wanted["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     check_place(call, wanted["metadata"])
+    # Empty labels are never stored, but who applies them owns them: the next one who does so meets a conflict.
+    given = body.get("metadata") or {}
+    wanted["metadata"] |= {field: {} for field in ("annotations", "labels") if given.get(field) == {}}
     live = cluster.store.collection(resource).objects.get(call.key)
     if live is None and call.subresource:
         raise not_found(resource, call.name)
@@ -69,9 +79,10 @@ def _apply(cluster: Cluster, call: Call, body: Any) -> Outcome:
         if wanted["metadata"].get("uid") or wanted["metadata"].get("resourceVersion"):
             raise not_found(resource, call.name)
         new = applied(None, wanted, manager, shapes_of(resource), force=False, time=now)
-        return insert(cluster, call, new)
+        return insert(cluster, call, without_empty_metadata(new))
     identity = {field: wanted["metadata"].pop(field, None) for field in ("uid", "resourceVersion")}
     new = applied(live.value, wanted, manager, shapes_of(resource), force=call.flag("force"), time=now)
+    new = without_empty_metadata(new)
     owners = new["metadata"].get("managedFields")
     asked = {field: value for field, value in identity.items() if value}
     new = carried_over(call, live, {**new, "metadata": {**new["metadata"], **asked}})

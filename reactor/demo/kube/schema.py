@@ -6,6 +6,7 @@ object that passes may still be refused by a real server; one that is refused he
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -24,6 +25,8 @@ def shaped(schema: Mapping[str, Any], value: Any, dropped: list[str], path: str 
     if isinstance(value, list):
         items = schema.get("items") or {}
         return [shaped(items, item, dropped, f"{path}[{at}]", root=False) for at, item in enumerate(value)]
+    if isinstance(value, float) and value.is_integer() and schema.get("type") == "integer":
+        return int(value)
     if not isinstance(value, dict):
         return value
     known: Mapping[str, Any] = schema.get("properties") or {}
@@ -36,11 +39,11 @@ def shaped(schema: Mapping[str, Any], value: Any, dropped: list[str], path: str 
         if whole and name in _IMPLIED:
             kept[name] = inner
         elif name in known:
-            if inner is None and "default" in known[name] and not known[name].get("nullable"):
-                continue  # a null for a field with a default asks for the default
-            kept[name] = shaped(known[name], inner, dropped, below, root=False)
+            if inner is not None or known[name].get("nullable"):  # else it asks for the default, or for nothing
+                kept[name] = shaped(known[name], inner, dropped, below, root=False)
         elif isinstance(more, dict):
-            kept[name] = shaped(more, inner, dropped, below, root=False)
+            if inner is not None or more.get("nullable"):
+                kept[name] = shaped(more, inner, dropped, below, root=False)
         elif keep_all:
             kept[name] = inner
         else:
@@ -100,7 +103,12 @@ def _limits(
 
 
 def _text_problems(schema: Mapping[str, Any], value: str, path: str) -> Iterator[Problem]:
-    yield from _limits(schema, f'"{value}"', len(value), path, "minLength", "maxLength", " chars long")
+    if len(value) < schema.get("minLength", 0):
+        text = f'Invalid value: "{value}": {path} in body should be at least {schema["minLength"]} chars long'
+        yield Problem(path, "FieldValueInvalid", text)
+    if len(value) > schema.get("maxLength", len(value)):
+        text = f"Too long: may not be more than {schema['maxLength']} bytes"
+        yield Problem(path, "FieldValueTooLong", text)
     pattern = schema.get("pattern")
     if pattern and not _compiled(pattern).search(value):
         yield Problem(path, "FieldValueInvalid", f"Invalid value: \"{value}\": {path} in body should match '{pattern}'")
@@ -125,7 +133,8 @@ def _list_problems(schema: Mapping[str, Any], value: list[Any], path: str) -> It
         if schema.get("x-kubernetes-list-type") in ("map", "set"):
             identity = {key: item.get(key) for key in keys} if keys and isinstance(item, dict) else item
             if identity in seen:
-                yield Problem(here, "FieldValueDuplicate", f"Duplicate value: {identity}")
+                text = json.dumps(identity, separators=(",", ":"))
+                yield Problem(here, "FieldValueDuplicate", f"Duplicate value: {text}")
             seen.append(identity)
 
 

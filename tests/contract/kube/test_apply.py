@@ -68,6 +68,27 @@ async def test_a_field_its_only_owner_stops_naming_goes(kube: Api) -> None:
     assert left.body["data"] == {"size": "big"}
 
 
+async def test_labels_that_are_applied_empty_are_owned_all_the_same(kube: Api) -> None:
+    path, empty = kube.path("configmaps", "a"), config_map("a", color="red")
+    empty["metadata"]["labels"] = {}
+    made = await kube.apply(path, empty, "one")
+    assert "labels" not in made.body["metadata"]
+    assert _owners(made.body)["one", "Apply"]["f:metadata"] == {"f:labels": {}}
+    refused = await kube.apply(path, empty, "two")
+    assert [cause["field"] for cause in refused.body["details"]["causes"]] == [".metadata.labels"]
+    assert (await kube.apply(path, config_map("a", color="red"), "two")).code == 200
+
+
+async def test_an_empty_map_clears_nothing_that_others_keep_in_it(kube: Api) -> None:
+    path = kube.path("configmaps", "a")
+    await kube.apply(path, config_map("a", {"app": "web"}, color="red"), "one")
+    empty = config_map("a")
+    empty["metadata"]["labels"] = {}
+    kept = await kube.apply(path, empty, "two")
+    assert (kept.code, kept.body["data"]) == (200, {"color": "red"})
+    assert kept.body["metadata"]["labels"] == {"app": "web"}
+
+
 async def test_an_update_takes_the_fields_it_changes(kube: Api) -> None:
     path = kube.path("configmaps", "a")
     await kube.apply(path, config_map("a", color="red", size="big"), "one")

@@ -21,7 +21,8 @@ async def test_a_deletion_of_another_object_of_that_name_conflicts(kube: Api) ->
     for precondition in ({"uid": first.body["metadata"]["uid"]}, {"resourceVersion": first.version}):
         refused = await kube.delete(kube.path("configmaps", "a"), {"preconditions": precondition})
         assert (refused.code, refused.body["reason"]) == (409, "Conflict")
-        assert "Precondition failed" in refused.body["message"]
+        assert "in the precondition" in refused.body["message"]
+        assert refused.body["details"] == {"name": "a", "kind": "ConfigMap"}
     right = {"uid": second.body["metadata"]["uid"], "resourceVersion": second.version}
     assert (await kube.delete(kube.path("configmaps", "a"), {"preconditions": right})).code == 200
 

@@ -59,10 +59,14 @@ async def test_a_json_patch_knows_six_operations(kube: Api, widgets: Widgets, op
     "operation",
     [
         {"op": "test", "path": "/data/color", "value": "blue"},
+        {"op": "test", "path": "/data/color"},
+        {"op": "test", "path": "/nowhere/at", "value": None},
         {"op": "remove", "path": "/data/nothing"},
-        {"op": "replace", "path": "/data/nothing", "value": "x"},
+        {"op": "replace", "path": "/nowhere/at", "value": "x"},
         {"op": "add", "path": "/nowhere/at/all", "value": "x"},
-        {"op": "copy", "from": "/data/nothing", "path": "/data/else"},
+        {"op": "copy", "from": "/nowhere/at", "path": "/data/else"},
+        {"op": "move", "from": "/data/nothing", "path": "/data/else"},
+        {"op": "bogus", "path": "/data/color"},
     ],
 )
 async def test_a_json_patch_is_carried_out_as_a_whole_or_not_at_all(kube: Api, operation: Any) -> None:
@@ -71,6 +75,34 @@ async def test_a_json_patch_is_carried_out_as_a_whole_or_not_at_all(kube: Api, o
     refused = await kube.patch(kube.path("configmaps", "a"), operations, JSON_PATCH)
     assert (refused.code, refused.body["reason"]) == (422, "Invalid")
     assert (await kube.get(kube.path("configmaps", "a"))).body["data"] == {"color": "red"}
+
+
+async def test_a_field_that_is_missing_is_null_to_a_json_patch(kube: Api) -> None:
+    """So a `replace` is no proof that a field was there: only a `test` of what was read is."""
+    await kube.post(kube.path("configmaps"), config_map("a", color="red"))
+    operations = [
+        {"op": "test", "path": "/data/size", "value": None},
+        {"op": "replace", "path": "/data/size", "value": "big"},
+        {"op": "copy", "from": "/data/nothing", "path": "/immutable"},
+    ]
+    done = await kube.patch(kube.path("configmaps", "a"), operations, JSON_PATCH)
+    assert (done.code, done.body["data"]) == (200, {"color": "red", "size": "big"})
+
+
+async def test_a_json_patch_tests_numbers_as_they_are_written(kube: Api, widgets: Widgets) -> None:
+    await kube.post(widgets.path(), widgets.widget("a", size=1))
+    for written, code in ((1, 200), (1.0, 422), (True, 422), ("1", 422)):
+        operations = [{"op": "test", "path": "/spec/size", "value": written}]
+        assert (await kube.patch(widgets.path("a"), operations, JSON_PATCH)).code == code, written
+
+
+async def test_a_patch_that_cannot_be_carried_out_does_not_say_why(kube: Api) -> None:
+    """Which is why the reactor takes each such answer for a change since it has read the object."""
+    await kube.post(kube.path("configmaps"), config_map("a", color="red"))
+    for operation in ({"op": "test", "path": "/data/color", "value": "blue"}, {"op": "remove", "path": "/data/none"}):
+        refused = await kube.patch(kube.path("configmaps", "a"), [operation], JSON_PATCH)
+        assert refused.body["message"] == "the server rejected our request due to an error in our request"
+        assert not refused.body.get("details")
 
 
 async def test_a_json_patch_reaches_names_with_slashes_and_tildes(kube: Api) -> None:
