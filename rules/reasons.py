@@ -59,6 +59,7 @@ class Held(StrEnum):
     CHANGE_REFUSED = "ChangeRefused"
     START_EXPIRED = "StartExpired"
     STEP_FAILED = "StepFailed"
+    RETRIES_EXHAUSTED = "RetriesExhausted"
     ISOLATION_EXPIRED = "IsolationExpired"
     ZONE_NOT_RECOVERED = "ZoneNotRecovered"
     IN_BLOCKED_WINDOW = "InBlockedWindow"
@@ -70,6 +71,7 @@ class Held(StrEnum):
     PRECONDITIONS_NOT_MET = "PreconditionsNotMet"
     WORKLOAD_NOT_FOUND = "WorkloadNotFound"
     POLICY_UNUSABLE = "PolicyUnusable"
+    STATE_UNKNOWN = "StateUnknown"
     MAX_CONCURRENT = "MaxConcurrent"
     RATE_LIMITED = "RateLimited"
     DISRUPTED = "Disrupted"
@@ -124,7 +126,8 @@ SENTENCES: dict[Because | Held, str] = {
     Held.INSUFFICIENT_CAPACITY: "the remaining nodes could not carry what is needed",
     Held.CHANGE_REFUSED: "the isolation that stands is another one: remove it first",
     Held.START_EXPIRED: "the guards did not let the isolation start in time, and nothing was touched",
-    Held.STEP_FAILED: "a step of the isolation was not done in time; what is done stays done",
+    Held.STEP_FAILED: "a step of the isolation was not done in time; what is done stays done, and it is tried again",
+    Held.RETRIES_EXHAUSTED: "a step of the isolation was not done in any of its tries: a person has to say go on",
     Held.ISOLATION_EXPIRED: "the isolation stands for longer than expirySeconds: somebody should look",
     Held.ZONE_NOT_RECOVERED: "the zone is not proven healthy by two signals for recoverySeconds: it stays closed",
     Held.IN_BLOCKED_WINDOW: "nothing starts by itself in this window",
@@ -136,6 +139,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.PRECONDITIONS_NOT_MET: "the copy is bad for long enough, but the policy's preConditions do not hold yet",
     Held.WORKLOAD_NOT_FOUND: "the workload is gone, or no cluster has a copy of it, while it was leaving one",
     Held.POLICY_UNUSABLE: "the policy that governs the workload cannot be carried out as it stands",
+    Held.STATE_UNKNOWN: "statePreservation asks for values of the old copy's status that are not there, or no labels",
     Held.MAX_CONCURRENT: "as many actions as maxConcurrent allows are in flight: it waits for its turn",
     Held.RATE_LIMITED: "actions begin no faster than ratePerSecond: it waits for its turn",
     Held.DISRUPTED: "many peers are bad: actions slow down, and stop where all are",

@@ -22,8 +22,9 @@ from rules.language.targets import matches
 def pause(asker: Asker, pattern: str) -> None:
     """Let the rules whose names match PATTERN do nothing until they are resumed. `*` stops all of them.
 
-    What is on its way already is carried out. A paused rule goes on watching, so that it can act at once when it is
-    resumed and the cause still stands.
+    Within two seconds nothing more is begun; what is being written in that moment is finished. A paused rule goes on
+    watching, so that it can act at once when it is resumed and the cause still stands. What you ask back by abort or
+    failback is done in a pause too.
 
     Exit code: 0; 1 where nobody was asked; 3 where the bus cannot be reached.
     """
@@ -64,7 +65,8 @@ def _plan(verb: str, pattern: str, groups: Sequence[Group]) -> str:
             lines.append(f"  {group.rule} is paused by {group.paused.by}: {group.paused.reason}")
         if group.held is not None:
             lines.append(f"  {group.rule} waits on {group.held.about or group.object}: {group.held.detail}")
-        lines += [f"  {owed.action.id} is on its way, and is carried out" for owed in group.owed if owed.wanted]
+        flying = [owed.action.id for owed in group.owed if owed.wanted]
+        lines += [f"  {id_} is on its way, and is carried out if it has begun" for id_ in flying if verb == "pause"]
     return "\n".join(dict.fromkeys(lines))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -14,18 +14,13 @@ from reactor import settings as settings_
 from reactor.cli.asking import Asker, asking, finish, look, send
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_table, as_yaml
-from reactor.clock import Clock
+from reactor.cli.zone_words import as_data, effect, group_of, in_words, planned, rows_of
 from reactor.errors import SettingsError
 from reactor.rulefiles import load_for
 from reactor.settings import Settings
-from rules.group import Group
-from rules.kinds.zone_machine import PENDING
-from rules.kinds.zone_plan import Plan, Planned, mode_of, plan
-from rules.kinds.zone_record import place_of
-from rules.kinds.zone_request import request_for
-from rules.kinds.zone_time import PENDING_MAX
+from rules.kinds.zone_plan import undo_order
 from rules.language.zone import ZoneIsolation
-from rules.states.zone import Isolation, ZoneState
+from rules.states.zone import Isolation
 
 ON = (
     click.option(
@@ -54,7 +49,7 @@ def zones(config: Path | None, bus: str | None, rules: tuple[str, ...], output: 
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         groups = look(settings, bus)
-        rows = [row for rule in _rules(settings) for row in _rows(rule, _group(groups, rule))]
+        rows = [row for rule in _rules(settings) for row in rows_of(rule, group_of(groups, rule))]
     click.echo({"json": as_json, "yaml": as_yaml, "table": as_table}[output](rows) if rows else "no ZoneIsolation rule")
     if any(row["status"] == "Failed" for row in rows):
         sys.exit(1)
@@ -75,15 +70,15 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
     """
     with told():
         found = _rule(asker.settings, rule)
-        group = _group(look(asker.settings, asker.bus_url), found)
-        shown = _plan(found, group, zone, force=force, allowed=allow_single_zone)
-        asker.confirmed(_in_words(found, shown))
+        group = group_of(look(asker.settings, asker.bus_url), found)
+        shown = planned(found, group, zone, force=force, allowed=allow_single_zone)
+        asker.confirmed(in_words(found, shown))
 
         def make(at: datetime) -> IsolateZone:
             words = asker.words(at)
             return IsolateZone(rule=rule, zone=zone, force=force, allow_single_zone=allow_single_zone, **words)
 
-        _ended(send(asker, make, _effect(found, zone)))
+        _ended(send(asker, make, effect(found, zone)))
 
 
 @click.command()
@@ -124,7 +119,7 @@ def retry(asker: Asker, rule: str) -> None:
             raise SettingsError(f"{rule}: nothing has failed: {isolation.phase} is {isolation.status}")
         asker.confirmed(f"{rule}: go on with {isolation.phase} of {isolation.zone}: {isolation.failure}")
         make = _maker(RetryZone, asker, rule, isolation.zone)
-        _ended(send(asker, make, _effect(found, isolation.zone)))
+        _ended(send(asker, make, effect(found, isolation.zone)))
 
 
 @click.group()
@@ -144,24 +139,26 @@ def drill_zone(rule: str, zone: str, config: Path | None, bus: str | None, rules
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         found = _rule(settings, rule, zone)
-        shown = _plan(found, _group(look(settings, bus), found), zone)
-    data = _as_data(shown)
-    click.echo(_in_words(found, shown) if output == "table" else {"json": as_json, "yaml": as_yaml}[output](data))
+        shown = planned(found, group_of(look(settings, bus), found), zone)
+    data = as_data(shown)
+    click.echo(in_words(found, shown) if output == "table" else {"json": as_json, "yaml": as_yaml}[output](data))
     sys.exit(0 if shown.admitted else 1)
 
 
 def _remove(asker: Asker, rule: str, *, running: bool) -> None:
     with told():
         found, isolation = _isolated(asker, rule)
-        under_way = isolation.phase == "Failover" and isolation.status in ("Pending", "InProgress")
+        if isolation.phase == "Failback" or isolation.status == "Aborting":
+            raise SettingsError(f"{rule}: {isolation.zone} is on its way back: {isolation.phase}/{isolation.status}")
+        under_way = isolation.status in ("Pending", "InProgress")
         if running != under_way:
             hint = "abort" if under_way else "failback"
             raise SettingsError(f"{rule}: {isolation.phase} of {isolation.zone} is {isolation.status}: reactor {hint}")
-        back = ", ".join(reversed(isolation.touched)) or "nothing: it was not begun"
+        back = ", ".join(undo_order(found, isolation.touched)) or "nothing: it was not begun"
         what = "abort the isolation" if running else "fail back"
         asker.confirmed(f"{rule}: {what} of {isolation.zone}; undone: {back}")
         make = _maker(FailbackZone, asker, rule, isolation.zone)
-        _ended(send(asker, make, _effect(found, isolation.zone)))
+        _ended(send(asker, make, effect(found, isolation.zone)))
 
 
 def _maker(
@@ -188,92 +185,12 @@ def _rule(settings: Settings, name: str, zone: str | None = None) -> ZoneIsolati
     return found
 
 
-def _group(groups: Iterable[Group], rule: ZoneIsolation) -> Group:
-    """The rule's group as it is stored; one that knows nothing where there is none yet."""
-    return next((group for group in groups if group.rule == rule.name), Group(rule.name, rule.object))
-
-
 def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation, Isolation]:
     rule = _rule(asker.settings, name)
-    state = _group(look(asker.settings, asker.bus_url), rule).zone
+    state = group_of(look(asker.settings, asker.bus_url), rule).zone
     if state is None or state.isolation is None:
         raise SettingsError(f"{name}: no zone of {rule.object} is isolated or on its way")
     return rule, state.isolation
-
-
-def _plan(rule: ZoneIsolation, group: Group, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()) -> Plan:
-    now = Clock().now()
-    seen = group.zone.seen if group.zone is not None else None
-    mode = mode_of(seen.zones.get(zone) if seen is not None else None, now)
-    request = request_for(rule, group, zone, now, by_hand=True, force=force, allowed=allowed)
-    return plan(rule, request, mode)
-
-
-def _in_words(rule: ZoneIsolation, shown: Plan) -> str:
-    """The plan for people: guards first, then what is done, and how it is undone."""
-    lines = [f"{rule.name}: isolate {shown.zone} of {rule.object} ({rule.carrier}, {shown.mode}, mode {rule.mode})"]
-    lines += ["guards:"]
-    lines += [f"  {'passes' if check.passed else 'REFUSES'}  {check.reason}: {check.detail}" for check in shown.guards]
-    for title, steps in (("steps:", shown.failover), ("and back:", shown.failback)):
-        lines.append(title)
-        lines += [f"  {'undo ' if one.undo else ''}{one.step} (within {one.timeout_seconds:g} s)" for one in steps]
-    return "\n".join(lines)
-
-
-def _as_data(shown: Plan) -> dict[str, object]:
-    def steps(of: Sequence[Planned]) -> list[dict[str, object]]:
-        return [
-            {"step": one.step, "undo": one.undo, "timeoutSeconds": one.timeout_seconds, "settings": one.settings}
-            for one in of
-        ]
-
-    guards = [{"guard": str(one.reason), "passed": one.passed, "detail": one.detail} for one in shown.guards]
-    return {
-        "zone": shown.zone, "mode": shown.mode, "admitted": shown.admitted, "guards": guards,
-        "failover": steps(shown.failover), "failback": steps(shown.failback),
-    }  # fmt: skip
-
-
-def _rows(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
-    state = group.zone or ZoneState()
-    out: list[dict[str, object]] = []
-    for zone in rule.zones:
-        member = group.members.get(rule.target(zone.name))
-        nodes = state.seen.zones.get(zone.name) if state.seen is not None else None
-        mine = state.isolation if state.isolation is not None and state.isolation.zone == zone.name else None
-        said = mine.failure or mine.trouble if mine is not None else ""
-        held = group.held if group.held is not None and (group.held.about or "").endswith(f"/{zone.name}") else None
-        out.append({
-            "rule": rule.name, "zone": f"{rule.object}/{zone.name}", "id": zone.id,
-            "health": str(member.status) if member is not None else "not heard of",
-            "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
-            "phase": mine.phase if mine else "", "status": mine.status if mine else "",
-            "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
-            "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
-        })  # fmt: skip
-    return out
-
-
-def _effect(rule: ZoneIsolation, zone: str) -> Callable[[Sequence[Group], datetime], str | None]:
-    """What became of a command given at a moment, from the stored state of its rule."""
-
-    def seen(groups: Sequence[Group], at: datetime) -> str | None:
-        group = _group(groups, rule)
-        state = group.zone
-        if state is None or state.commanded_at is None or state.commanded_at < at:
-            return None
-        if state.refused is not None and state.refused.at >= at:
-            return f"refused: {state.refused.reason}: {state.refused.detail}"
-        isolation = state.isolation
-        if isolation is None:
-            return f"{zone} is not isolated"
-        waits = f"{group.held.reason}: {group.held.detail}" if group.held is not None else ""
-        if waits and place_of(isolation) == PENDING:
-            minutes = PENDING_MAX.total_seconds() / 60
-            return f"refused for now: {waits} (asked again for {minutes:g} minutes; reactor abort takes it back)"
-        return f"{isolation.phase} of {isolation.zone} is {isolation.status}" + (f", held: {waits}" if waits else "")
-
-    return seen
 
 
 def _ended(word: str | None) -> None:

@@ -105,7 +105,13 @@ class Boto:
         raise ApiUnavailable(f"ec2 {self._region}: {operation} gave more than {PAGES_MAX} pages")
 
     async def write(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = await asyncio.to_thread(self._called, operation, parameters)
+        call = asyncio.ensure_future(asyncio.to_thread(self._called, operation, parameters))
+        try:
+            answer: Mapping[str, Any] = await asyncio.shield(call)
+        except asyncio.CancelledError:
+            # A thread cannot be stopped: who is told that we have ended must find its write landed, not on its way.
+            await asyncio.wait([call])
+            raise
         return answer
 
     def _called(self, operation: str, parameters: Mapping[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from bus.messages import Health, ZoneInventory, Zones
 from reactor.clients.changes import Change, Kind, key_of
-from reactor.clients.reflector import IDLE_SECONDS, Reflector
+from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources import heartbeats, nodes, pods, service_zones
 from reactor.sources.heartbeats import Heartbeats
@@ -45,6 +45,7 @@ class _Rest(NamedTuple):
 
     demand_nodes: int | None = None
     quorum_members: dict[str, int] = {}  # noqa: RUF012 - a default that nobody changes
+    quorum_size: int | None = None
     single_zone_services: tuple[str, ...] = (NOT_READABLE,)
     leases_expired: dict[str, float] = {}  # noqa: RUF012 - a default that nobody changes
 
@@ -68,7 +69,7 @@ class Watch:
         )
         self.leases = Reflector(
             api, f"{LEASES}/namespaces/kube-node-lease/leases", self._leases_changed, project=heartbeats.project,
-            idle_seconds=min(IDLE_SECONDS, heartbeats.LEASE_SECONDS / 2),  # as in LeaseWatch
+            idle_seconds=heartbeats.LEASE_SECONDS / 2,  # as in LeaseWatch
         )  # fmt: skip
 
     async def run(self) -> None:
@@ -76,7 +77,7 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             for reflector in (self.nodes, self.pods, self.slices, self.leases):
                 group.create_task(reflector.run())
-            group.create_task(self.voice.refresh(lambda: self.nodes.connected))
+            group.create_task(self.voice.refresh(lambda: self.nodes.vouched))
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[Change]) -> None:
@@ -151,9 +152,11 @@ class Watch:
         running = [found["pod"] for found in self.pods.objects.values() if found["pod"] is not None]
         zones = {node.name: node.zone for node in here}
         single = service_zones.single_zone_services(self.slices.objects.values(), zones)
+        members = pods.quorum_members(here, running)
         return _Rest(
             pods.demand(here, running) if self.pods.connected else None,
-            pods.quorum_members(here, running),
+            members.ready,
+            members.size,
             single if self.slices.connected else (*single, NOT_READABLE),
             self._expired() if self.leases.connected else {},
         )

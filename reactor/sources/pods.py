@@ -104,13 +104,19 @@ def demand(nodes: Iterable[Node], pods: Iterable[Pod]) -> int | None:
     return needed
 
 
-def quorum_members(nodes: Collection[Node], pods: Iterable[Pod]) -> dict[str, int]:
-    """Give how many ready members there are in each zone.
+class Members(NamedTuple):
+    """The members of a quorum."""
 
-    Pods with the label; in a cluster that has none, the nodes of the control plane, where etcd lives.
-    """
+    ready: dict[str, int]
+    """By zone."""
+    size: int
+    """All of them, also those that are not ready, or not placed."""
+
+
+def quorum_members(nodes: Collection[Node], pods: Iterable[Pod]) -> Members:
+    """Count the pods with the label; in a cluster that has none, the nodes of the control plane, where etcd lives."""
     zones = {node.name: node.zone for node in nodes}
     members = [(zones.get(pod.node, ""), pod.ready) for pod in pods if pod.member]
     if not members:
         members = [(node.zone, node.ready) for node in nodes if node.control_plane]
-    return dict(Counter(zone for zone, ready in members if zone and ready))
+    return Members(dict(Counter(zone for zone, ready in members if zone and ready)), len(members))

@@ -3,7 +3,7 @@
 In this order: somebody's pause, what must never be, steps back to safety (which nothing else stops), windows, quiet
 time, a person's yes, and last the guards that are shared, because what they give away is gone. What is on its way
 already is not asked again, nor is what goes on with something that was let go; windows and approvals are for what
-starts by itself, not for what a person asked for.
+starts by itself, not for what a person asked for. A pause stops no step back to safety that a person asks for.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequ
     """Give what may be done of this wish, and why the rest may not. `file_guards`: those of all rule files."""
     wants = bool(wish.acts) or wish.told is not None
     refusal = _never(rule, group, wish) if wants else None
-    if refusal is not None:
+    back = _asked_back(wish) if refusal is not None and refusal[0] is Held.PAUSED else ()
+    if refusal is not None and (back != wish.acts or wish.told is not None):
         answer = keep(rule, dropped(group), now)
-        return _leave(answer, Wish(held=refusal, look_again=wish.look_again))
+        return _leave(answer, Wish(held=refusal, look_again=wish.look_again, acts=back))
     acts = _asking(group, wish)
     if not acts:
         still = any(not act.safe and not act.follows for act in wish.acts)
@@ -72,8 +73,7 @@ def _leave(answer: Answer, wish: Wish) -> Leave:
 
 def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
     if group.paused is not None:
-        paused = group.paused
-        return Held.PAUSED, f"paused by {paused.by} since {paused.since.isoformat()}: {paused.reason}"
+        return Held.PAUSED, group.paused.words
     if (
         isinstance(rule, TrafficFailover)
         and rule.route.kind != "TrafficSplit"
@@ -82,6 +82,11 @@ def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
     ):
         return Held.ALL_ZERO, f"an {rule.route.kind} is never left with all weights zero"
     return None
+
+
+def _asked_back(wish: Wish) -> tuple[Act, ...]:
+    """What a pause does not stop: it is for what the reactor does of itself, and nobody may be locked in by it."""
+    return tuple(act for act in wish.acts if act.safe and act.by_hand)
 
 
 def _asking(group: Group, wish: Wish) -> tuple[Act, ...]:

@@ -69,7 +69,7 @@ def observe(_rule: BudgetRule, group: Group, fact: Fact, now: datetime) -> Group
     """Fold a claim or a cluster of the inventory in."""
     state = group.budget or BudgetState()
     if isinstance(fact, Claim):
-        return updated(group, budget=updated(state, claims=queued(state.claims, fact, min(fact.observed_at, now))))
+        return replace(group, budget=replace(state, inbox=(*state.inbox, fact)))
     if isinstance(fact, Cluster):
         target, at = _target(fact), min(fact.observed_at, now)
         known = state.listed.get(target)
@@ -88,9 +88,10 @@ def advance(rule: BudgetRule, group: Group, _around: Group | None, now: datetime
     filled = bucket.filled(state.rate, now)
     if filled.at is None or speed != state.rate:
         bucket = filled  # else it stays as it was written down: looking at it more often changes nothing
-    alive = [one for one in state.claims if now < one.said_at + FORGOTTEN]
+    queue = queued(state.claims, state.inbox, now) if state.inbox else state.claims
+    alive = [one for one in queue if now < one.said_at + FORGOTTEN]
     claims, bucket = answered(rule.guards, peers, alive, bucket, now)
-    state = updated(state, claims=claims, tokens=bucket.tokens, tokens_at=bucket.at, rate=speed)
+    state = updated(state, claims=claims, inbox=(), tokens=bucket.tokens, tokens_at=bucket.at, rate=speed)
     return updated(group, budget=state)
 
 

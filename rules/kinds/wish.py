@@ -25,7 +25,7 @@ class Act:
     object: str | None = None
     """What it is done to; None: what the group is about."""
     safe: bool = False
-    """A step back to safety: no guard stops it."""
+    """A step back to safety: no guard stops it. A pause does, unless a person has asked for it."""
     follows: bool = False
     """It goes on with what was begun, which was granted as a whole: only a pause stops it half-way."""
     by_hand: bool = False

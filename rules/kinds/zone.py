@@ -28,7 +28,9 @@ from bus.messages import (
 )
 from rules.group import Group, updated
 from rules.kinds import zone_commands, zone_time
-from rules.kinds.zone_record import asked, did, updated_record
+from rules.kinds.zone_machine import Event
+from rules.kinds.zone_plan import ANNOTATION_REMOVED
+from rules.kinds.zone_record import apply, asked, did, updated_record
 from rules.kinds.zone_wish import desire as desire
 from rules.kinds.zone_wish import stands_for_real
 from rules.language.targets import matches
@@ -85,7 +87,7 @@ def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
         since = (known.dark_since if known is not None else None) or at
         zones[name] = ZoneNodes(one.nodes, one.healthy_nodes, since if dark else None)
     seen = ZonesSeen(
-        at, zones, fact.demand_nodes, dict(fact.quorum_members), tuple(fact.single_zone_services),
+        at, zones, fact.demand_nodes, dict(fact.quorum_members), fact.quorum_size, tuple(fact.single_zone_services),
         dict(fact.leases_expired), fact.api_reachable,
     )  # fmt: skip
     if not fact.api_reachable and before is not None:
@@ -131,11 +133,18 @@ def done(rule: ZoneIsolation, group: Group, action: Action, at: datetime) -> Gro
     return updated(group, zone=did(rule, state, action.step, at, undo=action.undo))
 
 
-def failed(_rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, _at: datetime) -> Group:
-    """A step is not done yet. It is asked for again until its time is over; then this is told as the reason."""
+def failed(rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, at: datetime) -> Group:
+    """A step is not done yet. It is asked for again until its time is over; then this is told as the reason.
+
+    Where the annotation that asks for the isolation is gone, that is a person's word (GEP-21): it is aborted, or fails
+    back, as if it had been said here.
+    """
+    group = _noted(rule, group)
     state = group.zone
     if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
         return group
+    if fact.reason == ANNOTATION_REMOVED and not action.undo and action.zone == state.isolation.zone:
+        return updated(group, zone=apply(rule, state, Event.REMOVED, at, back_by="the annotation's removal"))
     said = ": ".join(word for word in (fact.reason or "", fact.detail) if word)
     return updated(group, zone=updated_record(state, trouble=said))
 

@@ -16,6 +16,7 @@ from rules.reasons import Held
 FORCEABLE = frozenset({Held.COOLDOWN, Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY})
 """Never two zones, never the last, never a service's only zone, never blind: those cannot be forced."""
 SKIPPED_BY_HAND = frozenset({Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY})
+MAJORITY = 0.5
 SOURCES_MIN = 2
 """Independent signals that an automatic start needs."""
 
@@ -151,7 +152,8 @@ def _too_early(request: Request, limits: Limits) -> Failing:
 def _one_source(request: Request) -> Failing:
     if len(request.sources_bad) >= SOURCES_MIN:
         return None
-    return f"{', '.join(request.sources_bad) or 'no signal'} alone says so; {SOURCES_MIN} are needed"
+    said = f"{', '.join(request.sources_bad)} alone says so" if request.sources_bad else "no signal says so"
+    return f"{said}; {SOURCES_MIN} are needed"
 
 
 def _only_here(request: Request) -> Failing:
@@ -160,11 +162,16 @@ def _only_here(request: Request) -> Failing:
 
 
 def _quorum(request: Request, limits: Limits) -> Failing:
-    members = sum(request.quorum_members.values())
-    left = members - request.quorum_members.get(request.zone, 0)
+    """A member that is not ready votes no more than one that is gone, but the majority is one of all."""
+    ready = sum(request.quorum_members.values())
+    members = max(ready, request.quorum_size or 0)
+    left = ready - request.quorum_members.get(request.zone, 0)
     if not members or left > members * Fraction(str(limits.quorum_share)):
         return None
-    return f"{left} of {members} members would be left, no majority"
+    down = f" ({members - ready} are not ready now)" if members > ready else ""
+    more = f"more than {100 * limits.quorum_share:g}% have to stay"
+    least = "no majority" if limits.quorum_share == MAJORITY else more
+    return f"{left} of {members} members would be left{down}, {least}"
 
 
 def _remaining(request: Request, limits: Limits) -> Failing:
@@ -187,4 +194,6 @@ def _capacity(request: Request, limits: Limits) -> Failing:
     healthy = _healthy_elsewhere(request)
     if request.demand_nodes is None or healthy >= request.demand_nodes * Fraction(str(limits.demand_share)):
         return None
-    return f"{healthy} healthy nodes would be left in {', '.join(_elsewhere(request))}; {request.demand_nodes} needed"
+    share = "" if limits.demand_share == 1 else f"{100 * limits.demand_share:g}% of "
+    where = ", ".join(_elsewhere(request))
+    return f"{healthy} healthy nodes would be left in {where}; {share}{request.demand_nodes} needed"

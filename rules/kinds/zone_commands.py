@@ -94,4 +94,4 @@ def _retry(rule: ZoneIsolation, state: ZoneState, fact: RetryZone, now: datetime
     isolation = state.isolation
     if isolation is None or isolation.zone != fact.zone:
         return _refuse(state, fact, Held.CHANGE_REFUSED, f"no isolation of {fact.zone} has failed", now)
-    return apply(rule, state, Event.RETRY, now, tries=0)
+    return apply(rule, state, Event.RETRY, now, tries=0, failure="")

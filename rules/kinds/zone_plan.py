@@ -27,6 +27,8 @@ ASKED_AGAIN_SECONDS = 300.0
 """The longest that the engine waits before it asks again, so a step may be over for so long before we hear of it."""
 BATCHES = 3
 """The first, a share, the rest: with a wait after each but the last."""
+ANNOTATION_REMOVED = "AnnotationRemoved"
+"""The reason of a step that a carrier does not do because whoever asked for the isolation has taken that back."""
 RETRIES_MAX = 5
 RETRY_FIRST = timedelta(minutes=1)
 
@@ -97,12 +99,8 @@ def settings_for(
             out |= {"targets": list(known.targets) if known else [], "drainSeconds": rule.drain_seconds}
         case StepName.EVACUATE:
             out |= {"maxParallel": rule.max_parallel_evictions, "force": rule.force.value}
-            out["network"] = rule.network.model_dump(
-                mode="json"
-            )  # nodes are given up only where they are proven to be cut off
-            out["network"] = rule.network.model_dump(
-                mode="json"
-            )  # a node is forced only when it is proven to be cut off
+            # A node is given up only when it is proven to be cut off.
+            out["network"] = rule.network.model_dump(mode="json")
         case StepName.CUT_NETWORK:
             out["network"] = rule.network.model_dump(mode="json")
         case StepName.VERIFY:

@@ -124,8 +124,10 @@ def turn_of(rule: ZoneIsolation, practice: Practice, begin: datetime) -> str:
 
 
 def stopped_by(practice: Practice, group: Group) -> str | None:
-    """The first stop signal that is not Healthy, in words; None: all are, as far as they were heard of."""
-    for target, member in group.members.items():
-        if member.status is not Health.HEALTHY and any(matches(pattern, target) for pattern in practice.stop_signals):
-            return f"{target} is {member.status}"
+    """The first stop signal that is not Healthy, in words; None: all are. One that nobody has heard of is not."""
+    for pattern in practice.stop_signals:
+        said = {target: member.status for target, member in group.members.items() if matches(pattern, target)}
+        bad = next((f"{target} is {status}" for target, status in said.items() if status is not Health.HEALTHY), None)
+        if bad is not None or not said:
+            return bad or f"{pattern} was not heard of"
     return None

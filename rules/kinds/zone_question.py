@@ -58,6 +58,9 @@ class Request:
     """Signals that say so."""
     demand_nodes: int | None = None
     quorum_members: Mapping[str, int] = field(default_factory=dict)
+    """Those that are ready, by zone."""
+    quorum_size: int | None = None
+    """All, also those that are not ready; None: as many as are."""
     single_zone_services: tuple[str, ...] = ()
     by_hand: bool = False
     force: bool = False

@@ -100,7 +100,7 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
         return replace(state, isolation=None, ended_at=at if counts else state.ended_at)
     moved = replace(
         isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
-        undoing=to == FAILED and before == ABORTING, failure="",
+        undoing=to == FAILED and before == ABORTING, failure=isolation.failure if event is Event.RETRY else "",
         look_at=at + FIRST_LOOK if to == ISOLATED and not isolation.rehearsed else None,
     )  # fmt: skip
     if event is Event.RETRY:
@@ -169,7 +169,7 @@ def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo:
     isolation = replace(
         isolation, touched=touched, done=done, tries=isolation.tries if failed else 0,
         since=isolation.since if failed or isolation.status == "Done" else at,
-        asked_at=None, trouble="",
+        asked_at=None, trouble="", failure=isolation.failure if failed else "",
     )  # fmt: skip
     if step == StepName.FENCE and not undo:
         seen = zone_seen(state, isolation.zone)

@@ -58,11 +58,12 @@ def request_for(
         isolated=(isolation.zone,) if isolation is not None and stands else (),
         in_progress=isolation.zone if isolation is not None and other and not stands else None,
         since_last_ended=now - state.ended_at if state.ended_at is not None else None,
-        paused=f"paused by {group.paused.by}: {group.paused.reason}" if group.paused is not None else "",
+        paused=group.paused.words if group.paused is not None else "",
         api_reachable=seen.api_reachable if seen else True,
         expired_elsewhere=share, expired_what=what, bad_elsewhere=_bad_elsewhere(rule, group, zone),
         seconds_bad=_seconds_bad(rule, member, now), sources_bad=_saying_bad(rule, member),
         demand_nodes=seen.demand_nodes if seen else None, quorum_members=seen.quorum_members if seen else {},
+        quorum_size=seen.quorum_size if seen else None,
         single_zone_services=_only_there(seen, zone, allowed), by_hand=by_hand, force=force,
     )  # fmt: skip
 

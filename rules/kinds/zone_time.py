@@ -48,7 +48,7 @@ class Timer:
 
 def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
     """Give the state as time has made it. Timers run out in their order, also when they are looked at late."""
-    if group.paused is None:
+    if not _stopped(group, state.isolation):
         for _ in range(ROUNDS_MAX):
             due = min(timers(rule, group, state), key=lambda timer: timer.at, default=None)
             if due is None or due.at > now:
@@ -64,7 +64,8 @@ def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -
 
 def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> datetime | None:
     """When time alone changes something next."""
-    moments = [timer.at for timer in timers(rule, group, state) if timer.at > now] if group.paused is None else []
+    running = () if _stopped(group, state.isolation) else timers(rule, group, state)
+    moments = [timer.at for timer in running if timer.at > now]
     if state.isolation is not None and state.isolation.asked_at is None:
         # The step may be asked for in this very moment: its time runs from now.
         forward = place_of(state.isolation) in (PENDING, RUNNING)
@@ -73,6 +74,11 @@ def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: dateti
             moments.append(now + timedelta(seconds=seconds_for(rule, step, undo=not forward)))
     moments += [at for at in (next_drill(rule, state, now),) if at is not None]
     return min(moments, default=None)
+
+
+def _stopped(group: Group, isolation: Isolation | None) -> bool:
+    """Whether a pause stops all clocks. It does not stop the way back that a person has asked for."""
+    return group.paused is not None and not (isolation is not None and isolation.back_by)
 
 
 def timers(rule: ZoneIsolation, group: Group, state: ZoneState) -> Iterator[Timer]:
@@ -148,11 +154,11 @@ def _watched(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime)
 def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
     """The way back begins when the zone is proven healthy; a zone that dies on its way back is isolated again."""
     isolation = state.isolation
-    if isolation is None or group.paused is not None:
+    if isolation is None or _stopped(group, isolation):
         return state
     group = replace(group, zone=state)
     place = place_of(isolation)
-    if _died(rule, group, isolation, now):
+    if group.paused is None and _died(rule, group, isolation, now):
         if isolation.practice:
             return in_earnest(rule, state, isolation, now, because=Because.ZONE_UNHEALTHY)
         fresh = {"by": "", "reason": "", "force": False, "back_by": "", "because": Because.ZONE_UNHEALTHY.value}

@@ -12,7 +12,7 @@ from rules.kinds import zone_time
 from rules.kinds.wish import Act, Wish
 from rules.kinds.zone_admission import admit, checks
 from rules.kinds.zone_machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
-from rules.kinds.zone_plan import settings_for
+from rules.kinds.zone_plan import RETRIES_MAX, settings_for
 from rules.kinds.zone_record import next_step, next_undo, place_of, zone_seen
 from rules.kinds.zone_request import bad_zones, limits_of, recovery_of, request_for
 from rules.language.zone import StepName, ZoneIsolation
@@ -24,8 +24,11 @@ AGAIN = timedelta(seconds=30)
 """A guard that refuses is asked again after this, also when nothing was heard."""
 REFUSAL_SHOWN = timedelta(seconds=30)
 """How long a refused command is what the rule holds for."""
-BRAKES = (Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.SINGLE_ZONE, Held.WIDESPREAD_FAILURE)
-"""What stops a running isolation before its next step."""
+BRAKES = (
+    Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.SINGLE_ZONE, Held.WIDESPREAD_FAILURE,
+    Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
+)  # fmt: skip
+"""What stops a running isolation before its next step: a blind view, and what must never go with a zone."""
 
 
 def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
@@ -75,12 +78,26 @@ def _next(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolat
     if place == RUNNING:
         return _forward(rule, group, isolation, now)
     if place == ABORTING:
-        return _back(rule, isolation, Because.ABORTED, safe=True)
+        return _again(isolation, _back(rule, isolation, Because.ABORTED))
     if place in (FAILED, BACK_FAILED):
-        return Wish(held=(Held.STEP_FAILED if isolation.touched else Held.START_EXPIRED, isolation.failure))
+        return Wish(held=_failed(isolation))
     if place in (BACK_PENDING, BACK_RUNNING):
-        return _failback(rule, group, isolation, now)
+        return _again(isolation, _failback(rule, group, isolation, now))
     return _isolated(rule, group, state, isolation, now)
+
+
+def _failed(isolation: Isolation) -> tuple[Held, str]:
+    if not isolation.touched:
+        return Held.START_EXPIRED, isolation.failure
+    last = isolation.tries > RETRIES_MAX
+    return Held.RETRIES_EXHAUSTED if last else Held.STEP_FAILED, isolation.failure
+
+
+def _again(isolation: Isolation, wish: Wish) -> Wish:
+    """While a failed step is tried again, the hold stays what it was: people are told once, not with every try."""
+    if not isolation.failure or wish.held is not None:
+        return wish
+    return replace(wish, held=(Held.STEP_FAILED, isolation.failure))
 
 
 def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
@@ -88,7 +105,7 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
     if not answer.admit and answer.reason is not None:
         return Wish(held=(answer.reason, answer.detail), look_again=now + AGAIN)
     # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
-    return _do(rule, isolation, safe=bool(isolation.touched))
+    return _do(rule, isolation, follows=bool(isolation.touched))
 
 
 def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
@@ -98,15 +115,15 @@ def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datet
         for check in checks(request, limits_of(rule)):
             if check.reason in BRAKES and not check.passed:
                 return Wish(held=(check.reason, check.detail), look_again=now + AGAIN)
-    return _do(rule, isolation, safe=True)
+    return _again(isolation, _do(rule, isolation, follows=True))
 
 
-def _do(rule: ZoneIsolation, isolation: Isolation, *, safe: bool) -> Wish:
+def _do(rule: ZoneIsolation, isolation: Isolation, *, follows: bool) -> Wish:
     step = next_step(isolation)
-    return Wish(acts=(_act(rule, isolation, step, undo=False, safe=safe),)) if step is not None else Wish()
+    return Wish(acts=(_act(rule, isolation, step, follows=follows),)) if step is not None else Wish()
 
 
-def _back(rule: ZoneIsolation, isolation: Isolation, because: str, *, safe: bool, detail: str = "") -> Wish:
+def _back(rule: ZoneIsolation, isolation: Isolation, because: str, *, safe: bool = True, detail: str = "") -> Wish:
     step = next_undo(rule, isolation)
     if step is None:
         return Wish()
@@ -119,7 +136,7 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     if isolation.practice:
         because = Because.PRACTICE
     if isolation.asked_at is not None:
-        return _back(rule, isolation, because, safe=True)
+        return _back(rule, isolation, because)
     ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
     if ends:
         detail = f"failback.blockedWindows: until {max(ends).isoformat()}"
@@ -127,7 +144,8 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     recovery = recovery_of(rule, group, isolation, now)
     if not recovery.proven:
         return Wish(held=(Held.ZONE_NOT_RECOVERED, recovery.detail), look_again=recovery.at)
-    return _back(rule, isolation, because, safe=isolation.status != "Pending", detail=recovery.detail)
+    safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
+    return _back(rule, isolation, because, safe=safe, detail=recovery.detail)
 
 
 def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:
@@ -138,9 +156,9 @@ def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Is
     seen = zone_seen(state, isolation.zone)
     acts: tuple[Act, ...] = ()
     if seen is not None and isolation.nodes is not None and seen.nodes > isolation.nodes:
-        acts = (_act(rule, isolation, StepName.FENCE, undo=False, because=Because.NODES_JOINED, safe=True),)
+        acts = (_act(rule, isolation, StepName.FENCE, because=Because.NODES_JOINED, follows=True),)
     elif isolation.look_at is not None and now >= isolation.look_at:
-        acts = (_act(rule, isolation, StepName.VERIFY, undo=False, safe=True),)
+        acts = (_act(rule, isolation, StepName.VERIFY, follows=True),)
     expires = isolation.since + timedelta(seconds=rule.expiry_seconds)
     if now < expires:
         look_at = None if acts else isolation.look_at
@@ -150,8 +168,8 @@ def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Is
 
 
 def _act(
-    rule: ZoneIsolation, isolation: Isolation, step: str, *, undo: bool, because: str = "", safe: bool = False,
-    detail: str = "",
+    rule: ZoneIsolation, isolation: Isolation, step: str, *, undo: bool = False, because: str = "", safe: bool = False,
+    follows: bool = False, detail: str = "",
 ) -> Act:  # fmt: skip
     known = rule.zone(isolation.zone)
     status = "InProgress" if isolation.status == "Pending" else isolation.status
@@ -165,6 +183,6 @@ def _act(
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""
     return Act(
         ZoneStep, fields, because=because or isolation.because, detail=detail or why, lane=LANE,
-        object=f"{rule.object}/{isolation.zone}", safe=safe,
+        object=f"{rule.object}/{isolation.zone}", safe=safe, follows=follows,
         by_hand=bool(isolation.back_by if undo else isolation.by),
     )  # fmt: skip

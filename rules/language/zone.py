@@ -154,7 +154,8 @@ class Practice(BlockedWindow):
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
     """When none starts."""
     stop_signals: tuple[Pattern, ...] = Field(default=(), max_length=10)
-    """Targets that stop a run from starting, and end one, as soon as one of them is not Healthy."""
+    """Targets that stop a run from starting, and end one, as soon as one of them is not Healthy. Where none that a
+    pattern matches was ever heard of, none starts."""
 
 
 class ZoneIsolation(Rule):

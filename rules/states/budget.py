@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bus.messages import Health
+from bus.messages import Claim, Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class BudgetState:
 
     claims: tuple[Claimed, ...] = ()
     """In the order in which they are served."""
+    inbox: tuple[Claim, ...] = ()
+    """Said in this step and not in the queue yet; never stored."""
     tokens: float = 1
     tokens_at: datetime | None = None
     rate: float | None = None

@@ -62,6 +62,15 @@ UNHEARD = ClusterState()
 
 
 @dataclass(frozen=True, slots=True)
+class Outage:
+    """So many clusters are bad at once that rather nobody sees them."""
+
+    since: datetime
+    whole: bool = False
+    """All of them were."""
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
     """The workload's copy in one cluster."""
 
@@ -89,6 +98,8 @@ class Move:
     evicted_at: datetime | None = None
     purge_mode: str = ""
     grace_seconds: int | None = None
+    preserved: Mapping[str, str] = field(default_factory=dict)
+    """State that the new copy gets as labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +116,8 @@ class WorkloadState:
 
     clusters: Mapping[str, ClusterState] = field(default_factory=dict)
     """Only in the census."""
+    outage: Outage | None = None
+    """In the census: the one that goes on now."""
     taints: tuple[Taint, ...] | None = None
     """ClusterTaint: those that it has put on its cluster; None: it has not touched it yet."""
     tainted_since: datetime | None = None
@@ -119,6 +132,8 @@ class WorkloadState:
     """When inventory last spoke of all copies together."""
     listed: Mapping[str, int] = field(default_factory=dict)
     """The copies as inventory last told them; `copies` goes on from there."""
+    states: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Cluster to what a policy may want carried over: JSONPath to value, as it was last told."""
     copy_seen: Mapping[str, datetime] = field(default_factory=dict)
     """When inventory last spoke of single copies."""
     copies: Mapping[str, Copy] = field(default_factory=dict)

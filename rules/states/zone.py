@@ -26,6 +26,7 @@ class ZonesSeen:
     zones: Mapping[str, ZoneNodes]
     demand_nodes: int | None = None
     quorum_members: Mapping[str, int] = field(default_factory=dict)
+    quorum_size: int | None = None
     single_zone_services: tuple[str, ...] = ()
     leases_expired: Mapping[str, float] = field(default_factory=dict)
     api_reachable: bool = True
@@ -65,7 +66,7 @@ class Isolation:
     trouble: str = ""
     """What the carrier last said of the current step: not done yet, and why."""
     failure: str = ""
-    """Failed: what was not done."""
+    """What was not done: while it is Failed, and while it is tried again by itself."""
     undoing: bool = False
     """Failed while it was being aborted."""
     rehearsed: bool = False

@@ -50,10 +50,16 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     assert (code, "AnotherInProgress" in said) == (1, True), said
     code, said = await prod.service.answered("failback", RULE, *WORDS)
     assert (code, "reactor abort" in said) == (1, True), said
-    assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
+    assert (await prod.service.answered("pause", "*", *WORDS))[0] == 0
+    code, said = await prod.service.answered("abort", RULE, *WORDS)
+    assert (code, "undone: " in said, "Evacuate" in said) == (0, True, False), said
     await prod.over()
-    assert prod.world.picture() == before
+    assert prod.world.picture() == before, "a pause locks nobody in"
     check_only_the_sick_zone(prod.world)
+    code, said = await prod.service.answered("isolate", RULE, SICK, *WORDS)
+    assert (code, "paused by ann since" in said.splitlines()[-1]) == (1, True), said
+    assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
+    assert (await prod.service.answered("resume", "*", *WORDS))[0] == 0
 
     assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
     await prod.isolated()

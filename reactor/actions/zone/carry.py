@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from bus.messages import Mode, Outcome, ZoneStep
 from reactor.actions.outcomes import Unfit, done, failed
 from reactor.actions.zone import fence, force, gardener, network, traffic
+from reactor.actions.zone.bounded import bounded
 from reactor.actions.zone.context import CALL_SECONDS, InProgress, Isolation, Kept, Stands, ZoneWorld
 from reactor.actions.zone.evacuate import evacuate
 from reactor.actions.zone.settings import StepSettings
@@ -53,7 +54,7 @@ async def carry_out(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Outcome
     about = {"rule": action.rule, "object": action.object, "action": action.id}
     try:
         async with asyncio.timeout(CALL_SECONDS + GRACE_SECONDS):
-            stands = await _step(action, world, clock)
+            stands = await _step(action, bounded(world, clock, CALL_SECONDS + GRACE_SECONDS), clock)
     except TimeoutError:
         return failed(action.id, clock, InProgress(f"{action.step} did not come to a point to report from in time"))
     except SettingsError as error:

@@ -2,7 +2,8 @@
 
 Two ways. A Gardener that knows GEP-21 does everything after the Shoot's annotation, and the steps wait for its status.
 With `seed` in the rule we write Worker and SubnetIsolation ourselves, in GEP-21's order: for a Gardener whose provider
-extension knows them but whose gardenlet does not. Way back: the network first, the machines last.
+extension knows them but whose gardenlet does not. Way back: the network first, the machines last. A Shoot that is
+being deleted gets its network back at once, as GEP-21 has it: subnets in use would keep its infrastructure for ever.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.actions.zone.marks import GARDENER_OPERATION, SHOOT_ISOLATED
 from reactor.actions.zone.nodes import drop, put_note
 from reactor.actions.zone.settings import Reference
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.port import JsonObject, KubeApi, NotFound
+from rules.kinds.zone_plan import ANNOTATION_REMOVED
 
 Step = Callable[[Isolation], Awaitable[Stands]]
 
@@ -33,7 +35,10 @@ async def ask(isolation: Isolation) -> Stands:
 
 async def end(isolation: Isolation) -> Stands:
     """Fence undone: nothing asks for the isolation any more, and the machines are back."""
-    wrote = await _on_shoot(isolation, shoot.ending)
+    try:
+        wrote = await _on_shoot(isolation, shoot.ending)
+    except NotFound:
+        return Stands(wrote=False, detail="the Shoot is gone, and with it whatever asked for the isolation")
     if isolation.settings.seed is None:
         return Stands(wrote, shoot.returned(await _shoot(isolation), isolation))
     wrote = await _on_worker(isolation, None) or wrote
@@ -87,16 +92,37 @@ async def _give_back(isolation: Isolation) -> Stands:
     return await traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
+def _while_asked(step: Step) -> Step:
+    """The step, unless the Shoot is being deleted (then what is cut is opened), or somebody took the annotation away.
+
+    Raises Unfit (ShootDeleted, AnnotationRemoved): nothing more is isolated.
+    """
+
+    async def checked(isolation: Isolation) -> Stands:
+        obj = await _shoot(isolation)
+        if "deletionTimestamp" not in obj["metadata"]:
+            first = isolation.action.step == "Fence" and not isolation.standing  # it is this one that asks
+            if not first and SHOOT_ISOLATED not in notes_of(obj):
+                raise Unfit(ANNOTATION_REMOVED, f"somebody has taken {SHOOT_ISOLATED} off the Shoot")
+            return await step(isolation)
+        words = "the Shoot is being deleted, so its zone is isolated no further"
+        if isolation.settings.seed is not None:
+            words += f"; {(await subnet_isolation.restore(isolation)).detail}"
+        raise Unfit("ShootDeleted", words)
+
+    return checked
+
+
 async def _nothing(isolation: Isolation) -> Stands:
     return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo: pods are never moved back")
 
 
 STEPS: Mapping[tuple[str, bool], Step] = {
-    ("Fence", False): ask, ("Fence", True): end,
-    ("ShiftTraffic", False): _shift, ("ShiftTraffic", True): _give_back,
-    ("Evacuate", False): empty, ("Evacuate", True): _nothing,
-    ("CutNetwork", False): cut, ("CutNetwork", True): reopen,
-    ("Verify", False): verify, ("Verify", True): _nothing,
+    ("Fence", False): _while_asked(ask), ("Fence", True): end,
+    ("ShiftTraffic", False): _while_asked(_shift), ("ShiftTraffic", True): _give_back,
+    ("Evacuate", False): _while_asked(empty), ("Evacuate", True): _nothing,
+    ("CutNetwork", False): _while_asked(cut), ("CutNetwork", True): reopen,
+    ("Verify", False): _while_asked(verify), ("Verify", True): _nothing,
 }  # fmt: skip
 """By step and undo."""
 

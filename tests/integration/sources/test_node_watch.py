@@ -150,6 +150,7 @@ async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
     counts = {name: (zone.nodes, zone.healthy_nodes) for name, zone in found.zones.items()}
     assert counts == {"a": (2, 2), "b": (2, 2), "c": (2, 1)}
     assert (found.demand_nodes, found.quorum_members) == (3, {"a": 1, "b": 1, "c": 1})  # 10 of 4 cores each
+    assert found.quorum_size == 3
     assert (found.single_zone_services, found.api_reachable) == (("a:shop/cart",), True)
 
 

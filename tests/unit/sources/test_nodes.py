@@ -144,14 +144,14 @@ def test_ready_members_of_a_quorum_are_counted_by_zone() -> None:
     here = [node("n1"), node("n2", "b"), node("n3", "c", **{"node-role.kubernetes.io/control-plane": ""})]
     label = {"reactor/quorum-member": "true"}
     members = [pod(on="n1", labels=label), pod(on="n2", labels=label), pod(on="n2", labels=label, ready="False")]
-    assert quorum_members(here, [*members, pod(on="n3")]) == {"a": 1, "b": 1}
-    assert quorum_members(here, [pod(on="n1", labels=label, ready="False")]) == {}
+    assert quorum_members(here, [*members, pod(on="n3")]) == ({"a": 1, "b": 1}, 3)
+    assert quorum_members(here, [pod(on="n1", labels=label, ready="False"), pod(labels=label)]) == ({}, 2)
 
 
 def test_without_labelled_pods_the_control_plane_is_the_quorum() -> None:
     role = {"node-role.kubernetes.io/control-plane": ""}
     here = [node("n1", **role), node("n2", "b", **role), node("n3", "c", "Unknown", **role), node("n4", "c")]
-    assert quorum_members(here, [pod(on="n4")]) == {"a": 1, "b": 1}
+    assert quorum_members(here, [pod(on="n4")]) == ({"a": 1, "b": 1}, 3)
 
 
 @pytest.mark.parametrize("odd", [

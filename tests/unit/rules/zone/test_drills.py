@@ -130,4 +130,11 @@ def test_a_run_is_remembered_by_what_came_of_it() -> None:
     assert outcome_of(rule, WELL, until=1000) == "SUCCEEDED"
     assert outcome_of(rule, WELL, *_red(at=700, until=800), until=1000) == "FAILED"
     assert outcome_of(rule, WELL, unhealthy("b", at=650), until=899) == "INTERRUPTED"
-    assert outcome_of(rule, listed(demand_nodes=11), until=1000) == "CAPACITY_CHECK_FAILED"
+    assert outcome_of(drilling(zones=["a"]), listed(demand_nodes=11), until=1000) == "CAPACITY_CHECK_FAILED"
+
+
+def test_no_run_starts_while_a_stop_signal_was_never_heard_of() -> None:
+    rule = drilling(zones=["a"], stopSignals=["zone/prod/b", "custom/payments"])
+    found = said(rule, WELL, until=1000)
+    assert (names(found), [hold[2] for hold in holds(found)]) == ([], ["PracticeBlocked"])
+    assert "custom/payments was not heard of" in getattr(found[0].what, "detail", "")

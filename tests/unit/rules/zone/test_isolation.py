@@ -103,6 +103,8 @@ def test_where_nobody_counts_leases_nodes_that_are_not_healthy_count() -> None:
         ({"single_zone_services": ("shop/db",)}, "SingleZoneServices"),
         ({"single_zone_services": ("a:shop/db",)}, "SingleZoneServices"),
         ({"quorum_members": {"a": 2, "b": 1}}, "QuorumAtRisk"),
+        ({"quorum_members": {"a": 1, "b": 1}, "quorum_size": 3}, "QuorumAtRisk"),
+        ({"quorum_members": {"b": 1}, "quorum_size": 3}, "QuorumAtRisk"),
         ({"nodes": {"a": (5, 0), "b": (5, 5), "c": (5, 2)}, "demand_nodes": 1}, "RemainingZonesUnhealthy"),
         ({"demand_nodes": 11}, "InsufficientCapacity"),
     ],
@@ -136,8 +138,14 @@ def test_a_step_that_is_not_done_in_time_fails_the_isolation_and_undoes_nothing(
 
 def test_a_failed_step_is_tried_again_five_times_with_growing_pauses_and_then_waits_for_a_person() -> None:
     found = said(zone_rule(), WELL, unhealthy("a", at=100), outcomes=False, until=90_000)
-    pauses = [after[0] - before[0] for before, after in zip(holds(found), holds(found)[1:], strict=False)]
-    assert pauses == [60 * 2**tries + 120 for tries in range(5)]
+    # Told once for all tries, and once more when there are none left.
+    tries = sum(60 * 2**number + 120 for number in range(5))
+    assert holds(found) == [(230.0, "prod/a", "StepFailed"), (230.0 + tries, "prod/a", "RetriesExhausted")]
+
+
+def test_a_step_that_is_done_by_another_try_ends_the_hold_and_the_next_one_is_told_of_anew() -> None:
+    found = said(zone_rule(), WELL, unhealthy("a", at=100), answered(1, at=300), outcomes=False, until=1000)
+    assert holds(found) == [(230.0, "prod/a", "StepFailed"), (600.0, "prod/a", "StepFailed")]
 
 
 def test_a_person_can_ask_for_another_try_when_all_are_used_up() -> None:
@@ -163,6 +171,22 @@ def test_a_running_isolation_waits_before_its_next_step_while_another_zone_is_ba
     found = said(zone_rule(), WELL, isolate("a", at=100), other, outcomes=False, until=300)
     assert [(step[0], step[4]) for step in steps(found)] == [(100.0, "Fence"), (220.0, "ShiftTraffic")]
     assert holds(found)[0] == (110.0, "prod/a", "WidespreadFailure")
+
+
+@pytest.mark.parametrize(
+    ("inventory", "reason"),
+    [
+        ({"single_zone_services": ("a:shop/db",)}, "SingleZoneServices"),
+        ({"quorum_members": {"a": 1, "b": 1}}, "QuorumAtRisk"),
+    ],
+)
+def test_a_running_isolation_waits_before_its_next_step_while_the_zone_has_the_last_of_something(
+    inventory: dict[str, object], reason: str
+) -> None:
+    last = [*listed(at=105, **inventory), *answered(1, at=110), *listed(at=200)]  # type: ignore[arg-type]
+    found = said(zone_rule(), WELL, isolate("a", at=100), last, outcomes=False, until=300)
+    assert [(step[0], step[4]) for step in steps(found)] == [(100.0, "Fence"), (200.0, "ShiftTraffic")]
+    assert holds(found) == [(110.0, "prod/a", reason)]
 
 
 def test_a_failed_isolation_says_what_its_carrier_said_last() -> None:

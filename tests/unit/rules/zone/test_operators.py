@@ -263,7 +263,7 @@ class Operators(RuleBasedStateMachine):
             self.wait(130.0)
         for group in self.book.groups.values():
             assert group.zone is None or group.zone.isolation is None
-        assert not any(self.standing.values())
+        assert not any(self.standing.values()), "nothing is left standing"
 
 
 Operators.TestCase.settings = settings(max_examples=80, stateful_step_count=40)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from bus.messages import Outcome
+from rules.bench.play import at as at_
 from rules.kinds.zone_plan import ASKED_AGAIN_SECONDS, seconds_for
+from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
     STEPS,
     UNDONE,
@@ -102,6 +107,58 @@ def test_a_signal_that_never_saw_the_failure_opens_nothing_by_itself() -> None:
 def test_a_paused_rule_opens_nothing() -> None:
     found = said(zone_rule(), ISOLATED, paused(at=200), healthy("a", at=300))
     assert names(found) == FORWARD
+
+
+def test_a_pause_locks_nobody_in_what_a_person_asks_back_is_undone() -> None:
+    found = said(
+        zone_rule(), WELL, isolate("a", at=100), paused(at=105), failback("a", at=110), answered(2, at=115),
+        outcomes=False, until=120,
+    )  # fmt: skip
+    assert [(step[0], step[3]) for step in steps(found)] == [(100.0, "InProgress"), (110.0, "Aborting")]
+    done = said(zone_rule(), WELL, isolate("a", at=50), paused(at=60), failback("a", at=3000), until=5000)
+    assert steps(done)[len(STEPS) :] == [(3000.0, "a", "Failback", "InProgress", step) for step in UNDONE]
+
+
+def test_an_abort_in_a_pause_has_its_time_like_any_other() -> None:
+    found = said(
+        zone_rule(), WELL, isolate("a", at=100), paused(at=105), failback("a", at=110), outcomes=False, until=2000
+    )
+    assert holds(found) == [
+        (105.0, "prod", "Paused"), (110.0 + 120 + 2 * 300 + 300, "prod/a", "StepFailed")
+    ]  # fmt: skip
+
+
+def test_a_pause_after_the_word_does_not_stop_the_way_back_either_but_the_rules_own() -> None:
+    asked = said(
+        zone_rule(), ISOLATED, failback("a", at=115), paused(at=116), answered(2, at=130), outcomes=False, until=140
+    )
+    assert names(asked) == ["+Fence", "-Fence"]
+    forward = [event for number in range(1, 6) for event in answered(number, at=110 + number)]
+    own = said(
+        zone_rule(), ISOLATED, forward, healthy("a", at=300), paused(at=321), answered(7, at=322), outcomes=False,
+        until=400,
+    )  # fmt: skip
+    assert names(own) == [*FORWARD, "-CutNetwork"]
+    assert holds(own) == [(321.0, "prod", "Paused")]
+
+
+def _taken_off(number: int, *, at: float) -> list[Event]:
+    """The carrier finds that somebody has taken the annotation off the Shoot."""
+    given: dict[str, Any] = {
+        "action": f"zones/prod/a/{number}", "rule": "zones", "object": "prod/a", "status": "Failed",
+        "reason": "AnnotationRemoved",
+    }  # fmt: skip
+    return [(at, Outcome(**given, observed_at=at_(at)))]
+
+
+def test_removing_the_annotation_is_an_abort_while_it_runs_and_a_failback_once_it_stands() -> None:
+    running = said(zone_rule(), ISOLATED, _taken_off(1, at=115), outcomes=False, until=120)
+    assert [(step[0], step[3]) for step in steps(running)] == [(110.0, "InProgress"), (115.0, "Aborting")]
+    forward = [event for number in range(1, 6) for event in answered(number, at=110 + number)]
+    gone = [*forward, *_taken_off(6, at=180), *healthy("a", at=300)]
+    stands = said(zone_rule(), ISOLATED, gone, outcomes=False, until=321)
+    assert holds(stands) == [(180.0, "prod/a", "ZoneNotRecovered")]
+    assert steps(stands)[-1] == (320.0, "a", "Failback", "InProgress", "CutNetwork")
 
 
 def test_a_zone_that_dies_on_its_way_back_is_isolated_again_and_only_what_was_undone_is_done_again() -> None:

@@ -1,0 +1,119 @@
+"""Zones, plans and what became of a command, in words and rows for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from bus.messages import Mode
+from reactor.clock import Clock
+from rules.group import Group, Holding
+from rules.kinds.zone_machine import PENDING
+from rules.kinds.zone_plan import Plan, Planned, mode_of, plan
+from rules.kinds.zone_record import place_of
+from rules.kinds.zone_request import request_for
+from rules.kinds.zone_time import PENDING_MAX
+from rules.language.zone import ZoneIsolation
+from rules.states.zone import Isolation, ZoneState
+
+
+def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> Group:
+    """The rule's group as it is stored; one that knows nothing where there is none yet."""
+    return next((group for group in groups if group.rule == rule.name), Group(rule.name, rule.object))
+
+
+def planned(
+    rule: ZoneIsolation, group: Group, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()
+) -> Plan:
+    """Give the plan for a zone as if it were asked for by hand now, and what each guard says of it."""
+    now = Clock().now()
+    seen = group.zone.seen if group.zone is not None else None
+    mode = mode_of(seen.zones.get(zone) if seen is not None else None, now)
+    request = request_for(rule, group, zone, now, by_hand=True, force=force, allowed=allowed)
+    return plan(rule, request, mode)
+
+
+def in_words(rule: ZoneIsolation, shown: Plan) -> str:
+    """The plan for people: guards first, then what is done, and how it is undone."""
+    lines = [f"{rule.name}: isolate {shown.zone} of {rule.object} ({rule.carrier}, {shown.mode}, mode {rule.mode})"]
+    if rule.mode in (Mode.DRY_RUN, Mode.OFF):
+        lines.append(f"mode {rule.mode}: nothing of this is carried out")
+    lines += ["guards:"]
+    lines += [f"  {'passes' if check.passed else 'REFUSES'}  {check.reason}: {check.detail}" for check in shown.guards]
+    for title, steps in (("steps:", shown.failover), ("and back:", shown.failback)):
+        lines.append(title)
+        lines += [f"  {'undo ' if one.undo else ''}{one.step} (within {one.timeout_seconds:g} s)" for one in steps]
+    return "\n".join(lines)
+
+
+def as_data(shown: Plan) -> dict[str, object]:
+    """Give a plan as plain values, for `-o json` and `-o yaml`."""
+
+    def steps(of: Sequence[Planned]) -> list[dict[str, object]]:
+        return [
+            {"step": one.step, "undo": one.undo, "timeoutSeconds": one.timeout_seconds, "settings": one.settings}
+            for one in of
+        ]
+
+    guards = [{"guard": str(one.reason), "passed": one.passed, "detail": one.detail} for one in shown.guards]
+    return {
+        "zone": shown.zone, "mode": shown.mode, "admitted": shown.admitted, "guards": guards,
+        "failover": steps(shown.failover), "failback": steps(shown.failback),
+    }  # fmt: skip
+
+
+def rows_of(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
+    """Give one row for each zone of a rule: its health, and how far its isolation is."""
+    state = group.zone or ZoneState()
+    out: list[dict[str, object]] = []
+    for zone in rule.zones:
+        member = group.members.get(rule.target(zone.name))
+        nodes = state.seen.zones.get(zone.name) if state.seen is not None else None
+        mine = state.isolation if state.isolation is not None and state.isolation.zone == zone.name else None
+        said = _said(mine) if mine is not None else ""
+        held = group.held if group.held is not None and _is_about(group.held, zone.name, mine) else None
+        out.append({
+            "rule": rule.name, "zone": f"{rule.object}/{zone.name}", "id": zone.id,
+            "health": str(member.status) if member is not None else "not heard of",
+            "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
+            "phase": mine.phase if mine else "", "status": mine.status if mine else "",
+            "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
+            "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
+        })  # fmt: skip
+    return out
+
+
+def _is_about(held: Holding, zone: str, mine: Isolation | None) -> bool:
+    """Whether a hold is this zone's: by name, or because all that the rule does is about this zone."""
+    return held.about.endswith(f"/{zone}") if held.about is not None else mine is not None
+
+
+def _said(isolation: Isolation) -> str:
+    """What is the matter with it: why it has failed, else how far its step is."""
+    if isolation.status == "Failed":
+        return isolation.failure
+    return isolation.trouble or isolation.failure
+
+
+def effect(rule: ZoneIsolation, zone: str) -> Callable[[Sequence[Group], datetime], str | None]:
+    """What became of a command given at a moment, from the stored state of its rule."""
+
+    def seen(groups: Sequence[Group], at: datetime) -> str | None:
+        group = group_of(groups, rule)
+        state = group.zone
+        if state is None or state.commanded_at is None or state.commanded_at < at:
+            return None
+        if state.refused is not None and state.refused.at >= at:
+            return f"refused: {state.refused.reason}: {state.refused.detail}"
+        isolation = state.isolation
+        if isolation is None:
+            return f"{zone} is not isolated"
+        waits = f"{group.held.reason}: {group.held.detail}" if group.held is not None else ""
+        if waits and place_of(isolation) == PENDING:
+            minutes = PENDING_MAX.total_seconds() / 60
+            return f"refused for now: {waits} (asked again for {minutes:g} minutes; reactor abort takes it back)"
+        if place_of(isolation) == PENDING:
+            return f"Failover of {isolation.zone} begins"
+        return f"{isolation.phase} of {isolation.zone} is {isolation.status}" + (f", held: {waits}" if waits else "")
+
+    return seen
