@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +28,7 @@ from reactor.roles.supervise import ended, forever
 from reactor.settings import Settings
 from rules.engine.routing import Routing
 from rules.kinds.preservation import paths_of
+from rules.language.lint_feeds import clusters_of
 from rules.language.loader import RuleSet
 from rules.language.model import TrafficFailover
 from rules.language.sources import AlertmanagerWebhook
@@ -116,6 +117,8 @@ class Crew:
         )
         if self._karmada_rules():
             await _no_fight(plane)
+        for rule, unknown in self._strangers():
+            log.warning("a rule names clusters that the settings do not", extra={"rule": rule, "cluster": unknown})
         world = ActionWorld(
             house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
             templates=BusTemplates(house.bus.store(TEMPLATES)), create_namespaces=house.settings.create_namespaces,
@@ -218,6 +221,14 @@ class Crew:
             return [asyncio.create_task(forever(f"remembering {cluster}", run))]
 
         return {f"remember/{cluster}": partial(start, cluster) for cluster in house.settings.clusters} if rules else {}
+
+    def _strangers(self) -> Iterator[tuple[str, str]]:
+        """Give rules that place workloads by our own hand, with the clusters where no hand reaches: misspelt, often."""
+        for rule in self._rules.rules:
+            if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes":
+                unknown = {*clusters_of(rule.placement)} - {"*", *self._house.settings.clusters}
+                if unknown:
+                    yield rule.name, ", ".join(sorted(unknown))
 
     def _karmada_rules(self) -> list[WorkloadFailover | ClusterTaint]:
         return [

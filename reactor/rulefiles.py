@@ -66,15 +66,20 @@ def load_for(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
 
     Raises SettingsError, and InvalidFiles with every mistake of every file.
     """
+    rules = load_alone(settings, snapshot)
+    if wrong := sorted(set(_unknown(rules, settings))):
+        raise SettingsError("\n".join(wrong))
+    return rules
+
+
+def load_alone(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
+    """Load the rule files for what needs no server. Raises SettingsError, InvalidFiles."""
     if not settings.rule_files:
         raise SettingsError("ruleFiles: none given; name at least one rule file, or pass --rules FILE")
     snapshot = snapshot or Snapshot.take(settings)
     if snapshot.unreadable:
         raise SettingsError(snapshot.unreadable)
-    rules = load(snapshot.files)
-    if wrong := sorted(set(_unknown(rules, settings))):
-        raise SettingsError("\n".join(wrong))
-    return rules
+    return load(snapshot.files)
 
 
 def digest(rules: RuleSet) -> str:

@@ -11,7 +11,7 @@ repeated while the watch is lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -59,6 +59,7 @@ class Inventory:
     def __init__(self, api: WatchApi, policies: Sequence[str], world: World) -> None:
         self._clock = world.clock
         self._selectors = policies
+        self._preserved = world.preserved
         self._policies: dict[PolicyKey, JsonObject] = {}
         self._bindings: dict[tuple[str, str, str], JsonObject] = {}
         """By collection, namespace and name: those that were told."""
@@ -71,7 +72,7 @@ class Inventory:
         self.ready: Standing[Observation] = Standing(tell, clock, period_seconds=REFRESH_SECONDS)
         self._cluster_watch = Reflector(api, _CLUSTERS, self._clusters_changed, project=project_cluster)
         self._binding_watches = [
-            Reflector(api, f"{_WORK}/{plural}", partial(self._bindings_changed, plural), project=project_binding)
+            Reflector(api, f"{_WORK}/{plural}", partial(self._bindings_changed, plural), project=self._projected)
             for plural in ("resourcebindings", "clusterresourcebindings")
         ]
         self._policy_watches = [
@@ -85,7 +86,7 @@ class Inventory:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cluster_watch.run())
             for standing in (self.clusters, self.ready):
-                group.create_task(standing.keep(lambda: self._cluster_watch.connected))
+                group.create_task(standing.keep(lambda: self._cluster_watch.vouched))
             for watch in self._policy_watches:
                 group.create_task(watch.run())
             for watch in self._policy_watches:
@@ -93,10 +94,15 @@ class Inventory:
             for watch in self._binding_watches:
                 group.create_task(watch.run())
             for kept in (self.workloads, self.copies):
-                group.create_task(kept.keep(self._sees_bindings))
+                group.create_task(kept.keep(self._bindings_vouched))
 
-    def _sees_bindings(self) -> bool:
-        return all(watch.connected for watch in self._binding_watches)
+    def _projected(self, binding: JsonObject) -> JsonObject:
+        """Keep what is read, and of each copy's status what its rule or its policy wants carried over."""
+        return project_binding(binding, {*self._preserved, *_paths(self._policy(binding))})
+
+    def _bindings_vouched(self) -> float | None:
+        ages = [watch.vouched for watch in self._binding_watches]
+        return None if None in ages else max(age for age in ages if age is not None)
 
     async def _clusters_changed(self, changes: Sequence[Change]) -> None:
         for kind, found in changes:
@@ -172,6 +178,16 @@ class Inventory:
                 touched.add(policy)
         for binding in [one for one in self._bindings.values() if policy_of(one) in touched]:
             await self._tell(binding)
+
+
+def _paths(policy: JsonObject | None) -> Iterator[str]:
+    """Give what a policy wants carried over, as far as it can be read."""
+    failover = (policy or {}).get("failover")
+    for behaviour in failover.values() if isinstance(failover, dict) else ():
+        wanted = behaviour.get("statePreservation") if isinstance(behaviour, dict) else None
+        for one in (wanted or {}).get("rules") or []:
+            if isinstance(one, dict) and isinstance(one.get("jsonPath"), str):
+                yield one["jsonPath"]
 
 
 def _by_status(before: Observation, after: Observation) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from reactor.clients.changes import Key, metadata_of, strings_of
 from reactor.clients.port import JsonObject
 from reactor.sources.fields import Malformed
 from reactor.sources.quantities import quantity
+from rules.kinds.preservation import state_of
 from rules.language.targets import encode_segment
 
 SIGNAL = "karmada"
@@ -43,11 +44,22 @@ def policy_of(binding: JsonObject) -> PolicyKey | None:
     return None
 
 
-def project_binding(found: JsonObject) -> JsonObject:
-    """Keep what is read: placements and member statuses can be large, and there are ten thousand bindings."""
+def project_binding(found: JsonObject, preserved: Iterable[str] = ()) -> JsonObject:
+    """Keep what is read: placements and member statuses can be large, and there are ten thousand bindings.
+
+    `preserved`: JSONPaths into a copy's status whose values are kept.
+    """
+    paths = [*preserved]
     metadata, spec, status = metadata_of(found), _dict(found.get("spec")), _dict(found.get("status"))
     fields = ("resource", "replicas", "clusters", "gracefulEvictionTasks", "requiredBy")
-    items = [{key: one.get(key) for key in ("clusterName", "health")} for one in _list(status.get("aggregatedStatus"))]
+    items = [
+        {
+            "clusterName": one.get("clusterName"),
+            "health": one.get("health"),
+            "state": state_of(paths, one.get("status")),
+        }
+        for one in _list(status.get("aggregatedStatus"))
+    ]
     return {
         "metadata": {key: metadata.get(key) for key in ("namespace", "name", "labels", "annotations")},
         "spec": {key: spec[key] for key in fields if key in spec},
@@ -61,6 +73,8 @@ def workload_of(
     """Give the workload that a binding is about, or None where that is no name of a workload."""
     spec = _dict(binding.get("spec"))
     resource = _dict(spec.get("resource"))
+    told = _list(_dict(binding.get("status")).get("aggregatedStatus"))
+    states = {_text(one.get("clusterName")): strings_of(one.get("state")) for one in told if one.get("state")}
     placed = {_text(one.get("name")): _count(one.get("replicas")) or 0 for one in _list(spec.get("clusters"))}
     try:
         return Workload(
@@ -68,6 +82,7 @@ def workload_of(
             name=_text(resource.get("name")), api_version=_text(resource.get("apiVersion")) or "v1",
             uid=_text(resource.get("uid")), replicas=_count(spec.get("replicas")),
             clusters={key: count for key, count in placed.items() if key}, policy=policy, exists=exists, observed_at=at,
+            states=states,
         )  # fmt: skip
     except ValidationError:
         return None

@@ -48,6 +48,8 @@ class World:
     """What the settings say of each cluster."""
     health_scripts: frozenset[str] = frozenset()
     """Languages in which health scripts may run: `lua`, `cel`."""
+    preserved: frozenset[str] = frozenset()
+    """JSONPaths into a workload's status whose values rules carry over (`statePreservation`)."""
 
     def prometheus_named(self, name: str) -> Queries:
         """Give a Prometheus of the settings. Raises SettingsError."""

@@ -120,9 +120,9 @@ class Book:
         for key in sorted(key for key in touched if self._kind_of(key).census == key[1]):
             before = self._groups[key]
             decisions.append(self._decide(key, touched.pop(key), now, position, known=known))
-            if self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key]):
-                for other in self._of_rule[key[0]] - {key}:
-                    touched.setdefault(other, [])
+            others = (self._groups[other] for other in self._of_rule[key[0]] if other != key)
+            for group in self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key], others):
+                touched.setdefault((group.rule, group.object), [])
         rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
         return [*decisions, *rest]
 

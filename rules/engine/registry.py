@@ -36,6 +36,10 @@ def _yes(*_: object) -> bool:
     return True
 
 
+def _all(_rule: Any, _before: Group, _after: Group, others: Iterable[Group]) -> Iterable[Group]:
+    return others
+
+
 def _as_it_is(_rule: Any, group: Group, *_: object) -> Group:
     return group
 
@@ -72,8 +76,8 @@ class Kind:
     """(rule, object): whether the rule as it is written now still speaks of this: rule files change, groups stay."""
     census: str | None = None
     """The object of the group whose state all others of the rule are given as `around`; it is decided first."""
-    stirs: Callable[[Any, Group, Group], bool] = _yes
-    """(rule, before, after): whether the census has changed so that the others have to be decided again."""
+    stirs: Callable[[Any, Group, Group, Iterable[Group]], Iterable[Group]] = _all
+    """(rule, before, after, others): which of the others have to be decided again because the census has changed so."""
 
 
 KINDS: Mapping[type[Rule], Kind] = {

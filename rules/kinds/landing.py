@@ -54,6 +54,8 @@ def _assigned(question: Question, found: Candidates) -> dict[str, int]:
         held = {name: count for name, count in stay.items() if name in free}
         wanted = max(total_of(question) - frozen, 0)
         out |= _divided(question, found, held, wanted, strategy) if wanted else {}
+    if not out:
+        raise Insufficient("not_enough_room", "no cluster that fits has room for a single replica")
     return dict(sorted(out.items()))
 
 

@@ -1,7 +1,8 @@
 """Taints and tolerations of clusters: who may come, who has to leave, and when.
 
 Karmada's way (pkg/util/helper/taint.go): of each taint's matching tolerations the first one is used, and the earliest
-moment of all that are used counts. Kubernetes takes the least instead; for one toleration per key they are the same.
+moment of all that are used counts. But where that one ends, the shortest of those that match counts and not the first:
+the order of a list should not say how long a dead cluster is borne.
 """
 
 from __future__ import annotations
@@ -76,7 +77,11 @@ def leaves_at(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> dat
     if not acute:
         return None
     borne = used(acute, tolerations)
-    return AT_ONCE if borne is None else earliest(acute, borne)
+    if borne is None:
+        return AT_ONCE
+    timed = [taint for taint, first in zip(acute, borne, strict=True) if first.toleration_seconds is not None]
+    others = (one for one in tolerations if any(tolerates(one, taint) for taint in timed))
+    return earliest(acute, (*borne, *others))
 
 
 def may_come(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> bool:

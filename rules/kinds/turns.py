@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,22 +16,30 @@ from rules.states.budget import Claimed
 Refusal = tuple[Held, str]
 
 
-def queued(claims: tuple[Claimed, ...], fact: Claim, at: datetime) -> tuple[Claimed, ...]:
-    """Give the claims with what a group says of its own folded in, in the order in which they are served."""
-    known = next((one for one in claims if one.key == (fact.rule, fact.object)), None)
-    # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
-    if known is not None and (at, fact.generation, not fact.wanted) <= (
-        known.said_at, known.generation, not known.wanted
-    ):  # fmt: skip
-        return claims  # late, or the same again
+def queued(claims: Iterable[Claimed], facts: Iterable[Claim], now: datetime) -> tuple[Claimed, ...]:
+    """Give the claims with what groups say of their own folded in, in the order in which they are served.
+
+    All that was read together at once: ten thousand workloads may ask in the same moment.
+    """
+    known = {one.key: one for one in claims}
+    for fact in facts:
+        known[fact.rule, fact.object] = _said(known.get((fact.rule, fact.object)), fact, min(fact.observed_at, now))
+    return tuple(sorted(known.values(), key=lambda one: (one.since, one.key)))
+
+
+def _said(known: Claimed | None, fact: Claim, at: datetime) -> Claimed:
     new = Claimed(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
-    if known is not None and known.wanted and fact.wanted:
-        if known.generation == fact.generation:
-            new = replace(known, said_at=at)
-        else:  # it goes on: with its slot while that is in use, else in its place in the queue
-            new = replace(new, since=at if known.paid else known.since, slot=known.slot)
-    others = [one for one in claims if one is not known]
-    return tuple(sorted([*others, new], key=lambda one: (one.since, one.key)))
+    if known is None:
+        return new
+    # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
+    if (at, fact.generation, not fact.wanted) <= (known.said_at, known.generation, not known.wanted):
+        return known  # late, or the same again
+    if not (known.wanted and fact.wanted):
+        return new
+    if known.generation == fact.generation:
+        return replace(known, said_at=at, reason="")  # it is answered anew
+    # It goes on: with its slot while that is in use, else in its place in the queue.
+    return replace(new, since=at if known.paid else known.since, slot=known.slot)
 
 
 def answered(
@@ -52,7 +60,11 @@ def answered(
             one = replace(one, slot=True, paid=True)
         waiting += refusal is not None and not one.paid
         reason, detail = refusal or ("", "")
-        out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))
+        if reason and reason == one.reason and not one.granted:
+            # Nobody hears of another place in the queue before it asks again: ten thousand are not written anew.
+            out.append(one)
+        else:
+            out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))
     return tuple(out), bucket
 
 

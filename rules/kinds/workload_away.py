@@ -36,7 +36,7 @@ def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, 
     directly = action.purge_mode == "Directly"
     move = replace(
         move, evicted_at=at, purge_mode="Gracefully" if directly else action.purge_mode,
-        grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds,
+        grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds, preserved=action.preserved,
     )  # fmt: skip
     owed = tuple(one for one in group.owed if one.action.id != action.id)  # nobody asks for it again
     return replace(group, owed=owed, workload=replace(state, moves=evicted(state.moves, action.from_, move)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,9 +16,11 @@ from rules.kinds.eviction import fails_at
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
 from rules.kinds.workload_census import clusters_of
+from rules.language import workload_checks
 from rules.language.model import UnknownAs
 from rules.language.targets import encode_segment
 from rules.language.workload import Behaviour, Policy, WorkloadFailover
+from rules.language.yaml import Document
 from rules.reasons import Because
 from rules.states.workload import UNHEARD, Cause, ClusterState, Copy, Move, WorkloadState
 
@@ -42,10 +45,14 @@ def policy_of(rule: WorkloadFailover, state: WorkloadState) -> Policy | str | No
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Policy | str:
     try:
-        return Policy.model_validate_json(text, by_name=False)
+        policy = Policy.model_validate_json(text, by_name=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    # What a rule file may not say, a policy may not say either: one that is suspended moves nothing.
+    found = workload_checks.policy(policy, Document("", json.loads(text)), ())
+    wrong = next((one for one in found if one.severity == "error"), None)
+    return f"{wrong.path}: {wrong.message}" if wrong is not None else policy
 
 
 def member_of(group: Group, cluster: str, copy: Copy) -> Member | None:
@@ -66,7 +73,10 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     is_bad = True if member.status in bad else None if member.status is Health.UNKNOWN else False
     known = is_bad is not None or member.settled is not None
     # What was said of this cluster's copy before this one was placed is about another copy.
-    since = member.since if copy.placed_at is None else max(member.since, copy.placed_at)
+    since = member.since
+    if copy.placed_at is not None:
+        words = [one.observed_at for one in member.signals.values() if one.observed_at > copy.placed_at]
+        since = max(since, copy.placed_at if copy.first_status_at is not None else min(words, default=copy.placed_at))
     clock = copy.bad
     if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
         # Where both are bad, going from one to the other is no break.

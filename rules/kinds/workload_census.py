@@ -7,12 +7,14 @@ is now the one and now the other is left in the end, and one that only nobody co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.group import Group, Member
+from rules.kinds import workload_outage
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, added, system_taint
 from rules.kinds.wish import Wish
@@ -74,13 +76,27 @@ def _without(by_rule: Mapping[str, tuple[Taint, ...]], rule: str) -> dict[str, t
 def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
     """An observation of a cluster has been folded in: let its clocks know at once, so that nothing between is lost."""
     kind, _, name = target.partition("/")
-    return _looked_at(rule, group, name, group.members[target], at) if kind == "cluster" else group
+    return _counted(rule, _looked_at(rule, group, name, group.members[target], at), at) if kind == "cluster" else group
 
 
 def advance(rule: WorkloadFailover, group: Group, now: datetime) -> Group:
     """Let time pass: clusters go silent, and recover."""
     for target, member in group.members.items():
         group = _looked_at(rule, group, target.partition("/")[2], member, now)
+    return _counted(rule, group, now)
+
+
+def _counted(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
+    """Begin or end an outage, by how many clusters are bad now."""
+    state = group.workload
+    if state is None:
+        return group
+    outage, clusters = workload_outage.assess(rule, state.outage, state.clusters, at)
+    if outage == state.outage:
+        return group
+    group = replace(group, workload=replace(state, outage=outage))
+    for name, cluster in clusters.items():
+        group = _with(rule, group, name, cluster)
     return group
 
 
@@ -127,12 +143,25 @@ def desire(rule: WorkloadFailover, group: Group, now: datetime) -> Wish:
     return Wish(look_again=min((moment for moment in moments if moment > now), default=None))
 
 
-def stirs(_rule: WorkloadFailover, before: Group, after: Group) -> bool:
-    """Whether workloads are to be looked at again. Room and labels alone do not matter: who waits for them looks."""
-    if before.workload is after.workload:
-        return False
+def stirs(_rule: WorkloadFailover, before: Group, after: Group, others: Iterable[Group]) -> Iterable[Group]:
+    """Give the workloads that have to be looked at again: those on a cluster that has changed, and those that wait.
+
+    Room and labels alone do not matter: who waits for them looks by itself.
+    """
     old, new = clusters_of(before), clusters_of(after)
-    return old.keys() != new.keys() or any(_vital(old[name]) != _vital(new[name]) for name in new)
+    if old is new:
+        return ()
+    changed = {
+        name for name in {**old, **new} if name not in old or name not in new or _vital(old[name]) != _vital(new[name])
+    }
+    return (group for group in others if changed and _goes_by(group, changed))
+
+
+def _goes_by(group: Group, changed: AbstractSet[str]) -> bool:
+    state = group.workload
+    if state is None:
+        return False
+    return group.held is not None or bool(state.moves or group.owed) or not changed.isdisjoint(state.copies)
 
 
 def _vital(state: ClusterState) -> tuple[object, ...]:

@@ -53,7 +53,7 @@ def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: 
     policy = json.dumps(fact.policy, sort_keys=True) if fact.policy is not None else None
     state = replace(
         state, api_version=fact.api_version, uid=fact.uid, replicas=fact.replicas, exists=fact.exists, listed_at=at,
-        policy=policy,
+        policy=policy, states={**state.states, **fact.states},
     )  # fmt: skip
     if again or not fact.exists or (state.acted_at is not None and at <= state.acted_at):
         return state
@@ -70,6 +70,8 @@ def _copy(state: WorkloadState, fact: WorkloadCopy, at: datetime, placing: set[s
     seen_at = state.copy_seen.get(name)
     if seen_at is not None and at < seen_at:
         return state
+    if fact.state:
+        state = replace(state, states={**state.states, name: fact.state})
     again = seen_at is not None and state.listed.get(name) == (fact.replicas or 0 if fact.exists else None)
     acted_at = known.placed_at if known is not None else state.acted_at
     if again or (acted_at is not None and at <= acted_at):
@@ -133,7 +135,9 @@ def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:
     moves = {name: replace(move, placed=name in action.leaving or move.placed) for name, move in state.moves.items()}
     # What was purged first is over now that its replacement is there.
     moves = {name: move for name, move in moves.items() if move.purge_mode != "Directly" or not move.placed}
-    return replace(state, copies=_sorted(copies), moves=moves)
+    # What was told of a copy that stood there before says nothing about the new one.
+    states = {name: told for name, told in state.states.items() if name in state.copies or name not in copies}
+    return replace(state, copies=_sorted(copies), moves=moves, states=states)
 
 
 def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState:
@@ -145,7 +149,7 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     directly = action.purge_mode == "Directly"
     move = replace(
         known, evicted_at=at, purge_mode=action.purge_mode, grace_seconds=action.grace_period_seconds,
-        placed=not directly,
+        placed=not directly, preserved=action.preserved,
     )  # fmt: skip
     state = replace(state, moves=evicted(state.moves, name, move))
     if not directly:

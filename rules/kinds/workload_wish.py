@@ -11,10 +11,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bus.messages import CancelEviction, Evict, Health, Mode, Place, Purge, WorkloadRef
+from bus.messages.workloads import placed
 from rules.group import Group
 from rules.kinds.candidates import Question, opens_at
 from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
+from rules.kinds.preservation import injected, preserved
 from rules.kinds.spread import Insufficient
 from rules.kinds.wish import Act, Wish
 from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, over, policy_of
@@ -136,7 +138,11 @@ def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetim
         if first:
             land(_question(view, pending))  # there has to be a place for all, before the first copy goes
         for name in first:
-            yield _evict(view, name, moves[name], follows=False)
+            labels = preserved(behaviour_of(policy, moves[name].cause), view.state.states.get(name, {}))
+            if isinstance(labels, str):
+                yield Held.STATE_UNKNOWN, f"{name}: {labels}"
+            else:
+                yield _evict(view, name, moves[name], follows=False, labels=labels)
         if later:
             question = _question(view, later)
             plan = land(question)
@@ -173,17 +179,23 @@ def _place(view: View, leaving: list[str], plan: Mapping[str, int]) -> Act:
     fields = view.fields() | {
         "clusters": dict(plan), "leaving": tuple(leaving), "propagate_deps": view.policy.copies_deps,
         "sources": (*others, *(name for name in view.state.moves if name not in stay)),
+        "labels": injected((view.state.moves[name] for name in leaving), plan.keys(), view.state.copies.keys()),
     }  # fmt: skip
     detail = "; ".join(f"{name}: {view.state.moves[name].detail}" for name in leaving)
     follows = any(view.state.moves[name].evicted_at for name in leaving)  # Directly: this is its second half
     return Act(Place, fields, move.because, detail, lane="place", follows=follows)
 
 
-def _evict(view: View, name: str, move: Move, *, follows: bool) -> Act:
+def _evict(view: View, name: str, move: Move, *, follows: bool, labels: Mapping[str, str] | None = None) -> Act:
     behaviour = behaviour_of(view.policy, move.cause)
+    for owed in view.group.owed:
+        if isinstance(owed.action, Evict) and owed.action.from_ == name and owed.action.preserved:
+            labels = owed.action.preserved  # on its way: it is not asked for again because the status goes on
     fields = view.fields(name) | {
         "purge_mode": behaviour.purge_mode.value, "grace_period_seconds": behaviour.grace_seconds,
-        "replicas": move.replicas, "targets": tuple(bound(view.state.copies, view.state.moves)),
+        "on_grace_expired": (behaviour.on_grace_expired or view.rule.on_grace_expired).value, "replicas": move.replicas,
+        "targets": tuple(bound(view.state.copies, view.state.moves)),
+        "preserved": dict(labels or {}),
     }  # fmt: skip
     detail = f"{move.because}: {move.detail}"
     return Act(Evict, fields, Because.TOLERATION_ELAPSED, detail, lane=f"evict/{name}", follows=follows)
@@ -212,7 +224,8 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
         return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True)
     cluster = view.clusters.get(name, UNHEARD)
     if move.purge_mode == PurgeMode.GRACEFULLY and over(view.policy, move, cluster, state.copies.get(name)):
-        detail = f"{name}: {cluster.status or 'no longer tainted'}"
+        stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
+        detail = f"{name}: {cluster.status or 'no longer tainted'}; what was placed for it stays: {stays}"
         return Act(CancelEviction, view.fields(name), Because.RECOVERED, detail, lane=f"evict/{name}", safe=True)
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it

@@ -132,18 +132,31 @@ def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
                 message = f"no source here has the signal {signal!r}"
                 yield document.problem((*at, "signals", index), message, severity="warning")
     for origin, document, at in sources:
-        if isinstance(origin, AlertmanagerWebhook) and origin.on_resolved == "Confirm" and origin.confirm is None:
-            others = [item for item, _, _ in sources if item is not origin and could_meet(item.target, origin.target)]
-            if not others:
-                message = (
-                    "nothing could confirm that a resolved alert's target has recovered, so no rule will go back: add "
-                    "confirm, or another source for the same target, or onResolved: Healthy"
-                )
-                yield document.problem(at, message, severity="warning")
+        if isinstance(origin, AlertmanagerWebhook) and not origin.recovers and _unconfirmed(origin, rules, sources):
+            message = (
+                "nothing could confirm that a resolved alert's target has recovered, so no rule will go back: add "
+                "confirm, or another source for the same target, or onResolved: Healthy"
+            )
+            yield document.problem(at, message, severity="warning")
     for item, document, at in rules:
         if isinstance(item, Notification) and item.match.split("/")[0] not in _KINDS:
             message = f"no target starts with {item.match.split('/')[0]!r}"
             yield document.problem((*at, "match"), message, severity="warning")
+
+
+def _unconfirmed(origin: AlertmanagerWebhook, rules: Rules, sources: Sources) -> bool:
+    """Whether a rule that counts this signal counts no other that could say that the same target is Healthy."""
+    others = {
+        item.says
+        for item, _, _ in sources
+        if item is not origin
+        and (not isinstance(item, AlertmanagerWebhook) or item.recovers)
+        and could_meet(item.target, origin.target)
+    }
+    return not others or any(
+        rule.signals is not None and origin.says in rule.signals and not others & set(rule.signals)
+        for rule, _, _ in rules
+    )
 
 
 _KINDS = ("cluster", "zone", "node", "service", "workload", "custom", "*", "**")

@@ -49,7 +49,7 @@ def problems(document: Document, at: Path, errors: Sequence[ErrorDetails], model
         if (where := (*path, key) if key else path) in seen:
             continue  # a union says the same place once for each of its members
         seen.add(where)
-        message = _message(error, key, model)
+        message = sentence(error, key, model)
         if key is not None and error["type"] == "extra_forbidden":
             line, column = document.keys.get(where, document.places.get(path, (1, 1)))
             yield Problem(document.file, line, column, document.problem(where, "").path, message)
@@ -79,7 +79,8 @@ def _tag(error: ErrorDetails) -> str:
     return str(error.get("ctx", {}).get("discriminator", "kind")).strip("'")
 
 
-def _message(error: ErrorDetails, key: str | None, model: Any) -> str:
+def sentence(error: ErrorDetails, key: str | None, model: Any) -> str:
+    """Say what is wrong. `key`: the one that is unknown or not there; `model`: whose keys may have been meant."""
     kind, context = error["type"], error.get("ctx", {})
     if kind in ("missing", "union_tag_not_found"):
         return "required, and not there"

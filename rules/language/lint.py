@@ -86,9 +86,7 @@ def _fed(rule: LoadedRule, document: Document, at: Path, said: Feeds) -> Iterato
             yield document.problem((*at, *want.at), message, severity="hint", hint="not-fed")
         elif want.each:
             for target, path in missing:
-                message = (
-                    f"nothing feeds it, so it is never ready: no source here could speak of {target}{with_signals}"
-                )
+                message = f"nothing feeds it: no source here could speak of {target}{with_signals}, so {want.so}"
                 yield document.problem((*at, *path), message, severity="hint", hint="not-fed")
 
 

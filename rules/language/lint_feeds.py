@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rules.language.guards import FileGuard, Guards
 from rules.language.model import BackendRule, Notification, RouteSelection, TrafficFailover
 from rules.language.overlap import could_meet, is_plain
-from rules.language.placement import Placement
+from rules.language.placement import ClusterAffinity, Placement
 from rules.language.sources import EndpointsWatch, NodeWatch, Quorum, WorkloadWatch
 from rules.language.targets import encode_segment
 from rules.language.workload import ClusterTaint, WorkloadFailover
@@ -44,6 +44,8 @@ class Want(NamedTuple):
     targets: Mapping[str, Path]
     """Targets or patterns, each with its place within the rule."""
     each: bool = False
+    so: str = "it is never ready"
+    """What follows for one that nobody speaks of, where each is needed."""
 
 
 class Reader(NamedTuple):
@@ -120,7 +122,9 @@ def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[Want]:
     failover = rule.failover
     clusters = clusters_of(rule.placement)
     if rule.policies is not None or (failover is not None and failover.cluster is not None):
-        yield Want((), {f"cluster/{name}": () for name in clusters})
+        named = {f"cluster/{name}": path for name, path in _named(rule.placement)}
+        so = "no copy is ever placed there. Is it misspelt?"
+        yield Want((), named or {"cluster/*": ()}, each=True, so=so)
     if failover is not None and failover.application is not None:
         copies = {
             f"workload/{cluster}/{one.namespace or '*'}/{one.kind}/{one.name or '*'}": ("resourceSelectors", index)
@@ -132,12 +136,26 @@ def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[Want]:
 
 def clusters_of(placement: Placement) -> tuple[str, ...]:
     """Give the names of the clusters where copies may be, as segments of targets; `*` where any may be one."""
-    affinities = [one for one in (placement.cluster_affinity, *placement.cluster_affinities) if one is not None]
-    affinities += [other for one in placement.cluster_affinities for other in one.overflow_affinities]
-    names = [name for one in affinities for name in one.cluster_names]
-    if not affinities or any(not one.cluster_names for one in affinities):
-        return ("*",)
-    return tuple(dict.fromkeys(map(encode_segment, names)))
+    return tuple(dict.fromkeys(name for name, _ in _named(placement))) or ("*",)
+
+
+def _named(placement: Placement) -> list[tuple[str, Path]]:
+    """Give each cluster where copies may be, and where its name stands; none where any may be one."""
+    here: Path = ("placement", "clusterAffinities")
+    affinities: list[tuple[ClusterAffinity, Path]] = []
+    if placement.cluster_affinity is not None:
+        affinities.append((placement.cluster_affinity, ("placement", "clusterAffinity")))
+    for index, one in enumerate(placement.cluster_affinities):
+        affinities.append((one, (*here, index)))
+        overflow = enumerate(one.overflow_affinities)
+        affinities += [(other, (*here, index, "overflowAffinities", number)) for number, other in overflow]
+    if any(not one.cluster_names for one, _ in affinities):
+        return []
+    return [
+        (encode_segment(name), (*path, "clusterNames", index))
+        for one, path in affinities
+        for index, name in enumerate(one.cluster_names)
+    ]
 
 
 def readers(

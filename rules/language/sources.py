@@ -252,3 +252,8 @@ class AlertmanagerWebhook(Source):
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"
     """Confirm: resolved is Unknown until confirmed. Alertmanager also says resolved when Prometheus died."""
     confirm: Confirm | None = None
+
+    @property
+    def recovers(self) -> bool:
+        """Whether it ever says Healthy by itself."""
+        return self.on_resolved == "Healthy" or self.confirm is not None

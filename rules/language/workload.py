@@ -46,11 +46,11 @@ class PreservationRule(Model):
     alias_label_name: Text
     """The label's key."""
     json_path: Annotated[str, StringConstraints(min_length=1, max_length=1024)]
-    """Within `status`: `.replicas`, `{.conditions[0].type}`."""
+    """Within `status`: `{.replicas}`, `{.conditions[?(@.type=="Ready")].status}`."""
 
 
 class StatePreservation(Model):
-    """State that is carried over."""
+    """State that is carried over. All values are there and fit into labels, or the copy does not leave."""
 
     rules: tuple[PreservationRule, ...] = Field(min_length=1, max_length=100)
     """One for each value."""
@@ -69,7 +69,7 @@ class Behaviour(Model):
     block_predecessor_seconds: AtLeastZero | None = None
     """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
     state_preservation: StatePreservation | None = None
-    """State that is carried over. Not carried out, with a warning."""
+    """State that is carried over, with purgeMode Directly and into a single new cluster."""
 
     @property
     def grace_seconds(self) -> int | None:
@@ -77,6 +77,11 @@ class Behaviour(Model):
         if self.purge_mode is not PurgeMode.GRACEFULLY:
             return None
         return 600 if self.grace_period_seconds is None else self.grace_period_seconds
+
+    @property
+    def preserves(self) -> bool:
+        """Whether state is carried over."""
+        return self.state_preservation is not None and self.purge_mode is PurgeMode.DIRECTLY
 
 
 class PreConditions(Model):

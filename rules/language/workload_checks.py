@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from bus.messages import Health
 from rules.errors import Problem
+from rules.language import jsonpath
 from rules.language.placement import Placement, SpreadConstraint
 from rules.language.workload import ApplicationFailover, Behaviour, ClusterTaint, Policy, PurgeMode, WorkloadFailover
 from rules.language.yaml import Document, Path
@@ -77,6 +78,13 @@ def _behaviour(behaviour: Behaviour, document: Document, at: Path) -> Iterator[P
         if not _LABEL.match(one.alias_label_name):
             message = f"{one.alias_label_name!r} is no label's key: at most 63 letters, digits, - _ or ., and a prefix"
             yield document.problem((*at, "statePreservation", "rules", index, "aliasLabelName"), message)
+        try:
+            jsonpath.read(one.json_path)
+        except ValueError as error:
+            yield document.problem((*at, "statePreservation", "rules", index, "jsonPath"), str(error))
+    if behaviour.state_preservation is not None and not behaviour.preserves:
+        message = "is only carried over with purgeMode Directly: two copies with one state would both go on from it"
+        yield document.problem((*at, "statePreservation"), message, severity="warning")
 
 
 def _at_least_zero(value: float | None, document: Document, at: Path) -> Iterator[Problem]:
@@ -87,6 +95,7 @@ def _at_least_zero(value: float | None, document: Document, at: Path) -> Iterato
 def _placement(placement: Placement, document: Document, at: Path) -> Iterator[Problem]:
     if placement.cluster_affinity is not None and placement.cluster_affinities:
         yield document.problem((*at, "clusterAffinities"), "either this or clusterAffinity, not both")
+    yield from _clusters(placement, document, at)
     names = [term.affinity_name for term in placement.cluster_affinities]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -110,6 +119,33 @@ def _placement(placement: Placement, document: Document, at: Path) -> Iterator[P
     if placement.workload_affinity is not None:
         message = "workloads are not placed next to or away from others: remove it, or leave this workload to Karmada"
         yield document.problem((*at, "workloadAffinity"), message)
+
+
+def _clusters(placement: Placement, document: Document, at: Path) -> Iterator[Problem]:
+    """Names of clusters that cannot mean anything beside those of clusterAffinity."""
+    affinity = placement.cluster_affinity
+    if affinity is None or not affinity.cluster_names:
+        return
+    here = (*at, "clusterAffinity")
+    left = {*affinity.cluster_names} - {*affinity.exclude}
+    if not left:
+        yield document.problem((*here, "exclude"), "no cluster is left: all of clusterNames are excluded")
+    for index, name in enumerate(affinity.exclude):
+        if name not in affinity.cluster_names:
+            message = f"{name} is none of clusterNames, so there is nothing to exclude"
+            yield document.problem((*here, "exclude", index), message, severity="warning")
+    scheduling = placement.replica_scheduling
+    preference = scheduling.weight_preference if scheduling is not None else None
+    for number, weight in enumerate(preference.static_weight_list if preference is not None else ()):
+        listed = (*at, "replicaScheduling", "weightPreference", "staticWeightList", number, "targetCluster")
+        for index, name in enumerate(weight.target_cluster.cluster_names):
+            if name not in left:
+                message = f"{name} is none of the clusters of clusterAffinity: no copy is ever there"
+                yield document.problem((*listed, "clusterNames", index), message, severity="warning")
+    for index, one in enumerate(placement.spread_constraints):
+        if one.field == "cluster" and one.min_groups > len(left) > 0:
+            message = f"{one.min_groups} clusters are never found: clusterAffinity allows {len(left)}"
+            yield document.problem((*at, "spreadConstraints", index, "minGroups"), message, severity="warning")
 
 
 def _spread(constraints: tuple[SpreadConstraint, ...], document: Document, at: Path) -> Iterator[Problem]:
@@ -143,11 +179,6 @@ def _karmadas(item: Policy, document: Document, at: Path) -> Iterator[Problem]:
     ):
         message = "a suspended policy must not move anything: remove it, or give the rule mode Off"
         yield document.problem((*at, "suspension"), message)
-    for name in ("application", "cluster"):
-        behaviour = getattr(item.failover, name) if item.failover is not None else None
-        if behaviour is not None and behaviour.state_preservation is not None:
-            message = "state is not carried over by this version"
-            yield document.problem((*at, "failover", name, "statePreservation"), message, severity="warning")
 
 
 def _taints(item: ClusterTaint, document: Document, at: Path) -> Iterator[Problem]:

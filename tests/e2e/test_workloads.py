@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bus.messages import Health
 from reactor.demo.kube import ApiError, Cluster, Fault, Forbid, JsonObject, writes
 from reactor.demo.kube.call import Call
 from rules.reasons import Held
@@ -133,14 +134,14 @@ async def test_a_workload_that_crashes_moves_on_and_not_back_to_where_it_crashed
         assert members.doubled() == []
 
 
-async def test_when_half_of_all_clusters_fall_silent_nothing_moves_and_each_workload_says_so_once(
+async def test_when_half_of_all_clusters_fall_silent_nothing_moves_also_when_they_return_and_each_workload_says_so_once(
     tmp_path: Path,
 ) -> None:
     names = ("web", "cart", "mail")
     async with Members(tmp_path / "members", 4) as members:
         for name in names:
             await members.run(name, "member1", "member2")
-        text = rule("shop", copies=2, every=True, guards=None, borne=8)  # both are noticed before either is left
+        text = rule("shop", copies=2, every=True, guards=None, borne=12)  # both are noticed before either is left
         async with reactor(members, tmp_path, text) as service:
             await knows(service, {name: {"member1", "member2"} for name in names}, clusters=4, rule="shop")
             for silent in ("member1", "member2"):
@@ -158,7 +159,16 @@ async def test_when_half_of_all_clusters_fall_silent_nothing_moves_and_each_work
             await until_told(looked_at_again, "every cluster was heard of several times since")
             told = [one["object"] for one in await records(service) if one["held"] is not None]
             assert sorted(told) == sorted(f"{NAMESPACE}/Deployment/{name}" for name in names), told
+
+            for back in ("member1", "member2"):  # the first one must not let the workloads of the other go
+                await members[back].come_back()
+                await until_told(partial(_is_well, service, back), f"{back} is seen to be back", within=60)
             assert members.writes() == []
+
+
+async def _is_well(service: Service, cluster: str) -> bool:
+    census = next(one for one in await service.groups() if (one.rule, one.object) == ("shop", "*"))
+    return census.workload is not None and census.workload.clusters[cluster].status is Health.HEALTHY
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, cluster: str, name: str, words: str) -> None:
@@ -200,6 +210,7 @@ async def test_what_cannot_move_says_why_and_stays_where_it_is(tmp_path: Path, m
                 assert held is not None
                 assert words in held.detail
                 told[name] = (f"{reason}: ", words)
+            assert "rule=lost cluster=member9" in service.log.read_text("utf-8")
             rows = {line.split()[0]: line for line in (await service.printed("status")).splitlines() if "Held" in line}
             for name, told_words in told.items():
                 assert all(part in rows[name] for part in told_words), rows[name]  # also after further tries

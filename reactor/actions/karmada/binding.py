@@ -78,8 +78,12 @@ def dialect_in(definition: JsonObject) -> Dialect:
         node = (version.get("schema") or {}).get("openAPIV3Schema") or {}
         for step in ("spec", "gracefulEvictionTasks"):
             node = (node.get("properties") or {}).get(step) or {}
-        mode = ((node.get("items") or {}).get("properties") or {}).get("purgeMode")
-        if mode is None:
-            return Dialect(modes=None)
-        return Dialect(modes=frozenset(mode["enum"])) if mode.get("enum") else Dialect()
+        fields = (node.get("items") or {}).get("properties")
+        if not fields:
+            return Dialect()  # it says nothing of tasks: then it takes anything
+        modes = frozenset((fields.get("purgeMode") or {}).get("enum") or ()) or Dialect().modes
+        return Dialect(
+            modes if "purgeMode" in fields else None, suppresses="suppressDeletion" in fields,
+            preserves="preservedLabelState" in fields,
+        )  # fmt: skip
     return Dialect()

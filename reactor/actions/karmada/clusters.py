@@ -1,16 +1,19 @@
 """SetTaints on a Karmada control plane: `spec.taints` of its Cluster objects.
 
 Key and effect are a taint's identity. One that stands there keeps its time, whoever put it there: the tolerations count
-from it. Taken off are only those that the rule had put on.
+from it. Several rules may want the same one, and somebody may have put it there by hand: an annotation on the object
+says who holds it, and it is taken off with the last of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 from bus.messages import Outcome, SetTaints, Taint
+from reactor.actions.annotations import notes_of
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.patches import patch
 from reactor.actions.settle import Change, settle_object
@@ -20,6 +23,10 @@ from reactor.clients.port import JsonObject
 from reactor.clock import Clock
 from reactor.errors import ReactorError
 
+HOLDERS_ANNOTATION = "reactor/taints"
+"""`{"reactor/brownout:NoExecute": ["rule"]}`: the rules that want a taint that we put there or found there."""
+SOMEBODY = "*"
+"""Holds what stood there before any rule of ours wanted it; no rule is called so."""
 API = "/apis/cluster.karmada.io/v1alpha1/clusters"
 
 
@@ -54,13 +61,55 @@ def difference(cluster: JsonObject, action: SetTaints) -> list[JsonObject] | Non
     """Give the JSON Patch that makes the taints so; None: they are."""
     spec = cluster.get("spec") or {}
     have: list[JsonObject] = [*(spec.get("taints") or [])]
-    gone = {(one.key, one.effect) for one in action.before} - {(one.key, one.effect) for one in action.taints}
+    before = holders(cluster)
+    held = held_after(before, {*map(_identity, have)}, action)
+    # Also what the rule has put there and does not remember: its store was wiped.
+    had = {(one.key, one.effect) for one in action.before} | {one for one, who in before.items() if action.rule in who}
+    gone = had - held.keys()
     becomes = added(removed(have, gone), action.taints, at=action.decided_at)
-    if becomes == have:
+    operations: list[JsonObject] = []
+    if becomes != have:
+        operation = {"op": "replace" if "taints" in spec else "add", "path": "/spec/taints", "value": becomes}
+        test = [{"op": "test", "path": "/spec/taints", "value": spec["taints"]}] if "taints" in spec else []
+        operations = [*test, operation]
+    text = json.dumps({":".join(one): sorted(who) for one, who in held.items()}, sort_keys=True)
+    if not operations and held == before:
         return None
-    operation = {"op": "replace" if "taints" in spec else "add", "path": "/spec/taints", "value": becomes}
-    test = [{"op": "test", "path": "/spec/taints", "value": spec["taints"]}] if "taints" in spec else []
-    return patch(cluster, [*test, operation], write=stamps(action))
+    return patch(
+        cluster, operations, write={**stamps(action), **({HOLDERS_ANNOTATION: text} if held else {})},
+        remove=() if held else (HOLDERS_ANNOTATION,),
+    )  # fmt: skip
+
+
+Identity = tuple[str, str]
+"""Key and effect."""
+
+
+def holders(cluster: JsonObject) -> Mapping[Identity, frozenset[str]]:
+    """Read who holds which taint; what somebody has edited beyond recognition holds nothing."""
+    try:
+        noted = json.loads(notes_of(cluster).get(HOLDERS_ANNOTATION, "{}"))
+    except ValueError:
+        return {}
+    if not isinstance(noted, dict):
+        return {}
+    found = {key: who for key, who in noted.items() if isinstance(who, list)}
+    return {(key.rpartition(":")[0], key.rpartition(":")[2]): frozenset(map(str, who)) for key, who in found.items()}
+
+
+def held_after(
+    held: Mapping[Identity, frozenset[str]], standing: Iterable[Identity], action: SetTaints
+) -> dict[Identity, frozenset[str]]:
+    """Give who holds which taint when the rule has what it wants. `standing`: the taints that are there now.
+
+    One that nobody holds any more is not among them: it is to be taken off.
+    """
+    there, wanted = {*standing}, {(one.key, one.effect) for one in action.taints}
+    after = {one: who - {action.rule} for one, who in held.items() if one in there}
+    for one in wanted:
+        found = frozenset({SOMEBODY}) if one in there else frozenset[str]()
+        after[one] = after.get(one, found) | {action.rule}
+    return {one: who for one, who in after.items() if who}
 
 
 def added(have: Sequence[JsonObject], want: Iterable[Taint], *, at: datetime) -> list[JsonObject]:
@@ -69,13 +118,13 @@ def added(have: Sequence[JsonObject], want: Iterable[Taint], *, at: datetime) ->
     return [*have, *(_taint(one, at) for one in want if (one.key, one.effect) not in there)]
 
 
-def removed(have: Iterable[JsonObject], identities: Iterable[tuple[str, str]]) -> list[JsonObject]:
+def removed(have: Iterable[JsonObject], identities: Iterable[Identity]) -> list[JsonObject]:
     """Give what stands there without these keys and effects."""
     gone = frozenset(identities)
     return [taint for taint in have if _identity(taint) not in gone]
 
 
-def _identity(taint: JsonObject) -> tuple[str, str]:
+def _identity(taint: JsonObject) -> Identity:
     return str(taint.get("key")), str(taint.get("effect"))
 
 

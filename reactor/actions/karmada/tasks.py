@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from bus.messages import Evict
 from reactor.actions.events import CONTROLLER
+from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
 
 _REASON_MAX = 32  # the CRD's own limits
@@ -29,6 +30,10 @@ class Dialect:
 
     modes: frozenset[str] | None = frozenset(SEED_WORDS)
     """The enum of `purgeMode`; None: tasks have no such field (before 1.6)."""
+    suppresses: bool = True
+    """Whether a task can be told to wait for us (`suppressDeletion`)."""
+    preserves: bool = True
+    """Whether a task can carry state (`preservedLabelState`)."""
 
     def word(self, mode: str) -> str | None:
         """Give the purge mode as this control plane calls it; None: it is not to be said."""
@@ -53,9 +58,10 @@ def placement_of(binding: JsonObject) -> Placement:
 def task_for(action: Evict, dialect: Dialect) -> JsonObject:
     """Give the task that lets the copy leave.
 
-    With a grace period Karmada itself ends the task at its limit. Without one `suppressDeletion` holds it, as with
-    Never, until our Purge: Karmada's own limit of ten minutes would remove the last copy though nothing runs elsewhere.
-    The two cannot stand together.
+    A grace period is Karmada's own timer: at its end it removes the copy, be it the last one. So it is only given where
+    `onGraceExpired` is Purge. Everywhere else `suppressDeletion` holds the task until our Purge, as with Never: without
+    either Karmada's limit of ten minutes would do the same. The two cannot stand together.
+    Raises Unfit (CannotSuppress, CannotPreserve) where the control plane is too old to be told so.
     """
     task: JsonObject = {
         "fromCluster": action.from_,
@@ -66,11 +72,19 @@ def task_for(action: Evict, dialect: Dialect) -> JsonObject:
     }
     if word := dialect.word(action.purge_mode):
         task["purgeMode"] = word
-    if action.purge_mode == "Gracefully" and action.grace_period_seconds is not None:
-        task["gracePeriodSeconds"] = action.grace_period_seconds
-    elif action.purge_mode != "Directly":
-        task["suppressDeletion"] = True
-    return task
+    if action.preserved:
+        if not dialect.preserves:
+            text = "this Karmada carries no state over (preservedLabelState)"
+            raise Unfit("CannotPreserve", f"{text}: upgrade it, or remove statePreservation")
+        task["preservedLabelState"] = dict(action.preserved)
+    if action.purge_mode == "Directly":
+        return task
+    if action.purge_mode == "Gracefully" and action.on_grace_expired == "Purge" and action.grace_period_seconds:
+        return task | {"gracePeriodSeconds": action.grace_period_seconds}
+    if not dialect.suppresses:
+        text = "this Karmada knows no suppressDeletion and would remove the old copy after ten minutes in any case"
+        raise Unfit("CannotSuppress", f"{text}: upgrade it, or write onGraceExpired: Purge")
+    return task | {"suppressDeletion": True}
 
 
 def evicted(now: Placement, task: JsonObject) -> Placement:
@@ -86,7 +100,9 @@ def evicted(now: Placement, task: JsonObject) -> Placement:
     if _open(now.tasks, name):
         return Placement(clusters, now.tasks)
     size = {"replicas": leaving[0]["replicas"]} if leaving[0].get("replicas") is not None else {}
-    return Placement(clusters, [*now.tasks, {**task, **size}])
+    # Karmada gives the state to a cluster that is none of these.
+    before = {"clustersBeforeFailover": [one["name"] for one in now.clusters]} if "preservedLabelState" in task else {}
+    return Placement(clusters, [*now.tasks, {**task, **size, **before}])
 
 
 def placed(now: Placement, wanted: Mapping[str, int], *, sized: bool) -> Placement:
@@ -106,14 +122,8 @@ def placed(now: Placement, wanted: Mapping[str, int], *, sized: bool) -> Placeme
 
 
 def purged(now: Placement, name: str) -> Placement:
-    """Let the copy go at once. A task that Karmada holds back is set free, any other is ended."""
-
-    def freed(task: JsonObject) -> JsonObject | None:
-        if task.get("fromCluster") != name:
-            return task
-        return {**task, "suppressDeletion": False} if "suppressDeletion" in task else None
-
-    tasks = [left for task in now.tasks if (left := freed(task)) is not None]
+    """Let the copy go at once: what neither a cluster nor a task stands for, Karmada removes."""
+    tasks = [task for task in now.tasks if task.get("fromCluster") != name]
     return Placement([one for one in now.clusters if one.get("name") != name], tasks)
 
 

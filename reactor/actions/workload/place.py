@@ -72,16 +72,17 @@ class Placer:
         self, action: Place, cluster: str, replicas: int, copy: JsonObject, needed: Sequence[Dependency]
     ) -> Report:
         written: list[str] = []
+        standing: list[str] = []
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
                 api = await connected(self.clusters, cluster)
-                target = Target(api, action, self.create_namespaces, written)
+                target = Target(api, action, self.create_namespaces, written, standing)
                 for one in needed:
                     await target.dependency(one)
                 await target.workload(copy, replicas)
         except TimeoutError:
             late = ApiUnavailable(f"{cluster}: not placed within {SETTLE_SECONDS:g} s")
-            return Report(cluster, written, late)
+            return Report(cluster, written, late, standing)
         except ReactorError as error:
-            return Report(cluster, written, error)
-        return Report(cluster, written)
+            return Report(cluster, written, error, standing)
+        return Report(cluster, written, None, standing)

@@ -23,15 +23,16 @@ class Report:
     """Empty: it was stopped before any cluster was written to."""
     written: list[str] = field(default_factory=list)
     error: ReactorError | None = None
+    standing: list[str] = field(default_factory=list)
+    """What earlier tries have written."""
 
     @property
     def text(self) -> str:
         """`member2: wrote ConfigMap/shop; then QuotaExceeded: …`."""
-        done = f"wrote {', '.join(self.written)}" if self.written else "nothing written"
+        names = list(dict.fromkeys((*self.standing, *self.written)))
+        done = f"wrote {', '.join(names)}" if names and (self.written or self.error) else "as asked"
         if self.error is not None:
-            done = f"{done}; then {word_for(self.error)}: {self.error}" if self.written else str(self.error)
-        elif not self.written:
-            done = "as asked"
+            done = f"{done}; then {word_for(self.error)}: {self.error}" if names else str(self.error)
         return f"{self.cluster}: {done}" if self.cluster else done
 
 

@@ -14,7 +14,7 @@ from reactor.actions.patches import patch
 from reactor.actions.settle import attempts
 from reactor.actions.workload.copy import annotated, contains, labelled, scaled
 from reactor.actions.workload.library import Dependency
-from reactor.actions.workload.marks import EVICTING_ANNOTATION, is_marked, is_ours, refuse_if_stale, stamps
+from reactor.actions.workload.marks import EVICTING_ANNOTATION, follows, is_marked, is_ours, refuse_if_stale, stamps
 from reactor.actions.workload.paths import base, path_of
 from reactor.actions.workload.refusals import MISSING_NAMESPACE
 from reactor.clients.changes import metadata_of, strings_of, version_of
@@ -32,6 +32,8 @@ class Target:
     """Whether a missing namespace is made; else it is a refusal (NamespaceMissing)."""
     written: list[str] = field(default_factory=list)
     """`ConfigMap/shop`, in the order of writing."""
+    standing: list[str] = field(default_factory=list)
+    """What an earlier try of the same decision has written: it is not undone, so it is told again."""
     _unanswered: set[str] = field(default_factory=set)
 
     async def dependency(self, one: Dependency) -> None:
@@ -46,28 +48,28 @@ class Target:
                 elif live is None or (is_ours(live) and not contains(live, one.copy)):
                     await self._apply(one.need.object, path, one.copy, live)
                 else:
-                    self._found(one.need.object)
+                    self._found(one.need.object, live)
 
     async def workload(self, copy: JsonObject, replicas: int) -> None:
         """Let the cluster have the workload with so many replicas. Raises Unfit (Stale, CopyTerminating)."""
-        ref, wanted = self.action.workload, scaled(copy, replicas)
+        ref, wanted = self.action.workload, labelled(scaled(copy, replicas), self.action.labels)
         name = f"{ref.kind}/{ref.name}"
         async for attempt in attempts():
             with attempt:
                 path = await path_of(self.api, ref)
                 live = await self._live(path)
                 if live is None:
-                    await self._apply(name, path, labelled(wanted, self.action.labels), None)
+                    await self._apply(name, path, wanted, None)
                     continue
                 self._may_be_written(live)
                 if is_ours(live) and not contains(live, wanted):
                     # Labels that came with an earlier placement are ours: unsaid, they would go.
-                    kept = labelled(wanted, strings_of(metadata_of(live).get("labels")))
+                    kept = labelled(wanted, {**strings_of(metadata_of(live).get("labels")), **self.action.labels})
                     live = await self._apply(name, path, kept, live)
                 if operations := self._adjustment(live, wanted):
                     await self._patch(name, path, operations)
                 else:
-                    self._found(name)
+                    self._found(name, live)
 
     def _may_be_written(self, live: JsonObject) -> None:
         refuse_if_stale(live, self.action)
@@ -124,10 +126,12 @@ class Target:
             raise
         self._wrote(name)
 
-    def _found(self, name: str) -> None:
-        """The object is as asked: by our own write, if that was the one without an answer."""
+    def _found(self, name: str, live: JsonObject) -> None:
+        """The object is as asked: by our own write, if that was the one without an answer, or by an earlier try."""
         if name in self._unanswered:
             self._wrote(name)
+        elif follows(live, self.action) and name not in self.standing:
+            self.standing.append(name)
 
     def _wrote(self, name: str) -> None:
         self._unanswered.discard(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,24 @@ def member(name: str = "member1", ready: str = "True", **spec: Any) -> JsonObjec
 
 def nginx(holds: Callable[[Workload], bool]) -> Callable[[Fact], bool]:
     return lambda fact: isinstance(fact, Workload) and fact.object == "shop/Deployment/nginx" and holds(fact)
+
+
+async def test_what_a_rule_or_a_policy_wants_carried_over_of_a_copys_status_is_told(
+    karmada: Cluster, world: World, heard: Heard
+) -> None:
+    rules = [{"aliasLabelName": "job", "jsonPath": "{.job.id}"}, {"aliasLabelName": "no", "jsonPath": "{.missing}"}]
+    failover = {"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": rules}}}
+    meta = {"name": "nginx", "namespace": "shop", "labels": {"failover": "reactor"}}
+    karmada.create({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": meta,
+        "spec": POLICY | {"failover": failover},
+    })  # fmt: skip
+    bound = binding({"member1": 2}, {"member1": "Healthy"}, name="nginx", namespace="shop")
+    bound["status"]["aggregatedStatus"][0]["status"] = {"job": {"id": "a-7"}, "replicas": 2}
+    karmada.create(bound)
+    async with watching(replace(world, preserved=frozenset({".replicas"})), ["failover=reactor"]):
+        states = {"member1": {"{.job.id}": "a-7", ".replicas": "2"}}
+        await heard.heard(nginx(lambda one: one.states == states))
 
 
 async def test_a_binding_is_a_workload_with_its_clusters_and_their_health(

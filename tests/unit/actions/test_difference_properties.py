@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bus.messages import RouteRef, SetWeights
@@ -96,7 +96,6 @@ def _at(document: Any, pointer: str) -> Any:
     return document
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(http_cases() | split_cases())
 def test_carrying_out_twice_is_carrying_out_once(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -104,7 +103,6 @@ def test_carrying_out_twice_is_carrying_out_once(case: tuple[JsonObject, SetWeig
     assert CARRIERS[action.route.kind].difference(after, action) is None
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(http_cases() | split_cases())
 def test_nothing_but_managed_weights_and_our_annotations_changes(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -112,7 +110,6 @@ def test_nothing_but_managed_weights_and_our_annotations_changes(case: tuple[Jso
     assert without_ours(after, action) == without_ours(obj, action)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(http_cases() | split_cases())
 def test_every_entry_of_a_managed_service_stands_as_asked(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -122,7 +119,6 @@ def test_every_entry_of_a_managed_service_stands_as_asked(case: tuple[JsonObject
     assert {(service, at) for service, at in standing if service in action.weights} == set(action.weights.items())
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(http_cases())
 def test_no_rule_that_serves_is_left_with_all_weights_zero(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
@@ -132,7 +128,6 @@ def test_no_rule_that_serves_is_left_with_all_weights_zero(case: tuple[JsonObjec
     assert all(sum(ref.get("weight", 1) for ref in rule["backendRefs"]) > 0 for rule in changed)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(http_cases() | split_cases())
 def test_a_patch_never_fits_another_version_of_the_object(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import datetime
 from typing import Any, get_args
 
@@ -11,6 +12,7 @@ from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
 from rules.bench.play import at
 from rules.group import Group, Owed, dump, load
+from rules.states.budget import BudgetState, Claimed
 
 ROUTE = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="web")
 MORE: dict[type[Any], dict[str, Any]] = {
@@ -41,4 +43,18 @@ def test_an_action_that_is_owed_is_still_the_same_one_after_a_restart(verb: type
 def test_a_verb_that_nobody_knows_is_malformed() -> None:
     body = dump(Group("r", "o", owed=(Owed(an(Place, at(5)), at(20)),))).replace(b'"verb":"Place"', b'"verb":"Fly"')
     with pytest.raises(Malformed, match="Fly"):
+        load(body)
+
+
+def test_a_guard_that_ten_thousand_workloads_ask_fits_into_one_message_and_is_read_back() -> None:
+    claims = tuple(Claimed("fleet", f"shop/Deployment/{n:05d}", n, at(n), at(n)) for n in range(10_000))
+    group = Group("@evictions", "*", budget=BudgetState(claims=claims))
+    body = dump(group)
+    assert len(body) < 1_000_000  # what a NATS server takes by default
+    assert load(body) == group
+
+
+@pytest.mark.parametrize("body", [b"", b"\x78\x9c", zlib.compress(b'{"rule": 1}'), zlib.compress(b"{" * 9)[:-3]])
+def test_what_is_no_stored_group_is_malformed(body: bytes) -> None:
+    with pytest.raises(Malformed):
         load(body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.webhook.alerts import ALERT_BYTES_MAX, Alert, BadAlert, fingerprint_of, from_api
@@ -98,7 +98,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.dictionaries(st.sampled_from([*alert(), "updatedAt", "x"]), JSON), st.sampled_from(list(alert())))
 def test_whatever_comes_is_read_or_refused_and_nothing_else(changes: dict[str, Any], dropped: str) -> None:
     raw = alert() | changes

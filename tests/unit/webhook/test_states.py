@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
@@ -118,7 +118,6 @@ POST = st.tuples(st.booleans(), SECONDS, SECONDS, SECONDS).map(
 )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(POST, min_size=1, max_size=8), st.booleans())
 def test_taking_a_post_twice_is_taking_it_once(posts: list[Post], believe: bool) -> None:
     once, _ = fold(*posts, believe=believe)
@@ -128,7 +127,6 @@ def test_taking_a_post_twice_is_taking_it_once(posts: list[Post], believe: bool)
     assert fate in (Fate.REPEATED, Fate.IGNORED)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(POST, POST)
 def test_two_posts_in_either_order_say_the_same(a: Post, b: Post) -> None:
     if a[1] == b[1]:
@@ -136,7 +134,6 @@ def test_two_posts_in_either_order_say_the_same(a: Post, b: Post) -> None:
     assert health_of(fold(a, b)[0]) is health_of(fold(b, a)[0])
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(POST, min_size=1, max_size=8))
 def test_only_a_firing_post_makes_unhealthy_and_only_belief_makes_healthy(
     posts: list[Post],
@@ -148,7 +145,6 @@ def test_only_a_firing_post_makes_unhealthy_and_only_belief_makes_healthy(
         assert not state.opened
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(st.lists(POST, min_size=1, max_size=8), SECONDS)
 def test_a_firing_received_well_after_all_else_is_believed(posts: list[Post], starts: int) -> None:
     newest = max(at for _, at in posts) + LATE.total_seconds()

@@ -33,7 +33,7 @@ def cancel(cluster: str, **more: Any) -> Any:
 
 async def test_an_eviction_is_one_write_of_both_lists(plane: Plane) -> None:
     plane.karmada.create(binding())
-    outcome = await plane.do(evict("member1", grace_period_seconds=100))
+    outcome = await plane.do(evict("member1", grace_period_seconds=100, on_grace_expired="Purge"))
     assert (outcome.status, outcome.wrote, len(plane.writes())) == ("Done", True, 1)
     assert plane.clusters() == {"member2": 2}
     [task] = plane.tasks()
@@ -74,12 +74,23 @@ async def test_a_cancelled_eviction_puts_the_cluster_back_in_its_size(plane: Pla
     assert (plane.clusters(), plane.tasks()) == ({"member2": 2, "member1": 3}, [])
 
 
-async def test_a_purge_sets_a_held_copy_free(plane: Plane) -> None:
+@pytest.mark.parametrize("mode", ["Gracefully", "Never"])
+async def test_a_copy_that_must_not_go_by_time_is_held_until_our_purge(plane: Plane, mode: str) -> None:
     plane.karmada.create(binding())
-    await plane.do(evict("member1", "Never"))
-    assert plane.tasks()[0]["suppressDeletion"] is True
+    await plane.do(evict("member1", mode, grace_period_seconds=100 if mode == "Gracefully" else None))
+    (task,) = plane.tasks()
+    assert (task["suppressDeletion"], "gracePeriodSeconds" in task) == (True, False)
     await plane.do(purge("member1", generation=2))
-    assert plane.tasks()[0]["suppressDeletion"] is False
+    assert (plane.tasks(), plane.clusters()) == ([], {"member2": 2})
+
+
+async def test_state_goes_into_the_task_where_the_control_plane_takes_it(plane: Plane) -> None:
+    plane.karmada.create(binding())
+    outcome = await plane.do(evict("member1", "Directly", preserved={"flink/job-id": "7"}))
+    assert (outcome.status, outcome.wrote) == ("Done", True)
+    (task,) = plane.tasks()
+    assert task["preservedLabelState"] == {"flink/job-id": "7"}
+    assert task["clustersBeforeFailover"] == ["member1", "member2"]
 
 
 async def test_an_old_control_plane_is_spoken_to_in_its_words(plane: Plane, which: str) -> None:

@@ -45,14 +45,53 @@ async def test_a_taint_is_put_beside_those_of_others_with_its_time(plane: Plane,
 async def test_a_taint_that_stands_keeps_its_time(plane: Plane) -> None:
     known = {**OURS, "timeAdded": "2025-05-05T05:05:05Z"}
     member(plane, known)
-    outcome = await plane.do(asked(BROWNOUT))
-    assert (outcome.wrote, taints(plane)) == (False, [known])
+    await plane.do(asked(BROWNOUT))
+    assert taints(plane) == [known]
+    assert (await plane.do(asked(BROWNOUT))).wrote is False
+
+
+async def test_a_taint_that_somebody_had_put_there_stays_when_the_rule_is_done_with_it(plane: Plane) -> None:
+    member(plane, OURS)
+    await plane.do(asked(BROWNOUT))
+    await plane.do(asked(before=(BROWNOUT,), generation=2))
+    assert taints(plane) == [OURS]
+
+
+async def test_a_taint_of_two_rules_is_taken_off_with_the_last_of_them(plane: Plane) -> None:
+    member(plane, THEIRS)
+    other = {"rule": "errors", "id": "errors/cluster/member1/1"}
+    await plane.do(asked(BROWNOUT))
+    await plane.do(asked(BROWNOUT, **other))
+    for last in (False, True):
+        keys = {"generation": 2} | (other if last else {})
+        for wrote in (True, False):
+            assert (await plane.do(asked(before=(BROWNOUT,), **keys))).wrote is wrote
+        assert taints(plane) == [THEIRS] + ([] if last else [OURS])
+    noted = plane.karmada.get("clusters", "member1")["metadata"]["annotations"]
+    assert "reactor/taints" not in noted
 
 
 async def test_only_what_the_rule_put_on_is_taken_off(plane: Plane) -> None:
-    member(plane, THEIRS, OURS)
+    member(plane, THEIRS, OURS)  # by a version that left no note
     await plane.do(asked(before=(BROWNOUT,)))
     assert taints(plane) == [THEIRS]
+
+
+async def test_a_rule_whose_memory_was_wiped_takes_its_taint_off_all_the_same(plane: Plane) -> None:
+    member(plane)
+    await plane.do(asked(BROWNOUT))
+    await plane.do(asked(generation=2))
+    assert taints(plane) == []
+
+
+@pytest.mark.parametrize("text", ["no json", "[]", '{"reactor/brownout:NoExecute": 7}'])
+async def test_a_note_that_somebody_has_edited_says_nothing(plane: Plane, text: str) -> None:
+    member(plane)
+    noted = {"metadata": {"annotations": {"reactor/taints": text}}}
+    plane.karmada.patch("clusters", "member1", noted)
+    await plane.do(asked(BROWNOUT))
+    await plane.do(asked(before=(BROWNOUT,), generation=2))
+    assert taints(plane) == []
 
 
 async def test_a_conflict_is_read_again(plane: Plane) -> None:

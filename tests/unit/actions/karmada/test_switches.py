@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.actions.karmada.binding import dialect_in, name_of
+from reactor.actions.karmada.binding import name_of
 from reactor.actions.karmada.switches import fights
 from reactor.clients.port import JsonObject
 from tests.unit.actions.workload.builders import NGINX
@@ -57,11 +57,3 @@ def test_a_binding_is_called_as_karmada_calls_it() -> None:
     assert name_of(NGINX) == "nginx-deployment"
     role = NGINX.model_copy(update={"kind": "ClusterRole", "name": "system:node", "namespace": ""})
     assert name_of(role) == "system.node-clusterrole"
-
-
-def test_a_definition_without_purge_modes_is_told_none() -> None:
-    spec: JsonObject = {
-        "properties": {"spec": {"properties": {"gracefulEvictionTasks": {"items": {"properties": {}}}}}}
-    }
-    definition = {"spec": {"versions": [{"name": "v1alpha2", "schema": {"openAPIV3Schema": spec}}]}}
-    assert dialect_in(definition).modes is None

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Taint
+from reactor.actions.karmada.binding import dialect_in
 from reactor.actions.karmada.clusters import added, removed
 from reactor.actions.karmada.tasks import Dialect, Placement, cancelled, copies, evicted, placed, purged, task_for
+from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
 from tests.unit.actions.workload.builders import evict
 
@@ -75,17 +77,21 @@ def test_taints_are_put_on_and_taken_off_as_karmada_does(case: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "grace", "expected"),
+    ("mode", "grace", "expired", "expected"),
     [
-        ("Directly", None, {"purgeMode": "Directly"}),
-        ("Gracefully", 100, {"purgeMode": "Gracefully", "gracePeriodSeconds": 100}),
-        ("Gracefully", None, {"purgeMode": "Gracefully", "suppressDeletion": True}),
-        ("Never", None, {"purgeMode": "Never", "suppressDeletion": True}),
-        ("Never", 100, {"purgeMode": "Never", "suppressDeletion": True}),
+        ("Directly", None, "Keep", {"purgeMode": "Directly"}),
+        ("Gracefully", 100, "Purge", {"purgeMode": "Gracefully", "gracePeriodSeconds": 100}),
+        ("Gracefully", 100, "Keep", {"purgeMode": "Gracefully", "suppressDeletion": True}),
+        ("Gracefully", None, "Purge", {"purgeMode": "Gracefully", "suppressDeletion": True}),
+        ("Never", None, "Keep", {"purgeMode": "Never", "suppressDeletion": True}),
+        ("Never", 100, "Purge", {"purgeMode": "Never", "suppressDeletion": True}),
     ],
 )
-def test_a_task_says_how_the_copy_leaves(mode: str, grace: int | None, expected: JsonObject) -> None:
-    found = task_for(evict("m1", mode, grace_period_seconds=grace, carrier="Karmada"), Dialect())
+def test_a_task_says_how_the_copy_leaves_and_gives_karmada_a_timer_only_where_it_may_purge(
+    mode: str, grace: int | None, expired: str, expected: JsonObject
+) -> None:
+    action = evict("m1", mode, grace_period_seconds=grace, on_grace_expired=expired, carrier="Karmada")
+    found = task_for(action, Dialect())
     fields = ("purgeMode", "gracePeriodSeconds", "suppressDeletion")
     assert {key: found[key] for key in fields if key in found} == expected
     assert (found["producer"], found["fromCluster"]) == ("alert-reactor", "m1")
@@ -104,6 +110,25 @@ def test_a_task_speaks_the_words_of_its_control_plane(modes: frozenset[str] | No
     assert task_for(evict("m1"), Dialect(modes)).get("purgeMode") == said
 
 
+@pytest.mark.parametrize(
+    ("fields", "known"),
+    [
+        ({}, Dialect()),
+        ({"fromCluster": {}}, Dialect(None, suppresses=False, preserves=False)),
+        ({"purgeMode": {"type": "string"}, "suppressDeletion": {}}, Dialect(preserves=False)),
+        (
+            {"purgeMode": {"enum": ["Never"]}, "suppressDeletion": {}, "preservedLabelState": {}},
+            Dialect(frozenset({"Never"})),
+        ),
+    ],
+)
+def test_the_definition_says_what_a_task_may_hold(fields: JsonObject, known: Dialect) -> None:
+    tasks = {"items": {"properties": fields}}
+    schema = {"properties": {"spec": {"properties": {"gracefulEvictionTasks": tasks}}}}
+    version = {"name": "v1alpha2", "schema": {"openAPIV3Schema": schema}}
+    assert dialect_in({"spec": {"versions": [version]}}) == known
+
+
 @pytest.mark.parametrize("because", ["no such code!", "x" * 40 + "-", "9lives"])
 def test_a_reason_that_the_definition_refuses_is_replaced(because: str) -> None:
     assert task_for(evict("m1", because=because), Dialect())["reason"] in ("Evicted", "x" * 32)
@@ -118,9 +143,25 @@ def test_kinds_without_replicas_get_none() -> None:
     assert placed(Placement([], []), {"m1": 1}, sized=False).clusters == [{"name": "m1"}]
 
 
-def test_a_purge_sets_a_held_task_free_and_ends_any_other() -> None:
+@pytest.mark.parametrize("mode", ["Gracefully", "Never"])
+def test_a_copy_that_must_stay_does_not_leave_on_a_control_plane_that_would_remove_it_by_itself(mode: str) -> None:
+    old = Dialect(None, suppresses=False)
+    with pytest.raises(Unfit, match="upgrade it"):
+        task_for(evict("m1", mode, carrier="Karmada"), old)
+    assert "suppressDeletion" not in task_for(evict("m1", "Directly", carrier="Karmada"), old)
+
+
+def test_a_task_carries_state_for_a_cluster_that_did_not_hold_the_workload_before() -> None:
+    found = task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect())
+    (made,) = evicted(Placement(clusters(m1=2, m2=1), []), found).tasks
+    assert (made["preservedLabelState"], made["clustersBeforeFailover"]) == ({"job": "7"}, ["m1", "m2"])
+    with pytest.raises(Unfit, match="remove statePreservation"):
+        task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect(preserves=False))
+
+
+def test_a_purge_ends_the_task_however_it_was_held() -> None:
     tasks = [task("m1", suppressDeletion=True), task("m2", gracePeriodSeconds=9), task("m3")]
-    assert purged(Placement([], tasks), "m1").tasks[0]["suppressDeletion"] is False
+    assert purged(Placement([], tasks), "m1").tasks == tasks[1:]
     assert purged(Placement([], tasks), "m2").tasks == [tasks[0], tasks[2]]
     assert purged(Placement(clusters(m4=1), []), "m4").clusters == []
 

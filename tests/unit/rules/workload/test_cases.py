@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.workload import cases_division, cases_eviction, cases_health, cases_language
+from tests.unit.rules.workload import cases_division, cases_eviction, cases_health, cases_language, cases_state
 
 FILE = Path(__file__).parents[3] / "data" / "workload.json"
 PAGE = Path(__file__).parents[4] / "docs" / "concepts" / "karmada-differences.md"
@@ -22,6 +22,7 @@ GROUPS: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8"))["groups"
 
 CHECKS: dict[str, Callable[[Case], None]] = {
     **cases_division.CHECKS, **cases_eviction.CHECKS, **cases_health.CHECKS, **cases_language.CHECKS,
+    **cases_state.CHECKS,
 }  # fmt: skip
 
 NOT_OURS: dict[str, str] = {
@@ -30,8 +31,6 @@ NOT_OURS: dict[str, str] = {
     "copies_to_keep": "a Purge names one copy of one workload, so nothing has to be worked out about the others",
     "condition_match": "ClusterTaint goes by signals of a cluster, with windows, and not by its conditions",
     "ocm_taint_tolerated": "a comparison with Open Cluster Management, whose effects Karmada does not have",
-    "state_preservation": "the decision does not see the status of the objects that it moves; reactor check says so",
-    "state_injection": "as state_preservation",
 }
 
 OTHERWISE: dict[str, tuple[Callable[[Case], bool], str]] = {

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.unit.rules.builders import Event, outcome
+from rules.bench.play import at
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,
     acts,
@@ -68,6 +72,22 @@ def test_without_a_policy_for_its_key_a_failure_is_borne_for_300_seconds() -> No
 def test_a_toleration_without_seconds_is_for_ever() -> None:
     forever = placement("m1", "m2", "m3") | {"clusterTolerations": [{"operator": "Exists", "effect": "NoExecute"}]}
     assert acts(rule(placement=forever), *start(), cluster("m2", "Unhealthy", at=10)) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "leaves"),
+    [((200, 50), 60.0), ((50, 200), 60.0), ((50, None), 60.0), ((None, 50), None), ((None, None), None)],
+)
+def test_of_several_tolerations_the_shortest_counts_unless_the_first_is_for_ever(
+    seconds: tuple[int | None, ...], leaves: float | None
+) -> None:
+    listed = [
+        {"operator": "Exists", "effect": "NoExecute"} | ({} if one is None else {"tolerationSeconds": one})
+        for one in seconds
+    ]
+    given = rule(placement=placement("m1", "m2", "m3") | {"clusterTolerations": listed})
+    came = acts(given, *start(), cluster("m2", "Unhealthy", at=10))
+    assert [second for second, *_ in came] == ([leaves] * 2 if leaves is not None else [])
 
 
 def test_without_a_cluster_block_cluster_failover_is_off() -> None:
@@ -141,6 +161,79 @@ def test_a_cluster_that_nobody_ever_knew_is_no_failure() -> None:
 def test_with_unknown_as_unhealthy_it_is_one() -> None:
     events = [*start("m1", "m3"), cluster("m2", "Unknown", at=0)]
     assert [second for second, *_ in acts(rule(treatUnknownAs="Unhealthy"), *events)] == [100.0, 100.0]
+
+
+def test_only_workloads_on_a_cluster_that_changes_and_those_that_wait_are_decided_again() -> None:
+    book = Book(Routing.of(rule_set(rule(placement=placement(tolerate=100)))))
+    nginx = fact(workload({"m1": 2, "m2": 2}))
+    others = [
+        nginx.model_copy(update={"name": "redis", "clusters": {"m3": 1}}),
+        nginx.model_copy(update={"name": "mail", "clusters": {"m4": 1}}),
+    ]
+    book.take([nginx, *others, *map(fact, clusters("Healthy", "m1", "m2", "m3"))], at(0))
+
+    def decided(status: str, name: str, second: float) -> set[str]:
+        found = book.take([fact(cluster(name, status, at=second))], at(second))
+        return {decision.group.object.rpartition("/")[2] for decision in found} - {"*"}
+
+    assert decided("Unhealthy", "m2", 10) == {"nginx"}
+    assert decided("Healthy", "m2", 20) == {"nginx"}
+    assert decided("Healthy", "m2", 30) == set(), "nothing has changed"
+    assert decided("Unknown", "m4", 40) == {"mail"}
+    assert decided("Unhealthy", "m3", 50) == {"redis", "mail"}, "mail holds: nobody has known how m4 is"
+
+
+# --- many at once --------------------------------------------------------------------------------------------------
+
+
+def all_of(**keys: Any) -> dict[str, Any]:
+    """A rule on four clusters with the default limit of 40%."""
+    names = ("m1", "m2", "m3", "m4")
+    return rule(placement=placement(*names, tolerate=100), guards={"ratePerSecond": 1000}, **keys)
+
+
+FOUR = start("m1", "m2", "m3", "m4")
+
+
+def test_when_all_clusters_fall_silent_the_first_to_return_lets_nobody_go_before_a_whole_toleration() -> None:
+    silent = clusters("Unknown", "m1", "m2", "m3", "m4", at=10)
+    events = [*FOUR, *silent, *clusters("Healthy", "m1", "m3", "m4", at=500)]
+    assert acts(all_of(), *events, until=599) == []
+    assert acts(all_of(), *events)[:2] == [(600.0, "Place", {"m1": 2, "m3": 2}), (600.0, "Evict", "m2")]
+    assert acts(all_of(), *events, cluster("m2", "Healthy", at=590)) == []
+
+
+def test_of_two_clusters_the_one_that_returns_takes_the_workload_at_once() -> None:
+    two = [workload({"m1": 2}), *clusters("Healthy", "m1", "m2"), *clusters("Unhealthy", "m1", "m2", at=10)]
+    given = rule(placement=placement("m1", "m2", tolerate=100), guards={"ratePerSecond": 1000})
+    assert acts(given, *two, cluster("m2", "Healthy", at=500))[0] == (500.0, "Place", {"m2": 2})
+
+
+def test_what_was_borne_while_too_many_clusters_were_bad_does_not_count() -> None:
+    silent = [cluster("m2", "Unknown", at=10), cluster("m4", "Unknown", at=40)]
+    events = [*FOUR, *silent, cluster("m4", "Healthy", at=500)]
+    assert holds(all_of(), *events, until=501) == [(110.0, "WidespreadFailure")]
+    came = acts(all_of(), *events)
+    assert came[0] == (570.0, "Place", {"m1": 2, "m3": 2}), "30 s were over before the other one fell silent"
+    assert acts(all_of(), *events, cluster("m2", "Healthy", at=560)) == []
+
+
+def test_clusters_that_come_and_go_do_not_keep_one_that_is_dead_for_ever() -> None:
+    flapping = [
+        cluster("m4", "Healthy" if second % 40 else "Unhealthy", at=second) for second in range(20, 1000, 20)
+    ]  # fmt: skip
+    events = [*FOUR, cluster("m2", "Unhealthy", at=0), *flapping]
+    assert acts(all_of(), *events)[0][:2] == (180.0, "Place"), "of 180 s m4 was bad, too, for 80"
+
+
+def test_an_outage_is_remembered_through_a_restart() -> None:
+    routing = Routing.of(rule_set(all_of()))
+    book = Book(routing)
+    book.take([one for _, one in FOUR], at(0))
+    book.take([fact(one) for one in clusters("Unknown", "m1", "m2", "m3", "m4", at=10)], at(10))
+    book = Book(routing, [load(dump(group)) for group in book.groups.values()])
+    book.take([fact(one) for one in clusters("Healthy", "m1", "m3", "m4", at=500)], at(500))
+    assert book.next_alarm() == at(600.0)
 
 
 # --- where to ------------------------------------------------------------------------------------------------------

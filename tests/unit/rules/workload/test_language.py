@@ -149,3 +149,33 @@ def test_a_taint_rule_is_about_clusters() -> None:
     }  # fmt: skip
     assert [problem.path.rpartition(".")[2] for problem in errors_of(rule)] == ["match"]
     assert errors_of(rule | {"match": "cluster/*"}) == []
+
+
+CLOSED = {"clusterAffinity": {"clusterNames": ["m1", "m2"]}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"clusterAffinity": {"clusterNames": ["m1"], "exclude": ["m9"]}}, "exclude[0]: m9 is none of clusterNames"),
+        (
+            CLOSED | {"replicaScheduling": {"weightPreference": {
+                "staticWeightList": [{"targetCluster": {"clusterNames": ["m2", "m9"]}, "weight": 1}]}}},
+            "staticWeightList[0].targetCluster.clusterNames[1]: m9 is none of the clusters of clusterAffinity",
+        ),
+        (CLOSED | {"spreadConstraints": [{"minGroups": 3}]}, "minGroups: 3 clusters are never found"),
+    ],
+)  # fmt: skip
+def test_a_name_that_cannot_be_meant_is_told_where_it_stands(keys: dict[str, Any], words: str) -> None:
+    (warning,) = rule_set(workload_rule(placement=keys)).warnings
+    assert words in str(warning)
+
+
+def test_a_policy_that_leaves_no_cluster_is_refused() -> None:
+    with pytest.raises(InvalidFiles, match="no cluster is left"):
+        rule_set(workload_rule(placement={"clusterAffinity": {"clusterNames": ["m1"], "exclude": ["m1"]}}))
+
+
+@pytest.mark.parametrize("keys", [{}, CLOSED, {"clusterAffinity": {"exclude": ["m9"]}}])
+def test_names_that_may_be_meant_are_not_told(keys: dict[str, Any]) -> None:
+    assert rule_set(workload_rule(placement=keys)).warnings == ()

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from bus.messages import Hold
 from rules.bench.play import Player, at
 from rules.engine.book import Book
 from rules.engine.decide import decide
@@ -18,6 +21,7 @@ from tests.unit.rules.workload.builders import (
     clusters,
     copy,
     fact,
+    happens,
     holds,
     placement,
     short,
@@ -56,6 +60,23 @@ def test_a_policy_that_cannot_be_carried_out_is_a_hold_with_its_key() -> None:
     events = [workload({"m1": 2}, replicas=2, policy=policy(placement={"cats": 9})), *start()]
     assert acts(drop_in(), *events) == []
     assert holds(drop_in(), *events)[0][1] == "PolicyUnusable"
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"suspension": {"dispatching": True}}, "suspension: a suspended policy must not move anything"),
+        ({"failover": {"cluster": {"purgeMode": "Never", "gracePeriodSeconds": 5}}}, "failover.cluster.gracePeriodS"),
+        ({"placement": {"workloadAffinity": {"required": []}}}, "placement.workloadAffinity: workloads are not placed"),
+        ({"failover": {"cluster": {}, "application": {}}, "propagateDeps": False}, "propagateDeps: application fail"),
+    ],
+)
+def test_a_policy_that_a_rule_file_could_not_hold_moves_nothing_and_says_why(keys: dict[str, Any], words: str) -> None:
+    events = [workload({"m1": 2}, replicas=2, policy=policy(**keys)), *start()]
+    assert acts(drop_in(), *events) == []
+    (hold,) = [one.what for one in happens(drop_in(), *events) if isinstance(one.what, Hold)]
+    assert hold.held == "PolicyUnusable"
+    assert hold.detail.startswith(words)
 
 
 def test_what_was_rehearsed_is_done_once_the_rule_is_enforced() -> None:
