@@ -19,8 +19,9 @@ from rules.bench.play import at
 from rules.engine.routing import explicit_targets, named_ref
 from rules.language.loader import LoadedRule, RuleSet
 from rules.language.model import Notification, TrafficFailover
-from rules.language.sources import AlertmanagerWebhook, PrometheusQuery
+from rules.language.sources import AlertmanagerWebhook, PrometheusQuery, Quorum
 from rules.language.targets import matches
+from rules.language.workload import ClusterTaint
 
 ALERTS_SECONDS = 15.0
 """How often alerts are looked at where nobody says: the shortest evaluation interval in common use."""
@@ -181,16 +182,16 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
     for rule in rules.rules:
         if rule.mode == "Off":
             yield f"rule {rule.name}: mode Off, so nothing happens"
-        if isinstance(rule, Notification):
+        if isinstance(rule, Notification | ClusterTaint):
             continue
         if not isinstance(rule, TrafficFailover):
-            yield f"rule {rule.name}: Prometheus knows no inventory of what a {rule.kind} acts on: holds only"
+            yield f"rule {rule.name}: Prometheus knows no inventory of what a {rule.kind} acts on: it does nothing"
         elif named_ref(rule) is None:
             yield f"rule {rule.name}: selects its routes by label, and Prometheus knows no routes: not played"
         elif rule.backends is None:
             yield f"rule {rule.name}: reads its backends from the route, and Prometheus knows none: write backends"
     for source in rules.sources:
-        if not isinstance(source, Playable):
+        if not isinstance(source, Playable | Quorum):  # a Quorum is decided from what others say
             yield f"source {source.name}: {source.kind} leaves no trace in Prometheus: nothing is heard of it"
 
 

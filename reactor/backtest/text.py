@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bus.messages import SetWeights
 from reactor.backtest.run import Backtested
@@ -118,9 +118,9 @@ def _compared(pairs: Sequence[Pair]) -> Iterator[str]:
 COLUMNS = ("failovers", "false", "flaps avoided", "react median", "react longest", "failed over")
 
 
-def row(played: Played, done: Backtested) -> tuple[str, ...]:
-    """One line of a sweep's table, in the order of COLUMNS."""
-    found = numbers(played.stories.values(), done.within)
+def row(stories: Iterable[Story], done: Backtested) -> tuple[str, ...]:
+    """One line of a table, in the order of COLUMNS."""
+    found = numbers(stories, done.within)
     reactions = (found.reaction_median, found.reaction_max)
     return (
         str(found.failovers), str(found.false_failovers), str(found.flaps_avoided),
@@ -129,7 +129,7 @@ def row(played: Played, done: Backtested) -> tuple[str, ...]:
 
 
 def _swept(key: str, rows: Sequence[tuple[float, Played]], done: Backtested) -> Iterator[str]:
-    table = [(key, *COLUMNS), *((f"{value:g}", *row(played, done)) for value, played in rows)]
+    table = [(key, *COLUMNS), *((f"{value:g}", *row(played.stories.values(), done)) for value, played in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for cells in table:
         yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))

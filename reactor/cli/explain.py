@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import click
@@ -17,12 +17,13 @@ from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_yaml
 from reactor.cli.stored import stored
 from reactor.clock import Clock
-from reactor.errors import SettingsError
-from reactor.rulefiles import load_for
+from reactor.rulefiles import load_alone
 from reactor.settings import BusSettings
-from rules.bench.explainer import Chain, chain, matching
-from rules.language.matchers import Matchers
+from rules.bench.explainer import Chain, chain
+from rules.bench.reach import lines, reach
+from rules.language.matchers import BadMatcher, Matchers
 
+_WRITERS = {"json": as_json, "yaml": as_yaml}
 _PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
 
 
@@ -54,21 +55,27 @@ def explain(
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         if match is not None:
-            lines = list(matching(_labels(match), load_for(settings), Clock().now()))
-            click.echo("\n".join(lines) or "there is no AlertmanagerWebhook source")
-            sys.exit(0 if any(line.startswith("  rule") and ": yes" in line for line in lines) else 1)
+            heard = list(reach(_labels(match), load_alone(settings), Clock().now()))
+            text = "\n".join(lines(heard)) or "there is no AlertmanagerWebhook source"
+            click.echo(text if output == "text" else _WRITERS[output]([asdict(one) for one in heard]))
+            sys.exit(0 if any(rule.reaches for one in heard for rule in one.rules) else 1)
         found = asyncio.run(_chain(settings.bus, bus, action or ""))
     if found is None:
         click.echo(f"reactor: no decision of the last month asks for {action}", err=True)
         sys.exit(1)
     data = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "records"}
-    click.echo(_text(found) if output == "text" else {"json": as_json, "yaml": as_yaml}[output](_plain(data)))
+    click.echo(_text(found) if output == "text" else _WRITERS[output](_plain(data)))
 
 
 def _labels(text: str) -> dict[str, str]:
-    matchers = Matchers.parse(text).all
+    try:
+        matchers = Matchers.parse(text).all
+    except BadMatcher as error:
+        raise click.UsageError(f"--match: {error}") from error
     if wrong := [one for one in matchers if one.operator != "="]:
-        raise SettingsError(f"--match: {wrong[0].label}{wrong[0].operator}: an alert has labels, not matchers: write =")
+        raise click.UsageError(
+            f"--match: {wrong[0].label}{wrong[0].operator}: an alert has labels, not matchers: write ="
+        )
     return {one.label: one.value for one in matchers}
 
 

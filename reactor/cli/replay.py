@@ -17,7 +17,7 @@ from reactor.cli.outcome import told
 from reactor.cli.printing import as_json
 from reactor.cli.stored import from_lines, stored
 from reactor.errors import SettingsError
-from reactor.rulefiles import load_for
+from reactor.rulefiles import load_alone
 from reactor.settings import BusSettings
 from rules.bench.replayer import Match, Replayed
 from rules.bench.replayer import replay as again
@@ -47,7 +47,7 @@ def replay(
     """
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
-        routing = Routing.of(load_for(settings))
+        routing = Routing.of(load_alone(settings))
         records = _file(file) if file is not None else asyncio.run(_stream(settings.bus, bus))
     results = [again(record, routing, other_rules=other_rules) for record in records]
     counts = Counter(one.match for one in results)

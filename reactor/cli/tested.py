@@ -105,10 +105,13 @@ def _covered(one: Covered) -> dict[str, Any]:
 
 
 def coverage_lines(covered: Sequence[Covered]) -> Iterator[str]:
-    """Which reasons of each rule were seen, and which never."""
-    seen, possible = sum(one.seen for one in covered), sum(one.possible for one in covered)
-    touched = sum(one.seen > 0 for one in covered)
-    yield f"coverage: {touched} of {count(len(covered), 'rule')}, {seen} of {count(possible, 'reason')}"
+    """How many rules, kinds and reasons were seen; then which reasons of each rule, and which never."""
+    kinds = {kind: [one for one in covered if one.kind == kind] for kind in sorted({one.kind for one in covered})}
+    touched = sum(any(one.seen for one in some) for some in kinds.values())
+    rules, reasons = _counts(covered)
+    yield f"coverage: {rules}, {touched} of {count(len(kinds), 'kind')}, {reasons}"
+    if len(kinds) > 1:
+        yield from (f"  {kind}: {', '.join(_counts(some))}" for kind, some in kinds.items())
     for one in covered:
         yield f"  {one.rule} ({one.kind}, {one.place}): {one.seen} of {one.possible}"
         for title, reasons in (
@@ -117,6 +120,13 @@ def coverage_lines(covered: Sequence[Covered]) -> Iterator[str]:
         ):  # fmt: skip
             if reasons:
                 yield f"    {title}: {reasons}"
+
+
+def _counts(covered: Sequence[Covered]) -> tuple[str, str]:
+    """How many of some rules, and of their reasons, were seen."""
+    seen, possible = sum(one.seen for one in covered), sum(one.possible for one in covered)
+    touched = sum(one.seen > 0 for one in covered)
+    return f"{touched} of {count(len(covered), 'rule')}", f"{seen} of {count(possible, 'reason')}"
 
 
 def _times(seen: Mapping[str, int]) -> str:

@@ -42,9 +42,10 @@ def _tell(worlds: Worlds) -> None:
         return
     seed, _ = worlds.broken[0]
     broken, needed = worlds.shortest.broken, ", ".join(rule.name for rule in worlds.shortest.rules.rules)
-    click.echo(f"\nworld {seed}, second {broken.at:g}: {broken.promise}: {broken.rule}: {broken.what}", err=True)
+    click.echo(f"\nworld {seed}, second {broken.at}: {broken.promise}: {broken.rule}: {broken.what}", err=True)
     click.echo(f"the shortest history that was found, for {needed}: replay it with", err=True)
-    click.echo("  reactor simulate --rules FILE --history broken.jsonl --outcomes none --enforce", err=True)
+    play = f"--history broken.jsonl --until {broken.at} --outcomes none --enforce"
+    click.echo(f"  reactor simulate --rules FILE {play}", err=True)
     for line in lines(worlds.shortest):
         click.echo(line)
 

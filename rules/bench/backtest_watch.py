@@ -17,6 +17,7 @@ from rules.group import Group, Member
 from rules.kinds.traffic import service_target
 from rules.language.loader import LoadedRule
 from rules.language.model import Notification, TrafficFailover
+from rules.language.workload import ClusterTaint
 
 _COLUMN = {Health.HEALTHY: HEALTHY, Health.UNKNOWN: UNKNOWN, Health.UNHEALTHY: UNHEALTHY}
 
@@ -53,6 +54,8 @@ class Watch:
         moment = second(now)
         for decision in decisions:
             group = decision.group
+            if group.rule not in self.stories:
+                continue  # a guard that several rules share counts its peers: that is no rule's story
             for target, member in group.members.items():
                 self._member(group, target, member, moment)
             waiting = self._waiting.get((group.rule, group.object))
@@ -86,7 +89,8 @@ class Watch:
 
     def _act(self, story: Story, action: Action, said: Said) -> None:
         key = (action.rule, action.object)
-        target = action.object if isinstance(story.rule, Notification) else self._primaries[action.rule]
+        of_its_target = isinstance(story.rule, Notification | ClusterTaint)
+        target = action.object if of_its_target else self._primaries[action.rule]
         seen = self._seen.get((*key, target)) if target is not None else None
         home = _home(story.rule, action, seen)
         act = Act(said.at, action, said.because, _move(home=home, was_away=key in self._away))
@@ -155,7 +159,7 @@ def primary_target(rule: LoadedRule) -> str | None:
 
 
 def _home(rule: LoadedRule, action: Action, seen: _Seen | None) -> bool:
-    """Whether the action leads to the healthy state: only the primary has weight, or the news is good."""
+    """Whether the action leads to the healthy state: only the primary has weight, or the target is taken as good."""
     if not isinstance(action, SetWeights) or not isinstance(rule, TrafficFailover):
         return seen is None or not seen.settled_bad
     primary = rule.primary or next(iter(action.weights), None)
@@ -175,9 +179,11 @@ class WatchedBook(Book):
         super().__init__(routing)
         self._watch = watch
 
-    def take(self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = ()) -> list[Decision]:
+    def take(
+        self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
+    ) -> list[Decision]:
         """Decide, and let the watch look."""
-        decisions = super().take(facts, now, positions)
+        decisions = super().take(facts, now, positions, known=known)
         self._watch.decided(decisions, now)
         return decisions
 

@@ -1,4 +1,4 @@
-"""Why something was done, from the audit; and which rules would hear of an alert with these labels, and which not."""
+"""Why something was done, from the audit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation, Outcome
-from rules.engine.routing import Routing
-from rules.language.loader import RuleSet
-from rules.language.matchers import Matchers
-from rules.language.sources import AlertmanagerWebhook
-from rules.language.targets import MissingLabel, fill
 from rules.reasons import SENTENCES
 
 LINES_MAX = 50
@@ -127,38 +122,3 @@ def _time(moment: datetime) -> str:
 
 def _short(moment: str) -> str:
     return _time(datetime.fromisoformat(moment))
-
-
-def matching(labels: Mapping[str, str], rules: RuleSet, at: datetime) -> Iterator[str]:
-    """Say, for each Alertmanager source and each rule, whether an alert with these labels would reach it, and why not.
-
-    `labels`: of the alert. `at`: any moment; what would be routed does not depend on it.
-    """
-    routing = Routing.of(rules)
-    for source in rules.sources:
-        if not isinstance(source, AlertmanagerWebhook):
-            continue
-        texts = (source.matchers,) if isinstance(source.matchers, str) else source.matchers
-        missing = [one for text in texts for one in Matchers.parse(text).all if not one.matches(labels)]
-        if missing:
-            said = ", ".join(f'{one.label}{one.operator}"{one.value}"' for one in missing)
-            has = ", ".join(f'{one.label}="{labels.get(one.label, "")}"' for one in missing)
-            yield f"source {source.name}: no: asks for {said}, and the alert has {has}"
-            continue
-        try:
-            target = fill(source.target, labels)
-        except MissingLabel as error:
-            yield f"source {source.name}: matches, and cannot name its target: {error}"
-            continue
-        yield f"source {source.name}: yes: says {target} is Unhealthy, as signal {source.says}"
-        fact = Observation(
-            target=target, status=Health.UNHEALTHY, signal=source.says, observed_at=at, labels=dict(labels)
-        )
-        heard = {name for name, _ in routing.addresses(fact)}
-        for rule in rules.rules:
-            if rule.name not in heard:
-                yield f"  rule {rule.name}: no: {target} is none of its targets"
-            elif rule.signals is not None and source.says not in rule.signals:
-                yield f"  rule {rule.name}: no: counts only the signals {', '.join(rule.signals)}"
-            else:
-                yield f"  rule {rule.name}: yes: after {rule.toleration_seconds:g} s, mode {rule.mode}"

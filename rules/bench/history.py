@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bus.messages import (
     AnyCommand,
@@ -29,11 +29,13 @@ from bus.messages import (
 )
 from rules.bench.play import at, second
 from rules.errors import InvalidHistory
+from rules.language.findings import sentence
 from rules.language.targets import BadTarget, check_target
 
 LINES_MAX = 5_000_000
 SECONDS_MAX = 10 * 366 * 86_400
 _KINDS = ("observe", "inventory", "command", "outcome")
+Told = TypeVar("Told", bound=BaseModel)
 _COMMANDS: dict[str, type[AnyCommand]] = {
     "pause": Pause, "resume": Resume, "approve": Approve, "isolateZone": IsolateZone, "failbackZone": FailbackZone,
     "retryZone": RetryZone,
@@ -71,7 +73,7 @@ class _BadLine(Exception):
 
 def _event(line: str) -> tuple[float, Fact]:
     try:
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise _BadLine(f"not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -85,25 +87,45 @@ def _event(line: str) -> tuple[float, Fact]:
     return float(second), _fact(kinds[0], value[kinds[0]], float(second))
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that stands twice has two meanings: JSON's reader would take the last one without a word."""
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _BadLine(f"the key {next(key for key in keys if keys.count(key) > 1)} stands twice")
+    return value
+
+
 def _fact(kind: str, body: Any, second: float) -> Fact:
     if not isinstance(body, dict):
         raise _BadLine(f"{kind} must be an object")
+    match kind:
+        case "observe":
+            return _observation(_said(body), second)
+        case "outcome":
+            return _read(Outcome, kind, _said(body), second)
+        case "inventory":
+            return _inside(_INVENTORY, kind, body, second)
+        case _:
+            return _inside(_COMMANDS, kind, body, second)
+
+
+def _read(model: type[Told], where: str, body: dict[str, Any], second: float) -> Told:
     try:
-        match kind:
-            case "observe":
-                return _observation(_said(body), second)
-            case "outcome":
-                said = _said(body)
-                return Outcome.model_validate({**said, "observedAt": _seen("outcome", said, second)})
-            case "inventory":
-                return _inventory(body, second)
-            case _:
-                return _command(body, second)
+        return model.model_validate({**body, "observedAt": _seen(where, body, second)})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        inner = list(body)[:1] if kind in ("inventory", "command") else []
-        where = ".".join(map(str, [kind, *inner, *first["loc"]]))
-        raise _BadLine(f"{where}: {first['msg']}") from error
+        first = error.errors(include_url=False)[0]
+        path = [str(part) for part in first["loc"]]
+        raise _BadLine(f"{'.'.join([where, *path])}: {sentence(first, path[-1] if path else None, model)}") from error
+
+
+def _inside(kinds: Mapping[str, type[Told]], kind: str, body: dict[str, Any], second: float) -> Told:
+    """Read an event that says inside of what kind it is."""
+    if len(body) != 1 or (name := next(iter(body))) not in kinds:
+        raise _BadLine(f"{kind}: this version reads {', '.join(kinds)}, not {', '.join(body) or 'nothing'}")
+    if not isinstance(body[name], dict):
+        raise _BadLine(f"{kind}.{name} must be an object")
+    return _read(kinds[name], f"{kind}.{name}", _said(body[name]), second)
 
 
 def _said(body: dict[str, Any]) -> dict[str, Any]:
@@ -125,25 +147,7 @@ def _observation(body: dict[str, Any], second: float) -> Observation:
             check_target(target)
         except BadTarget as error:
             raise _BadLine(f"observe.target: {error}") from error
-    return Observation.model_validate({**body, "observedAt": _seen("observe", body, second)})
-
-
-def _inventory(body: dict[str, Any], second: float) -> Inventory:
-    if len(body) != 1 or (name := next(iter(body))) not in _INVENTORY:
-        raise _BadLine(f"inventory: this version reads {', '.join(_INVENTORY)}, not {', '.join(body) or 'nothing'}")
-    if not isinstance(body[name], dict):
-        raise _BadLine(f"inventory.{name} must be an object")
-    said = _said(body[name])
-    return _INVENTORY[name].model_validate({**said, "observedAt": _seen(f"inventory.{name}", said, second)})
-
-
-def _command(body: dict[str, Any], second: float) -> AnyCommand:
-    if len(body) != 1 or (name := next(iter(body))) not in _COMMANDS:
-        raise _BadLine(f"command: this version reads {', '.join(_COMMANDS)}, not {', '.join(body) or 'nothing'}")
-    if not isinstance(body[name], dict):
-        raise _BadLine(f"command.{name} must be an object")
-    said = _said(body[name])
-    return _COMMANDS[name].model_validate({**said, "observedAt": _seen(f"command.{name}", said, second)})
+    return _read(Observation, "observe", body, second)
 
 
 def written(heard: float, fact: Fact) -> str:
@@ -173,5 +177,8 @@ def last(history: Iterable[tuple[float, Fact]]) -> float:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """The lines of a text. Not `splitlines`: JSON may hold other line separators as they are."""
-    yield from text.split("\n")
+    """The lines of a text. Not `splitlines`: JSON may hold other line separators as they are.
+
+    A byte order mark before the first is what some editors put there, and says nothing.
+    """
+    yield from text.removeprefix("\ufeff").split("\n")

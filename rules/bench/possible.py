@@ -35,7 +35,7 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
     }),
     WorkloadFailover: frozenset({
         Held.NO_LANDING_PLACE, Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY, Held.PRECONDITIONS_NOT_MET,
-        Held.WORKLOAD_NOT_FOUND, Held.POLICY_UNUSABLE, Held.TARGET_UNKNOWN,
+        Held.WORKLOAD_NOT_FOUND, Held.POLICY_UNUSABLE, Held.STATE_UNKNOWN, Held.TARGET_UNKNOWN,
     }),
     ClusterTaint: frozenset({Held.TARGET_UNKNOWN}),
     Notification: frozenset(),
@@ -44,8 +44,8 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
         Held.MAX_ISOLATED_ZONES, Held.ANOTHER_IN_PROGRESS, Held.COOLDOWN, Held.WIDESPREAD_FAILURE,
         Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY, Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
         Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY, Held.CHANGE_REFUSED, Held.START_EXPIRED,
-        Held.STEP_FAILED, Held.ISOLATION_EXPIRED, Held.ZONE_NOT_RECOVERED, Held.IN_BLOCKED_WINDOW,
-        Held.ISOLATION_STANDS, Held.PRACTICE_BLOCKED,
+        Held.STEP_FAILED, Held.RETRIES_EXHAUSTED, Held.ISOLATION_EXPIRED, Held.ZONE_NOT_RECOVERED,
+        Held.IN_BLOCKED_WINDOW, Held.ISOLATION_STANDS, Held.PRACTICE_BLOCKED,
     }),
 }  # fmt: skip
 """Why a rule of this kind does nothing. Limits are added where the rule has them."""
@@ -88,6 +88,8 @@ def _of_policy(rule: WorkloadFailover, because: set[Because], held: set[Held]) -
     if not any(one is not None and one.purge_mode is PurgeMode.GRACEFULLY for one in (application, cluster)):
         because -= {Because.REPLACEMENT_HEALTHY, Because.GRACE_ELAPSED}
         held -= {Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY}
+    if not any(one is not None and one.preserves for one in (application, cluster)):
+        held.discard(Held.STATE_UNKNOWN)
 
 
 def _limits(rule: Rule, guards: Sequence[FileGuard]) -> Iterator[Held]:

@@ -29,6 +29,7 @@ class ZonesGiven(Model):
     zones: Mapping[Text, ZoneGiven]
     demand_nodes: Count | None = None
     quorum_members: Mapping[Text, Count] = {}
+    quorum_size: Count | None = None
     single_zone_services: tuple[Text, ...] = ()
     leases_expired: Mapping[Text, Annotated[float, Field(ge=0, le=1)]] = {}
     api_reachable: bool = True
@@ -40,8 +41,9 @@ class ZonesGiven(Model):
         }
         return Zones(
             cluster=self.cluster, zones=zones, demand_nodes=self.demand_nodes,
-            quorum_members=dict(self.quorum_members), single_zone_services=self.single_zone_services,
-            leases_expired=dict(self.leases_expired), api_reachable=self.api_reachable, observed_at=at(second),
+            quorum_members=dict(self.quorum_members), quorum_size=self.quorum_size,
+            single_zone_services=self.single_zone_services, leases_expired=dict(self.leases_expired),
+            api_reachable=self.api_reachable, observed_at=at(second),
         )  # fmt: skip
 
 

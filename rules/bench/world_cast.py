@@ -5,6 +5,7 @@ What the files name is taken as it is; what they only describe, by patterns, lab
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -59,9 +60,11 @@ class Cast:
 
 
 def enforced(rules: RuleSet) -> RuleSet:
-    """Give the rules as they would act: a DryRun rule decides as in Enforce."""
+    """Give the rules as they would act: a DryRun rule decides as in Enforce, and one that is off is not there."""
     acting = [
-        rule.model_copy(update={"mode": Mode.ENFORCE}) if rule.mode is Mode.DRY_RUN else rule for rule in rules.rules
+        rule.model_copy(update={"mode": Mode.ENFORCE}) if rule.mode is Mode.DRY_RUN else rule
+        for rule in rules.rules
+        if rule.mode is not Mode.OFF
     ]
     return replace(rules, rules=tuple(acting))
 
@@ -98,9 +101,7 @@ def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Sourc
             quorum = True  # its members speak; what follows is the engine's own business
             continue
         alert = isinstance(source, AlertmanagerWebhook)
-        confirms = not isinstance(source, AlertmanagerWebhook) or (
-            source.on_resolved == "Healthy" or source.confirm is not None
-        )
+        confirms = not isinstance(source, AlertmanagerWebhook) or source.recovers
         found[source.says] = Speaker(target, source.says, source.stale_seconds, alert, confirms)
     spoken_by_engine = {source.says for source in sources if isinstance(source, Quorum)}
     for signal in sorted(wanted - spoken_by_engine):
@@ -167,7 +168,7 @@ def _workloads(rule: WorkloadFailover, cast: Cast) -> Iterator[tuple[str, float]
     policy: Policy = rule
     body = None
     if rule.policies is not None:
-        policy = Policy.model_validate(KARMADA, by_name=False, by_alias=True)
+        policy = Policy.model_validate_json(json.dumps(KARMADA), by_name=False)
         body = KARMADA
     names = _cluster_names(policy)
     terms = _terms(policy)

@@ -23,7 +23,9 @@ HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 def guarded(question: Question) -> Iterator[Finding]:
     """Limits that anybody can check: a pause, a cooldown, and the share of bad peers."""
     rule, action, told = question.rule, question.action, question.told
-    yield kept(Promise.LAST, not told.paused(rule.name), f"{action.id} was asked while {rule.name} was paused")
+    asked_back = isinstance(action, ZoneStep) and action.undo and action.because in (Because.COMMANDED, Because.ABORTED)
+    allowed = asked_back or not told.paused(rule.name)  # a pause locks nobody in
+    yield kept(Promise.LAST, allowed, f"{action.id} was asked while {rule.name} was paused")
     if not _begins(question):
         return
     limits = limits_of(rule, question.routing.file_guards)

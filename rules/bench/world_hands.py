@@ -189,8 +189,7 @@ class Hands:
                 here = self.workloads[object_].clusters
                 for name in action.clusters.keys() - here.keys():
                     self._starts(name, object_, now)
-                staying = {name: here[name] for name in here if name in action.leaving}
-                self._placed(object_, {**staying, **action.clusters}, after)
+                self._placed(object_, {**here, **action.clusters}, after)  # what stands goes when it is purged
             case Purge():
                 self._removed(action.workload.object, action.from_, after)
             case Evict() if action.purge_mode == "Directly":

@@ -45,10 +45,12 @@ class WitnessedBook(Book):
         super().__init__(witness.routing)
         self._witness, self._hands = witness, hands
 
-    def take(self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = ()) -> list[Decision]:
+    def take(
+        self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
+    ) -> list[Decision]:
         """Decide, and let the witness judge."""
         self._witness.heard(facts, now)
-        return self._shown(super().take(facts, now, positions), now)
+        return self._shown(super().take(facts, now, positions, known=known), now)
 
     def ring(self, now: datetime) -> list[Decision]:
         """Decide, and let the witness judge."""

@@ -31,7 +31,7 @@ def rehearsed(
     if not alone:
         return
     until = max(live[rule.name][0] for rule in alone)
-    dry = replace(rules, rules=tuple(rule.model_copy(update={"mode": Mode.DRY_RUN}) for rule in rules.rules))
+    dry = replace(rules, rules=tuple(_dry(rule) for rule in rules.rules))
     practised = _first(rules.rules, _played(dry, history, until))
     for rule in alone:
         at, act = live[rule.name]
@@ -40,6 +40,10 @@ def rehearsed(
         if same is not None and (then, content(same)) != (at, content(act)):
             wrong = f"DryRun asks for {same.id} at second {then:g}, Enforce for {act.id} at {at:g}"
         yield Finding(Promise.REHEARSED, wrong), at, act
+
+
+def _dry(rule: LoadedRule) -> LoadedRule:
+    return rule.model_copy(update={"mode": Mode.DRY_RUN}) if rule.mode is Mode.ENFORCE else rule
 
 
 def _first(rules: Iterable[LoadedRule], acts: Iterable[Asked]) -> dict[str, Asked]:

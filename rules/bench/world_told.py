@@ -11,6 +11,7 @@ from bus.messages import (
     Cluster,
     Evict,
     Fact,
+    Health,
     IsolateZone,
     Notify,
     Observation,
@@ -47,6 +48,8 @@ class Standing:
     weights: dict[str, int]
     """Service to its largest weight."""
     at: float
+    since: float
+    """When it was first listed, or listed again after it was gone."""
 
 
 @dataclass(slots=True)
@@ -76,6 +79,8 @@ class Told:
     placer: dict[str, str] = field(default_factory=dict)
     """Workload to the rule that last placed it."""
     clusters: dict[str, Cluster] = field(default_factory=dict)
+    clouded: float = 0.0
+    """When more than one cluster was last bad, as far as anybody could tell: what was borne before need not count."""
     taints: dict[str, dict[tuple[str, str, str], tuple[Taint, float]]] = field(default_factory=dict)
     """Cluster to (who, key, effect) to the taint, and since when it stands."""
     zones: dict[str, Zones] = field(default_factory=dict)
@@ -101,6 +106,8 @@ class Told:
     def hear(self, fact: Fact, now: float) -> None:
         """Take a fact."""
         seen = min(second_(fact.observed_at), now)
+        if fact.about.startswith("cluster/") and self._is_cloudy(now):
+            self.clouded = now
         match fact:
             case Observation():
                 self.words.hear(fact, second_(fact.observed_at), now)
@@ -121,6 +128,14 @@ class Told:
             case _:
                 pass  # claims, verdicts and taints that groups tell each other follow from what is known already
 
+    def _is_cloudy(self, now: float) -> bool:
+        """Whether more than one cluster may be bad."""
+        targets = {
+            *(one for one in self.words.of if one.startswith("cluster/")),
+            *(f"cluster/{one}" for one in self.clusters),
+        }
+        return sum(not self.words.surely(one, None, now, Health.HEALTHY) for one in targets) > 1
+
     def paused(self, rule: str) -> bool:
         """Whether the newest word about this rule is a pause."""
         mine = [(at, number) for number, (at, fact) in enumerate(self.orders) if matches(fact.rule, rule)]
@@ -133,7 +148,9 @@ class Told:
         weights: dict[str, int] = {}
         for one in fact.backends:
             weights[one.service] = max(one.weight, weights.get(one.service, 0))
-        self.routes[fact.object] = Standing(fact, weights, seen)
+        was_there = known is not None and known.route.exists
+        since = known.since if known is not None and was_there else seen
+        self.routes[fact.object] = Standing(fact, weights, seen, since)
 
     def _cluster(self, fact: Cluster, seen: float) -> None:
         known = self.clusters.get(fact.name)
@@ -165,6 +182,9 @@ class Told:
         else:
             copies.gone.add(fact.cluster)
             copies.since.pop(fact.cluster, None)
+            for (_, object_), leaving in self.leaving.items():
+                if object_ == fact.object:
+                    leaving.pop(fact.cluster, None)  # whoever took it away: what appears there later is another one
 
     def _zones(self, fact: Zones) -> None:
         before = self.zones.get(fact.cluster)

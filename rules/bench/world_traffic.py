@@ -57,7 +57,9 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
     ref = named_ref(rule)
     for object_, known in told.routes.items():
         mine = ref.object == object_ if ref is not None else _selected(rule, known)
-        if not mine or not known.route.exists or known.route.problem or known.at > now - GRACE:
+        # What is listed anew is looked at anew: its windows begin with what is said from then on.
+        fresh = now - known.since < rule.toleration_seconds + rule.recovery_seconds + GRACE
+        if not mine or fresh or not known.route.exists or known.route.problem or known.at > now - GRACE:
             continue
         targets, primary = _targets(rule, known), _primary(rule, known)
         if primary not in targets or any(service not in known.weights for service in targets):

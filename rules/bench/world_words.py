@@ -55,7 +55,8 @@ class Words:
             last = spells[-1]
             if seen <= last.last:
                 return
-            if last.status is fact.status and last.resolved == fact.resolved and seen < last.until:
+            # Heard too late, it does not undo the silence before it: until then nobody knew.
+            if last.status is fact.status and last.resolved == fact.resolved and heard < last.until:
                 last.last, last.until = seen, until
                 return
         spells.append(Spell(fact.status, fact.resolved, seen, heard, seen, until))
@@ -69,6 +70,11 @@ class Words:
         """Give when the target was first seen, `since`: after it was placed where it is."""
         spells = [spell for said in self.signals(target, names).values() for spell in said]
         return min((max(spell.seen, since) for spell in spells if spell.last > since or not since), default=None)
+
+    def ever(self, target: str, names: Sequence[str] | None, health: Health, since: float) -> bool:
+        """Whether anybody has said so, for a moment or longer."""
+        spells = [spell for said in self.signals(target, names).values() for spell in said]
+        return any(spell.status is health and (spell.last > since or not since) for spell in spells)
 
     def parts(
         self, target: str, names: Sequence[str] | None, now: float, towards: Statuses, since: float = 0.0
@@ -186,19 +192,19 @@ def taken(parts: Sequence[Part], now: float, bad: Statuses, windows: tuple[float
     return Taken(down, since, was_bad, healthy)
 
 
-def clocked(parts: Sequence[Part], now: float, statuses: Statuses, recovery: float) -> tuple[float, bool]:
-    """Give for how many seconds it was so since it was last good for the recovery time; and if it was ever Healthy.
+def clocked(parts: Sequence[Part], now: float, statuses: Statuses, recovery: float) -> float:
+    """Give for how many seconds it was so since it was last good for the recovery time.
 
-    Other bad times in between stop the clock and do not reset it.
+    Other bad times in between, and those in which nobody knew, stop the clock and do not reset it.
     """
-    seconds, good, healthy = 0.0, 0.0, False
+    seconds, good = 0.0, 0.0
     for status, span, _ in _spans(parts, now):
         if status is Health.HEALTHY:
-            healthy, good = True, good + span
+            good += span
             if good > recovery:
                 seconds = 0.0
         elif status is not None:
-            good = 0.0 if status is Health.UNHEALTHY or status in statuses else good
+            good = 0.0
         if status in statuses:
             seconds += span
-    return seconds, healthy
+    return seconds

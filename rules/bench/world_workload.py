@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -80,7 +81,7 @@ def _policy(rule: WorkloadFailover, copies: Copies) -> Policy | None:
     listed = copies.listed
     if not isinstance(listed, Workload) or listed.policy is None:
         return None
-    return Policy.model_validate(listed.policy, by_name=False, by_alias=True)
+    return Policy.model_validate_json(json.dumps(listed.policy), by_name=False)
 
 
 # --- when a cluster may be left --------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ def _by_cluster(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
     for statuses, key in ((BAD, NOT_READY), (UNSURE, UNREACHABLE)):
         parts, status = case.told.words.parts(target, rule.signals, case.now, statuses), statuses[0]
         ever = rule.treat_unknown_as is UnknownAs.UNHEALTHY or any(one is not Health.UNKNOWN for _, one in parts)
-        seconds, _ = clocked(parts, case.now, statuses, rule.recovery_seconds)
+        seconds = clocked(parts, case.now, statuses, rule.recovery_seconds)
         borne = rule.toleration_seconds + _borne(Taint(key=key, effect="NoExecute"), policy)
         yield seconds >= borne and bool(seconds or parts) and ever, seconds, f"{status} {seconds:g} of {borne:g} s"
     for (_, key, effect), (taint, since) in case.told.taints.get(cluster, {}).items():
@@ -131,7 +132,8 @@ def _by_copy(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
     statuses = (*application.decision_conditions.healthy_state, *counts_as_bad(case.rule)[1:])
     since = case.copies.since.get(cluster, 0.0)
     parts = case.told.words.parts(case.target(cluster), case.rule.signals, case.now, statuses, since)
-    seconds, healthy = clocked(parts, case.now, statuses, case.rule.recovery_seconds)
+    seconds = clocked(parts, case.now, statuses, case.rule.recovery_seconds)
+    healthy = case.told.words.ever(case.target(cluster), case.rule.signals, Health.HEALTHY, since)
     first = case.told.words.first(case.target(cluster), case.rule.signals, since)
     borne = application.decision_conditions.toleration_seconds
     before = application.pre_conditions
@@ -154,8 +156,11 @@ def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Ite
 
 
 def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Finding:
-    """The old copy goes only when another one is Healthy, or where the rule says so, when it is not Healthy itself."""
-    others = [name for name in case.copies.since if name != action.from_ and name not in leaving]
+    """The old copy goes only when another one is Healthy, or where the rule says so, when it is not Healthy itself.
+
+    One that is asked to leave, and was not evicted, still serves: its cause may have passed a moment ago.
+    """
+    others = [name for name in case.copies.since if name != action.from_ and not leaving.get(name)]
     healthy = [name for name in others if case.health(name, GOOD) is Health.HEALTHY]
     if healthy:
         return Finding(Promise.LAST)
@@ -186,7 +191,7 @@ def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Finding
                 continue
             bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
             borne = rule.toleration_seconds + _borne(Taint(key=NOT_READY, effect="NoExecute"), policy)
-            if bad > borne + GRACE:
+            if min(bad, now - told.clouded) > borne + GRACE:
                 lost = name not in leaving and (rule.name, object_) not in told.holds
                 what = f"{target} has been bad for {bad:g} s, and {object_} stays there without a word"
                 yield Finding(Promise.LOST, what if lost else "", object_)

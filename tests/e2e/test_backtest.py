@@ -17,9 +17,10 @@ from reactor.clock import Clock
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
 from tests.e2e.processes import free_port
-from tests.e2e.servers import Prometheus, _Server, binary
+from tests.e2e.servers import Alertmanager, Prometheus, _Server, binary
 from tests.e2e.service import environment
 from tests.e2e.shop import Shop
+from tests.e2e.tap import tapping
 from tests.e2e.waiting import until
 
 START = 1_767_225_600  # 2026-01-01T00:00:00Z
@@ -168,32 +169,63 @@ rules:
   tolerationSeconds: 3
   recoverySeconds: 2
 """
+ALERTS = """
+apiVersion: reactor/v1
+sources:
+- {name: readiness, kind: EndpointsWatch, cluster: east, target: 'custom/unused/{service}'}
+- {name: up, kind: PrometheusQuery, prometheus: main, query: 'shop_up{service="fallback"}', everySeconds: 0.5,
+   target: 'service/east/shop/{service}', unhealthyWhen: {below: 0.5}, staleSeconds: 5, refreshSeconds: 1}
+- name: am
+  kind: AlertmanagerWebhook
+  matchers: alertname="ShopDown"
+  target: 'service/east/shop/{service}'
+  confirm: {prometheus: main, query: shop_up == 1, everySeconds: 0.5}
+rules:
+- name: checkout
+  kind: TrafficFailover
+  mode: Enforce
+  route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
+  primary: checkout
+  backends: [{service: checkout}, {service: fallback}]
+  signals: [am, up]
+  tolerationSeconds: 4
+  recoverySeconds: 2
+"""
+"""Nobody but the alert speaks of checkout."""
 LATE_SECONDS = 2.0
 """How far live and backtest may be apart: a scrape, an evaluation, and a busy machine."""
+ALERTMANAGER_SECONDS = 1.5
+"""And the group_interval, with the time of a post, where Alertmanager stands between."""
 
 
 @pytest.mark.timeout(180)
-async def test_what_was_done_live_is_what_the_backtest_says(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:
-    """A flap, an outage and a recovery, recorded by the Prometheus that the live reactor asks."""
+@pytest.mark.parametrize(("rules", "late"), [(LIVE, LATE_SECONDS), (ALERTS, LATE_SECONDS + ALERTMANAGER_SECONDS)],
+                         ids=["a query", "an alert"])  # fmt: skip
+async def test_what_was_done_live_is_what_the_backtest_says(
+    shop: Shop, reactor: MakeReactor, tmp_path: Path, rules: str, late: float
+) -> None:
+    """A flap, an outage and a recovery, recorded by the Prometheus that the live reactor asks or is told by."""
     shop.split("checkout", "fallback")
     clock = Clock()
-    async with exporting("checkout", "fallback") as exporter:
-        prometheus = Prometheus(tmp_path / "prometheus", scrapes=[exporter.address])
-        async with prometheus:
-            async with reactor(LIVE, prometheus={"main": {"url": prometheus.url}}) as service:
+    async with exporting("checkout", "fallback") as exporter, tapping() as tap:
+        alertmanager = Alertmanager(tmp_path / "alertmanager", posts_to=[f"{tap.url}/v1/alerts/am"])
+        prometheus = Prometheus(tmp_path / "prometheus", scrapes=[exporter.address], alertmanagers=[alertmanager])
+        async with alertmanager, prometheus:
+            async with reactor(rules, prometheus={"main": {"url": prometheus.url}}) as service:
+                tap.forwards_to = service.url
                 await service.settled(1)
                 began, loop_began = clock.now(), get_running_loop().time()
                 exporter.up["checkout"] = False
                 await asyncio.sleep(1.0)  # a flap: shorter than the toleration
                 exporter.up["checkout"] = True
-                await asyncio.sleep(3.0)
+                await asyncio.sleep(4.0)
                 exporter.up["checkout"] = False
                 await until(lambda: shop.moves("checkout") == ["away"], "traffic has left")
                 exporter.up["checkout"] = True
                 await until(lambda: shop.moves("checkout") == ["away", "home"], "traffic is back")
             ended = clock.now() + timedelta(seconds=0.5)
             await asyncio.sleep(1.0)
-            (tmp_path / "live.yaml").write_text(LIVE)
+            (tmp_path / "live.yaml").write_text(rules)
             code, out, problems = await backtest(
                 "--rules", str(tmp_path / "live.yaml"), "--prometheus", prometheus.url, "--no-cache", "-o", "json",
                 "--from", (began - timedelta(seconds=2)).isoformat(), "--to", ended.isoformat(), "--step", "0.5",
@@ -207,4 +239,4 @@ async def test_what_was_done_live_is_what_the_backtest_says(shop: Shop, reactor:
         live = began + timedelta(seconds=write.at - loop_began)
         apart = abs((datetime.fromisoformat(act["at"]) - live).total_seconds())
         print(f"{act['move']}: live and backtest {apart:.2f} s apart")
-        assert apart < LATE_SECONDS
+        assert apart < late

@@ -96,6 +96,10 @@ OURS: Mapping[str, Mapping[str, Any]] = {
                          practice={"cron": "0 */5 * * *", "timezone": "UTC", "durationSeconds": 900,
                                    "steps": ["Fence"]})],
     },
+    "policies": {
+        "rules": [{"name": "platform", "kind": "WorkloadFailover", "mode": "Enforce", "carrier": "Karmada",
+                   "policies": {"selector": "tier=web"}, "recoverySeconds": 30}],
+    },
     "quorum": {
         "sources": [
             {"name": "edge", "kind": "Quorum", "members": "custom/edge/*", "target": "service/east/shop/web-0",

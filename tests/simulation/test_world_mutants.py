@@ -127,6 +127,11 @@ def _what_is_on_its_way_is_asked_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(owe, "same", lambda *_: False)
 
 
+def _what_is_asked_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    again = owe._again
+    patch.setattr(owe, "_again", lambda group, fresh, now: (again(replace(group, owed=()), (), now)[0], fresh))
+
+
 def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
     """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
     serve = traffic._secondaries_serve
@@ -219,6 +224,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("three_regions", Promise.LOST, _windows_from_receipt),
     Mutant("three_regions", Promise.DOUBLED, _ids_used_again),
     Mutant("three_regions", Promise.DOUBLED, _what_is_on_its_way_is_asked_again),
+    Mutant("three_regions", Promise.DOUBLED, _what_is_asked_is_forgotten),
     Mutant("three_regions", Promise.BLIND, _unknown_taken_for_healthy),
     Mutant("three_regions", Promise.BLIND, _unknown_taken_for_bad),
     Mutant("zones", Promise.BLIND, _a_zone_by_one_signal),

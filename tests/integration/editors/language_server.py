@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -20,11 +21,11 @@ SETTINGS = {"validate": True, "hover": True, "completion": True, "schemaStore": 
 
 
 def command() -> list[str]:
-    """Give how it is started: `REACTOR_YAML_LANGUAGE_SERVER`, or what is on PATH. Skips the test without any."""
-    found = os.environ.get("REACTOR_YAML_LANGUAGE_SERVER") or shutil.which(SERVER)
+    """Give how it is started: `REACTOR_YAML_LANGUAGE_SERVER`, or what is beside Python or on PATH. Else skips."""
+    beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    found = os.environ.get("REACTOR_YAML_LANGUAGE_SERVER") or shutil.which(SERVER, path=beside)
     if found is None:
-        # It comes from npm, which neither Debian's packages nor the lock files are: no run installs it by itself.
-        pytest.skip(f"no {SERVER} on PATH: npm install --global {SERVER}, or set REACTOR_YAML_LANGUAGE_SERVER")
+        pytest.skip(f"no {SERVER}: `make test` fetches it where npm is, or set REACTOR_YAML_LANGUAGE_SERVER")
     return [found, "--stdio"]
 
 

@@ -30,13 +30,17 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
         ("now", NOW), ("-30d", NOW - timedelta(days=30)), ("now-1h30m", NOW - timedelta(minutes=90)),
         ("2026-11-01T00:00:00Z", datetime(2026, 11, 1, tzinfo=UTC)),
         ("2026-11-01T02:00:00+02:00", datetime(2026, 11, 1, tzinfo=UTC)),
+        ("1793491200", datetime(2026, 11, 1, tzinfo=UTC)),
+        ("1793491200.5", datetime(2026, 11, 1, 0, 0, 0, 500_000, UTC)),
     ],
 )  # fmt: skip
 def test_moments_are_absolute_or_before_now(text: str, expected: datetime) -> None:
     assert moment(text, NOW) == expected
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "-30", "30d", "2026-11-01", "2026-13-01T00:00:00Z", "-999999999w"])
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "-30", "30d", "2026-11-01", "2026-13-01T00:00:00Z", "-999999999w", "20261101"]
+)
 def test_what_is_no_moment_is_told(text: str) -> None:
     with pytest.raises(BadMoment):
         moment(text, NOW)

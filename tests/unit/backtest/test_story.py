@@ -14,7 +14,7 @@ from rules.bench.backtest_story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act
 from rules.bench.backtester import Sweep, backtest, sweep
 from rules.bench.play import at
 from rules.bench.report import as_json, false_within, numbers
-from rules.language.loader import RuleSet
+from rules.language.loader import RuleSet, load
 from tests.unit.backtest.builders import rules
 
 H, U, X = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
@@ -49,6 +49,48 @@ def test_a_failover_is_told_with_its_reaction_and_its_length(mode: str) -> None:
     assert (home.at, home.move, home.reaction_seconds) == (220, Move.HOME, None)
     assert of.away == [("east/shop/TrafficSplit/checkout", 110, 220)]
     assert of.flaps == []
+
+
+SHARED = """
+apiVersion: reactor/v1
+sources:
+  - {name: up, kind: PrometheusQuery, prometheus: main, query: up, target: "custom/place/{place}",
+     unhealthyWhen: {below: 1}}
+  - {name: places, kind: Quorum, members: custom/place/*, target: cluster/east, signal: up, unhealthyAt: 2,
+     minMembers: 3}
+rules:
+  - name: checkout
+    kind: TrafficFailover
+    mode: MODE
+    route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
+    backends: [{service: checkout}, {service: fallback}]
+    tolerationSeconds: 10
+    recoverySeconds: 20
+    guards: {maxUnhealthy: 1, peers: service/east/shop/*}
+  - {name: taint, kind: ClusterTaint, mode: MODE, match: cluster/*, tolerationSeconds: 30, recoverySeconds: 60,
+     taints: [{key: reactor/brownout, effect: NoExecute}]}
+"""
+
+
+@pytest.mark.parametrize("mode", ["Enforce", "DryRun"])
+def test_peers_that_guards_count_and_a_quorum_decide_and_have_no_story_of_their_own(mode: str) -> None:
+    of = load([("shared.yaml", SHARED.replace("MODE", mode))])
+
+    def word(second: float, target: str, status: Health) -> Event:
+        return second, Observation(target=target, status=status, signal="up", observed_at=at(second))
+
+    places = [f"custom/place/{place}" for place in "abc"]
+    said = [word(0, target, H) for target in ["service/east/shop/checkout", "service/east/shop/fallback", *places]]
+    said += [word(100, places[0], U), word(110, places[1], U), word(400, places[0], H)]
+    said += [word(500, "service/east/shop/checkout", U), word(500, "service/east/shop/other", U)]
+    told = backtest(of, said, first=0, until=1000).stories
+    assert list(told) == ["checkout", "taint"]
+    assert [(act.at, act.move, act.reaction_seconds) for act in told["taint"].acts] == [
+        (140, Move.AWAY, 30), (460, Move.HOME, None),
+    ]  # fmt: skip
+    assert told["taint"].away == [("cluster/east", 140, 460)]
+    assert told["checkout"].acts == []
+    assert [wait.reason for wait in told["checkout"].waits] == ["WidespreadFailure"]
 
 
 def test_a_bad_time_shorter_than_the_toleration_is_a_flap_avoided() -> None:

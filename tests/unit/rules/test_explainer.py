@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bus.messages import Observation, Outcome
-from rules.bench.explainer import chain, matching
+from rules.bench.explainer import chain
 from rules.bench.play import at
+from rules.bench.reach import lines as told
+from rules.bench.reach import reach
 from rules.language.loader import load
 from tests.unit.rules.builders import failover, healthy, notification, outcome, route, rule_file, rule_set, unhealthy
 from tests.unit.rules.test_replay import kept
@@ -51,7 +53,7 @@ def test_an_alert_is_told_what_it_reaches_and_what_not_and_why() -> None:
                  backends=[{"service": "a"}, {"service": "b"}]),
         sources=[am, other],
     ))])  # fmt: skip
-    lines = list(matching({"severity": "page", "cluster": "east"}, rules, at(0)))
+    lines = list(told(reach({"severity": "page", "cluster": "east"}, rules, at(0))))
     assert lines == [
         "source am: yes: says service/east/shop/a is Unhealthy, as signal am",
         "  rule web: yes: after 30 s, mode Enforce",
@@ -59,6 +61,6 @@ def test_an_alert_is_told_what_it_reaches_and_what_not_and_why() -> None:
         "  rule west: no: service/east/shop/a is none of its targets",
         'source tickets: no: asks for severity=~"ticket|info", and the alert has severity="page"',
     ]
-    assert next(matching({"severity": "page"}, rules, at(0))) == (
-        "source am: matches, and cannot name its target: label 'cluster' is missing or empty"
+    assert next(told(reach({"severity": "page"}, rules, at(0)))) == (
+        "source am: no: matches, and cannot name its target: label 'cluster' is missing or empty"
     )

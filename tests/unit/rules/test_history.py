@@ -63,6 +63,9 @@ def test_every_kind_of_event_of_the_contract_is_read() -> None:
         ('{"at": 1, "observe": {"target": "service/a", "status": "Healthy"}}', "observe.target"),
         ('{"at": 1, "observe": {"target": "custom/a", "status": "Down"}}', "observe.status"),
         ('{"at": 1, "observe": {"target": "custom/a", "status": "Healthy", "x": 1}}', "observe.x"),
+        ('{"at": 1, "observe": {"target": "custom/a", "status": "Healthy", "sgnal": "x"}}', "did you mean signal?"),
+        ('{"at": 1, "at": 2, "observe": {}}', "the key at stands twice"),
+        ('{"at": 1, "outcome": {"action": "x"}}', "outcome.status: required, and not there"),
         ('{"at": 1, "inventory": {"node": {}}}', "this version reads route, "),
         ('{"at": 1, "inventory": {"zones": {"cluster": "prod", "zones": {"a": 5}}}}', "inventory.zones.zones.a"),
         ('{"at": 1, "inventory": {"route": {}}}', "inventory."),
@@ -92,6 +95,11 @@ def test_a_text_may_hold_any_line_separator_but_the_newline() -> None:
 
 def printed(rules: Any, *events: dict[str, Any], until: float = 100, outcomes: bool = True) -> list[str]:
     return list(simulate(rule_set(*rules).rules, history.read(lines(*events), "h"), until=until, outcomes=outcomes))
+
+
+def test_a_byte_order_mark_says_nothing() -> None:
+    event = json.dumps({"at": 0, "observe": SEEN})
+    assert len(history.read(history.lines_of("\ufeff" + event), "h")) == 1
 
 
 STORY = (

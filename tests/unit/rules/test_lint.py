@@ -130,6 +130,13 @@ def test_a_backend_that_nothing_feeds_is_told_at_its_place() -> None:
     ) == [("not-fed", "rules[0].backends[1]")]
 
 
+def test_a_cluster_that_nobody_speaks_of_is_told_where_its_name_stands() -> None:
+    rule = workload(placement={"clusterAffinity": {"clusterNames": ["member1", "mebmer2"]}})
+    (found,) = hints(rule, sources=[{"name": "c", "kind": "ClusterProbe", "cluster": "member1"}])
+    assert (found.hint, found.path) == ("not-fed", "rules[0].placement.clusterAffinity.clusterNames[1]")
+    assert "cluster/mebmer2, so no copy is ever placed there. Is it misspelt?" in found.message
+
+
 def test_files_without_sources_are_fed_by_others() -> None:
     assert said(failover(**AB), notification(), workload()) == []
 

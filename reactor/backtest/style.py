@@ -1,0 +1,27 @@
+"""How the page looks: light or dark as the reader's system is, on a telephone too."""
+
+STYLE = """
+:root{color-scheme:light dark;--fg:#1c2024;--dim:#5b6470;--bg:#fff;--line:#d9dde3;--good:#2e7d4f;--bad:#c62f2f;
+--unknown:#8a8f98;--away:#c46a00;--home:#4a7fb5;--hold:#7a4fb0}
+@media(prefers-color-scheme:dark){:root{--fg:#e6e8eb;--dim:#a0a8b3;--bg:#15181c;--line:#343a42;--good:#4fae78;
+--bad:#f06a6a;--unknown:#8a8f98;--away:#f0a040;--home:#6fa8dc;--hold:#b08ae0}}
+*{box-sizing:border-box}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);max-width:70rem;margin:0 auto;padding:1rem}
+h1{font-size:1.4rem}h2{font-size:1.15rem;margin:2rem 0 .3rem;border-top:1px solid var(--line);padding-top:1rem}
+h3{font-size:1rem;margin:1.2rem 0 .2rem;overflow-wrap:anywhere}
+p,ul{margin:.3rem 0}.dim{color:var(--dim)}.name{font-size:.85rem;margin:.4rem 0 0;overflow-wrap:anywhere}
+svg.lane{display:block;width:100%;height:20px;background:color-mix(in srgb,var(--line) 35%,transparent)}
+svg.trade{display:block;width:100%;max-width:30rem;font:13px system-ui,sans-serif;fill:var(--fg)}
+.good{fill:var(--good)}.bad{fill:var(--bad)}.unknown{fill:var(--unknown)}.away{fill:var(--away)}.home{fill:var(--home)}
+.between{fill:var(--fg)}.hold{fill:var(--hold)}.axis{stroke:var(--dim)}
+polyline.trade{fill:none;stroke:var(--home);stroke-width:2}circle.trade{fill:var(--home)}
+.scale{display:flex;justify-content:space-between;font-size:.75rem;color:var(--dim);gap:.5rem}
+.legend span{display:inline-block;margin-right:1rem}.legend i{display:inline-block;width:.8em;height:.8em;
+background:var(--c);margin-right:.3em}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums}
+th,td{border-bottom:1px solid var(--line);padding:.2rem .8rem .2rem 0;text-align:right;white-space:nowrap}
+th[scope=row],th:first-child{text-align:left}th[scope=row]{font-weight:inherit}
+a{color:var(--home)}summary{cursor:pointer;padding:.4rem 0}
+ol{list-style:none;padding:0;font-size:.9rem}li{border-bottom:1px solid var(--line);padding:.25rem 0;
+overflow-wrap:anywhere}time{color:var(--dim);display:block;font-variant-numeric:tabular-nums}
+"""

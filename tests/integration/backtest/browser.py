@@ -1,0 +1,93 @@
+"""A real browser, headless: as much of the WebDriver protocol as looking at one page takes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+STARTED = re.compile(rb"started successfully on port (\d+)")
+PATIENCE = 60.0
+"""Seconds: a browser starts slowly on a busy machine."""
+
+
+class Browser:
+    """One session of chromedriver."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str) -> None:
+        self._session, self._url = session, url
+
+    async def show(self, file: Path) -> None:
+        """Open a page and wait until it is loaded."""
+        await self._post("url", {"url": file.as_uri()})
+
+    async def ask(self, script: str) -> Any:
+        """Give what an expression is, in the page. The page's own policy allows no script; this comes from outside."""
+        return await self._post("execute/sync", {"script": f"return {script}", "args": []})
+
+    async def resize(self, width: int, height: int) -> None:
+        """Make the window as large."""
+        await self._devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                             mobile=False)  # fmt: skip
+
+    async def prefer(self, scheme: str) -> None:
+        """`light` or `dark`: what the reader's system says."""
+        await self._devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    async def complaints(self) -> list[str]:
+        """Give what the browser has logged: what a policy forbade, what was not found."""
+        return [entry["message"] for entry in await self._post("se/log", {"type": "browser"})]
+
+    async def _devtools(self, command: str, **params: Any) -> Any:
+        return await self._post("goog/cdp/execute", {"cmd": command, "params": params})
+
+    async def _post(self, what: str, body: dict[str, Any]) -> Any:
+        async with self._session.post(f"{self._url}/{what}", json=body) as answer:
+            value = (await answer.json())["value"]
+            assert answer.status == 200, value
+            return value
+
+
+@asynccontextmanager
+async def browsing(folder: Path) -> AsyncIterator[Browser]:
+    """Start Chromium with its profile in this folder. Skips the test where it is not installed."""
+    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
+    if driver is None or chromium is None:
+        pytest.skip("no chromium with its chromedriver on PATH: apt-get install chromium chromium-driver")
+    process = await asyncio.create_subprocess_exec(
+        driver, "--port=0", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
+            base = f"http://127.0.0.1:{await _port(process)}/session"
+            args = ["--headless=new", "--disable-gpu", f"--user-data-dir={folder}"]
+            args += ["--no-sandbox"] if os.geteuid() == 0 else []  # root has none
+            options = {
+                "goog:chromeOptions": {"binary": chromium, "args": args},
+                "goog:loggingPrefs": {"browser": "ALL"},
+            }
+            async with session.post(base, json={"capabilities": {"alwaysMatch": options}}) as answer:
+                value = (await answer.json())["value"]
+                assert answer.status == 200, value
+            url = f"{base}/{value['sessionId']}"
+            yield Browser(session, url)
+            await session.delete(url)  # which ends Chromium
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _port(process: asyncio.subprocess.Process) -> int:
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if found := STARTED.search(line):
+            return int(found[1])
+    raise AssertionError("chromedriver ended at its start")

@@ -1,0 +1,105 @@
+"""`reactor simulate --world`: what is printed, where to, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reactor.cli.main import cli
+from rules.bench.world_finding import Promise
+from rules.kinds import traffic
+from rules.kinds.wish import Wish
+from rules.reasons import Because
+
+SHOP = """\
+apiVersion: reactor/v1
+rules:
+  - name: checkout
+    kind: TrafficFailover
+    mode: DryRun
+    route: {cluster: east, kind: TrafficSplit, namespace: shop, name: checkout}
+    backends: [{service: checkout}, {service: checkout-west, target: service/west/shop/checkout}]
+    tolerationSeconds: 20
+    recoverySeconds: 60
+  - {name: people, kind: Notification, match: "service/**"}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    file = tmp_path / "shop.yaml"
+    file.write_text(SHOP)
+    return str(file)
+
+
+@pytest.fixture
+def broken_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No weight at all where everything is down."""
+
+    def zero(_rule: Any, primary: Any, secondaries: Any) -> Wish:
+        return Wish({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
+
+    monkeypatch.setattr(traffic, "_all_down", zero)
+
+
+def simulated(*args: str) -> Result:
+    return CliRunner().invoke(cli, ["simulate", *args], catch_exceptions=False)
+
+
+def test_a_world_that_keeps_all_promises_ends_with_0_and_says_how_often_each_was_tested(shop: str) -> None:
+    result = simulated("--rules", shop, "--world", "3", "--hours", "6")
+    assert (result.exit_code, result.stderr) == (0, "")
+    rows = [line.rsplit(maxsplit=2) for line in result.stdout.splitlines()[1:]]
+    assert [row[0] for row in rows] == [promise.value for promise in Promise]
+    assert all(broken == "0" for _, _, broken in rows)
+    assert int(rows[0][1]) > 0
+
+
+def test_the_same_seed_gives_the_same_report_byte_for_byte(shop: str) -> None:
+    args = ("--rules", shop, "--world", "3", "--hours", "3", "--seeds", "2", "-o", "json")
+    first, again = simulated(*args), simulated(*args)
+    assert first.stdout == again.stdout
+    assert json.loads(first.stdout)["seeds"] == [3, 4]
+
+
+@pytest.mark.usefixtures("broken_core")
+def test_a_broken_promise_ends_with_1_and_its_history_alone_is_on_stdout(shop: str, tmp_path: Path) -> None:
+    result = simulated("--rules", shop, "--world", "0", "--hours", "12", "--seeds", "2")
+    assert result.exit_code == 1
+    assert "Never the last one: checkout: east/shop/TrafficSplit/checkout gets no weight at all" in result.stderr
+    history = tmp_path / "broken.jsonl"
+    history.write_text(result.stdout)
+    assert 0 < len(history.read_text().splitlines()) <= 8
+
+    [command] = [line for line in result.stderr.splitlines() if line.startswith("  reactor simulate")]
+    words = command.replace("FILE", shop).replace("broken.jsonl", str(history)).split()[2:]
+    replayed = simulated(*words)
+    assert replayed.exit_code == 0
+    asked = [json.loads(line) for line in replayed.stdout.splitlines()]
+    assert {"checkout": 0, "checkout-west": 0} in [one.get("weights") for one in asked]
+
+
+@pytest.mark.usefixtures("broken_core")
+def test_a_broken_promise_is_in_the_json_with_its_seed_its_rule_and_the_rules_that_are_needed(shop: str) -> None:
+    result = simulated("--rules", shop, "--world", "0", "--hours", "12", "--seeds", "2", "-o", "json")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert {one["rule"] for one in report["broken"]} == {"checkout"}
+    assert report["shortest"]["rules"] == ["checkout"]
+
+
+def test_a_rule_that_is_off_promises_nothing(shop: str) -> None:
+    Path(shop).write_text(SHOP.replace("mode: DryRun", "mode: Off"))
+    result = simulated("--rules", shop, "--world", "5", "--hours", "6")
+    assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize("args", [(), ("--world", "1", "--history", "-")])
+def test_it_is_either_a_history_or_a_world(shop: str, args: tuple[str, ...]) -> None:
+    result = simulated("--rules", shop, *args)
+    assert result.exit_code == 2
+    assert "--history FILE, or a world with --world SEED" in result.stderr
