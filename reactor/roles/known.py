@@ -17,9 +17,9 @@ from bus.port import Bus, Extent, Reading
 from bus.topology import INBOX
 from reactor.clock import Clock
 
-STUCK_SECONDS = 60.0
-"""The oldest message of the inbox is waited for so long: six times what it takes until another router has it. A message
-that no router ever gets done must not stop all failovers."""
+STUCK_SECONDS = 20.0
+"""The oldest message of the inbox is waited for so long: twice what it takes until another router has it. A message
+that no router ever gets done, or that a full disk left behind, must not stop all failovers."""
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from reactor.actions import settle
 from reactor.cli.run import run
 from reactor.clients import reflector
 from reactor.failpoints import Failpoint
-from reactor.roles import executor, fleet, partition, supervise
+from reactor.roles import executor, fleet, known, partition, supervise
 from reactor.sources import routes
 from rules.engine import observe, owe
 
@@ -46,6 +46,7 @@ _LATER = (
 _SPANS = {
     fleet: ("LEASE", "HEARTBEAT"),
     partition: ("LAP",),
+    known: ("STUCK_SECONDS",),
     executor: ("EXTEND", "AGAIN"),
     settle: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
