@@ -19,7 +19,7 @@ from tests.chaos.run import Result
 from tests.chaos.table import table
 
 RESULTS = pytest.StashKey[list[Result]]()
-JOBS = 4
+JOBS = 6
 """A run mostly waits, and three reactors in it need half of a slow core."""
 
 
