@@ -81,3 +81,8 @@ def decision(partition: int, rule: str) -> str:
 def key(*parts: str) -> str:
     """A KV key of these parts."""
     return ".".join(token(part) for part in parts)
+
+
+def group(partition: int, rule: str, object_: str) -> str:
+    """The KV key under which a decider stores a group of its partition."""
+    return key(str(partition), "group", f"{rule}/{object_}")

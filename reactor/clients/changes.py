@@ -73,3 +73,18 @@ def parsed_event(where: str, line: bytes) -> tuple[str, JsonObject]:
         message = f"{where} ended with {found.get('code')}: {found.get('message')}"
         raise Expired(message) if found.get("code") == 410 else ApiUnavailable(message)
     return str(kind), found
+
+
+def text_of(found: object) -> str:
+    """Give a text, empty where it is none."""
+    return found if isinstance(found, str) else ""
+
+
+def dict_of(found: object) -> JsonObject:
+    """Give an object, empty where it is none."""
+    return found if isinstance(found, dict) else {}
+
+
+def list_of(found: object) -> list[JsonObject]:
+    """Give the objects of a list, none where it is no list."""
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

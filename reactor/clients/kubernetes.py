@@ -257,10 +257,10 @@ async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.Cl
         answer = await client.call_api(*arguments, _request_timeout=timeout)
     except ConfigException as error:
         raise Forbidden(f"{request.text}: the credentials cannot be read: {error}") from error
-    except ValueError as error:
-        raise Forbidden(f"{request.text} cannot be sent: {error} Is there a line break inside of the token?") from error
     except (aiohttp.ClientError, ApiException, TimeoutError, OSError) as error:
         raise _unreachable(request, error) from error
+    except ValueError as error:  # after ClientError: an odd URL is both
+        raise Forbidden(f"{request.text} cannot be sent: {error} Is there a line break inside of the token?") from error
     response: aiohttp.ClientResponse = answer.response
     return response
 

@@ -16,7 +16,6 @@ from bus.port import Bus, Store
 from bus.topology import GROUPS
 from reactor import telemetry
 from reactor.failpoints import reach
-from reactor.roles.wanted import group_key
 from rules.engine.book import Book
 from rules.engine.watching import Key
 from rules.group import Group, dump, load
@@ -102,7 +101,7 @@ class Records:
             raise Lost(f"partition {self._number} was taken over while this process was stopped")
 
     def _key(self, key: Key) -> str:
-        return group_key(self._number, *key)
+        return subjects.group(self._number, *key)
 
     @property
     def _position_key(self) -> str:

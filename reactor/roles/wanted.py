@@ -37,7 +37,7 @@ class Wanted:
         object_ = kind_of(rule).owner(rule, action.object)
         partition = subjects.partition_of(rule.name, scope_of(rule, object_), self._partitions)
         try:
-            group = load((await self._groups.get(group_key(partition, rule.name, object_))).value)
+            group = load((await self._groups.get(subjects.group(partition, rule.name, object_))).value)
         except (NotFound, Malformed):
             return None  # the bus was wiped, or a newer reactor decides: the action itself is all there is to go by
         return _said(group, action)
@@ -50,8 +50,3 @@ def _said(group: Group, action: Action) -> str | None:
     if group.paused is not None:
         return group.paused.words
     return "nobody wants it any more" if owed is not None else None
-
-
-def group_key(partition: int, rule: str, object_: str) -> str:
-    """Give the key under which a decider stores a group."""
-    return subjects.key(str(partition), "group", f"{rule}/{object_}")

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TypeVar
 
 from bus.messages import Cluster, Health, Message, Observation, Workload
-from reactor.clients.changes import Change, Kind, key_of, metadata_of, strings_of
+from reactor.clients.changes import Change, Kind, dict_of, key_of, list_of, metadata_of, strings_of, text_of
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -182,12 +182,10 @@ class Inventory:
 
 def _paths(policy: JsonObject | None) -> Iterator[str]:
     """Give what a policy wants carried over, as far as it can be read."""
-    failover = (policy or {}).get("failover")
-    for behaviour in failover.values() if isinstance(failover, dict) else ():
-        wanted = behaviour.get("statePreservation") if isinstance(behaviour, dict) else None
-        for one in (wanted or {}).get("rules") or []:
-            if isinstance(one, dict) and isinstance(one.get("jsonPath"), str):
-                yield one["jsonPath"]
+    for behaviour in dict_of(dict_of(policy).get("failover")).values():
+        for one in list_of(dict_of(dict_of(behaviour).get("statePreservation")).get("rules")):
+            if path := text_of(one.get("jsonPath")):
+                yield path
 
 
 def _by_status(before: Observation, after: Observation) -> bool:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from bus.messages import Cluster, Health, Observation, Taint, Workload
 from reactor.actions.karmada.tasks import copies
-from reactor.clients.changes import Key, metadata_of, strings_of
+from reactor.clients.changes import Key, dict_of, list_of, metadata_of, strings_of, text_of
 from reactor.clients.port import JsonObject
 from reactor.sources.fields import Malformed
 from reactor.sources.quantities import quantity
@@ -50,7 +50,7 @@ def project_binding(found: JsonObject, preserved: Iterable[str] = ()) -> JsonObj
     `preserved`: JSONPaths into a copy's status whose values are kept.
     """
     paths = [*preserved]
-    metadata, spec, status = metadata_of(found), _dict(found.get("spec")), _dict(found.get("status"))
+    metadata, spec, status = metadata_of(found), dict_of(found.get("spec")), dict_of(found.get("status"))
     fields = ("resource", "replicas", "clusters", "gracefulEvictionTasks", "requiredBy")
     items = [
         {
@@ -58,7 +58,7 @@ def project_binding(found: JsonObject, preserved: Iterable[str] = ()) -> JsonObj
             "health": one.get("health"),
             "state": state_of(paths, one.get("status")),
         }
-        for one in _list(status.get("aggregatedStatus"))
+        for one in list_of(status.get("aggregatedStatus"))
     ]
     return {
         "metadata": {key: metadata.get(key) for key in ("namespace", "name", "labels", "annotations")},
@@ -71,16 +71,16 @@ def workload_of(
     binding: JsonObject, policy: JsonObject | None, *, at: datetime, exists: bool = True
 ) -> Workload | None:
     """Give the workload that a binding is about, or None where that is no name of a workload."""
-    spec = _dict(binding.get("spec"))
-    resource = _dict(spec.get("resource"))
-    told = _list(_dict(binding.get("status")).get("aggregatedStatus"))
-    states = {_text(one.get("clusterName")): strings_of(one.get("state")) for one in told if one.get("state")}
-    placed = {_text(one.get("name")): _count(one.get("replicas")) or 0 for one in _list(spec.get("clusters"))}
+    spec = dict_of(binding.get("spec"))
+    resource = dict_of(spec.get("resource"))
+    told = list_of(dict_of(binding.get("status")).get("aggregatedStatus"))
+    states = {text_of(one.get("clusterName")): strings_of(one.get("state")) for one in told if one.get("state")}
+    placed = {text_of(one.get("name")): _count(one.get("replicas")) or 0 for one in list_of(spec.get("clusters"))}
     try:
         return Workload(
-            namespace=_text(resource.get("namespace")), kind=_text(resource.get("kind")),
-            name=_text(resource.get("name")), api_version=_text(resource.get("apiVersion")) or "v1",
-            uid=_text(resource.get("uid")), replicas=_count(spec.get("replicas")),
+            namespace=text_of(resource.get("namespace")), kind=text_of(resource.get("kind")),
+            name=text_of(resource.get("name")), api_version=text_of(resource.get("apiVersion")) or "v1",
+            uid=text_of(resource.get("uid")), replicas=_count(spec.get("replicas")),
             clusters={key: count for key, count in placed.items() if key}, policy=policy, exists=exists, observed_at=at,
             states=states,
         )  # fmt: skip
@@ -94,10 +94,10 @@ def health_of(binding: JsonObject, workload: Workload, *, at: datetime) -> Itera
     A kind for which Karmada has no health rule is said to be Healthy by Karmada itself; what it could not tell is
     Unknown.
     """
-    spec, status = _dict(binding.get("spec")), _dict(binding.get("status"))
+    spec, status = dict_of(binding.get("spec")), dict_of(binding.get("status"))
     there = copies(spec)
-    for item in _list(status.get("aggregatedStatus")):
-        cluster, health = _text(item.get("clusterName")), item.get("health")
+    for item in list_of(status.get("aggregatedStatus")):
+        cluster, health = text_of(item.get("clusterName")), item.get("health")
         if cluster in there:
             status_ = next((one for one in Health if one == health), Health.UNKNOWN)
             target = f"workload/{encode_segment(cluster)}/{workload.object}"
@@ -109,13 +109,13 @@ def health_of(binding: JsonObject, workload: Workload, *, at: datetime) -> Itera
 
 def cluster_of(found: JsonObject, *, at: datetime, exists: bool = True) -> Cluster | None:
     """Give a member cluster, or None where its name is none."""
-    metadata, spec = metadata_of(found), _dict(found.get("spec"))
+    metadata, spec = metadata_of(found), dict_of(found.get("spec"))
     zones = spec.get("zones")
     zone = spec.get("zone") or (zones[0] if isinstance(zones, list) and zones else "")
     try:
         return Cluster(
-            name=_text(metadata.get("name")), labels=strings_of(metadata.get("labels")),
-            region=_text(spec.get("region")), zone=_text(zone), provider=_text(spec.get("provider")),
+            name=text_of(metadata.get("name")), labels=strings_of(metadata.get("labels")),
+            region=text_of(spec.get("region")), zone=text_of(zone), provider=text_of(spec.get("provider")),
             available_replicas=_room(found), taints=tuple(_taints(spec)), exists=exists, observed_at=at,
         )  # fmt: skip
     except ValidationError:
@@ -124,16 +124,16 @@ def cluster_of(found: JsonObject, *, at: datetime, exists: bool = True) -> Clust
 
 def ready_of(found: JsonObject, name: str, *, at: datetime) -> Observation:
     """Give the health of the cluster of this name: its Ready condition; Unknown where it has none."""
-    conditions = _list(_dict(found.get("status")).get("conditions"))
+    conditions = list_of(dict_of(found.get("status")).get("conditions"))
     ready = next((one for one in conditions if one.get("type") == "Ready"), {})
-    words = ": ".join(filter(None, (_text(ready.get("reason")), _text(ready.get("message")))))
+    words = ": ".join(filter(None, (text_of(ready.get("reason")), text_of(ready.get("message")))))
     health = _READY.get(str(ready.get("status")), Health.UNKNOWN)
     return _observation(f"cluster/{encode_segment(name)}", health, words, at)
 
 
 def project_cluster(found: JsonObject) -> JsonObject:
     """Keep what is read: a Cluster lists every API that its members serve."""
-    metadata, spec, status = metadata_of(found), _dict(found.get("spec")), _dict(found.get("status"))
+    metadata, spec, status = metadata_of(found), dict_of(found.get("spec")), dict_of(found.get("status"))
     return {
         "metadata": {key: metadata.get(key) for key in ("name", "labels")},
         "spec": {key: spec.get(key) for key in ("region", "zone", "zones", "provider", "taints")},
@@ -146,7 +146,7 @@ def project_policy(found: JsonObject) -> JsonObject:
     metadata = metadata_of(found)
     return {
         "metadata": {key: metadata.get(key) for key in ("namespace", "name", "labels")},
-        "spec": _dict(found.get("spec")),
+        "spec": dict_of(found.get("spec")),
     }
 
 
@@ -164,20 +164,20 @@ def _observation(target: str, status: Health, detail: str, at: datetime) -> Obse
 
 def _room(found: JsonObject) -> int | None:
     """For how many more pods there is room; None where the cluster does not say. Pods, because nobody knows whose."""
-    summary = _dict(_dict(found.get("status")).get("resourceSummary"))
+    summary = dict_of(dict_of(found.get("status")).get("resourceSummary"))
     try:
-        has = quantity(_dict(summary.get("allocatable")).get("pods"))
-        used = sum(quantity(_dict(summary.get(part)).get("pods", 0)) for part in ("allocated", "allocating"))
+        has = quantity(dict_of(summary.get("allocatable")).get("pods"))
+        used = sum(quantity(dict_of(summary.get(part)).get("pods", 0)) for part in ("allocated", "allocating"))
     except Malformed:
         return None
     return min(max(int(has - used), 0), REPLICAS_MAX)
 
 
 def _taints(spec: Mapping[str, object]) -> Iterator[Taint]:
-    for one in _list(spec.get("taints")):
+    for one in list_of(spec.get("taints")):
         added = _moment(one.get("timeAdded"))
         try:
-            known = {"key": one.get("key"), "effect": one.get("effect"), "value": _text(one.get("value"))}
+            known = {"key": one.get("key"), "effect": one.get("effect"), "value": text_of(one.get("value"))}
             yield Taint.model_validate({**known, "timeAdded": added})
         except ValidationError:
             continue
@@ -185,7 +185,7 @@ def _taints(spec: Mapping[str, object]) -> Iterator[Taint]:
 
 def _moment(found: object) -> datetime | None:
     try:
-        at = datetime.fromisoformat(_text(found))
+        at = datetime.fromisoformat(text_of(found))
     except ValueError:
         return None
     return at if at.tzinfo is not None else None
@@ -193,15 +193,3 @@ def _moment(found: object) -> datetime | None:
 
 def _count(found: object) -> int | None:
     return min(max(found, 0), REPLICAS_MAX) if isinstance(found, int) and not isinstance(found, bool) else None
-
-
-def _text(found: object) -> str:
-    return found if isinstance(found, str) else ""
-
-
-def _dict(found: object) -> JsonObject:
-    return found if isinstance(found, dict) else {}
-
-
-def _list(found: object) -> list[JsonObject]:
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from reactor.clients.changes import dict_of, list_of, text_of
 from reactor.clients.port import JsonObject
 
 EVERY_NAMESPACE_HAS = frozenset(
@@ -44,7 +45,9 @@ def needs(found: JsonObject) -> tuple[Need, ...]:
     if found.get("kind") == "ServiceAccount":
         named = [*_pull_secrets(found)]
     else:
-        own = {f"{_name(one.get('metadata'))}" for one in _list(_dict(found.get("spec")).get("volumeClaimTemplates"))}
+        own = {
+            f"{_name(one.get('metadata'))}" for one in list_of(dict_of(found.get("spec")).get("volumeClaimTemplates"))
+        }
         # A StatefulSet makes these claims by itself, one for each pod.
         named = [
             need for need in _of_pod(_pod_spec(found)) if need.kind != "PersistentVolumeClaim" or need.name not in own
@@ -55,72 +58,60 @@ def needs(found: JsonObject) -> tuple[Need, ...]:
 
 
 def _pod_spec(found: JsonObject) -> JsonObject:
-    spec = _dict(found.get("spec"))
+    spec = dict_of(found.get("spec"))
     if found.get("kind") == "Pod":
         return spec
     if found.get("kind") == "CronJob":
-        spec = _dict(_dict(spec.get("jobTemplate")).get("spec"))
-    return _dict(_dict(spec.get("template")).get("spec"))
+        spec = dict_of(dict_of(spec.get("jobTemplate")).get("spec"))
+    return dict_of(dict_of(spec.get("template")).get("spec"))
 
 
 def _of_pod(spec: JsonObject) -> Iterator[Need]:
-    yield Need("ServiceAccount", _text(spec.get("serviceAccountName") or spec.get("serviceAccount")))
+    yield Need("ServiceAccount", text_of(spec.get("serviceAccountName") or spec.get("serviceAccount")))
     yield from _pull_secrets(spec)
-    for volume in _list(spec.get("volumes")):
+    for volume in list_of(spec.get("volumes")):
         yield from _of_volume(volume)
     for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for container in _list(spec.get(kind)):
+        for container in list_of(spec.get(kind)):
             yield from _of_container(container)
 
 
 def _of_volume(volume: JsonObject) -> Iterator[Need]:
-    for source in (volume, *_list(_dict(volume.get("projected")).get("sources"))):
-        if config := _dict(source.get("configMap")):
+    for source in (volume, *list_of(dict_of(volume.get("projected")).get("sources"))):
+        if config := dict_of(source.get("configMap")):
             yield Need("ConfigMap", _name(config), _optional(config))
-        if secret := _dict(source.get("secret")):
-            yield Need("Secret", _text(secret.get("secretName") or secret.get("name")), _optional(secret))
-    if claim := _dict(volume.get("persistentVolumeClaim")):
-        yield Need("PersistentVolumeClaim", _text(claim.get("claimName")))
-    if share := _dict(volume.get("azureFile")):
-        yield Need("Secret", _text(share.get("secretName")))
+        if secret := dict_of(source.get("secret")):
+            yield Need("Secret", text_of(secret.get("secretName") or secret.get("name")), _optional(secret))
+    if claim := dict_of(volume.get("persistentVolumeClaim")):
+        yield Need("PersistentVolumeClaim", text_of(claim.get("claimName")))
+    if share := dict_of(volume.get("azureFile")):
+        yield Need("Secret", text_of(share.get("secretName")))
     for source in volume.values():
         for field in _SECRET_REFS:
-            yield Need("Secret", _name(_dict(source).get(field)))
+            yield Need("Secret", _name(dict_of(source).get(field)))
 
 
 def _of_container(container: JsonObject) -> Iterator[Need]:
-    for source in _list(container.get("envFrom")):
+    for source in list_of(container.get("envFrom")):
         yield from _of_refs(source, "configMapRef", "secretRef")
-    for variable in _list(container.get("env")):
-        yield from _of_refs(_dict(variable.get("valueFrom")), "configMapKeyRef", "secretKeyRef")
+    for variable in list_of(container.get("env")):
+        yield from _of_refs(dict_of(variable.get("valueFrom")), "configMapKeyRef", "secretKeyRef")
 
 
 def _of_refs(source: JsonObject, config_map: str, secret: str) -> Iterator[Need]:
     for field, kind in ((config_map, "ConfigMap"), (secret, "Secret")):
-        ref = _dict(source.get(field))
+        ref = dict_of(source.get(field))
         yield Need(kind, _name(ref), _optional(ref))
 
 
 def _pull_secrets(found: JsonObject) -> Iterator[Need]:
     # Optional: the kubelet pulls without one that is missing, and public images come all the same.
-    return (Need("Secret", _name(ref), optional=True) for ref in _list(found.get("imagePullSecrets")))
+    return (Need("Secret", _name(ref), optional=True) for ref in list_of(found.get("imagePullSecrets")))
 
 
 def _name(ref: Any) -> str:
-    return _text(_dict(ref).get("name"))
+    return text_of(dict_of(ref).get("name"))
 
 
 def _optional(ref: JsonObject) -> bool:
     return ref.get("optional") is True
-
-
-def _text(found: object) -> str:
-    return found if isinstance(found, str) else ""
-
-
-def _dict(found: object) -> JsonObject:
-    return found if isinstance(found, dict) else {}
-
-
-def _list(found: object) -> list[JsonObject]:
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

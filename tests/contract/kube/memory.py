@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bus.messages import WorkloadRef
 from reactor.actions.workload.copy import portable
@@ -14,7 +14,7 @@ from tests.unit.actions.workload.builders import NEEDY, deployment, needed
 class Memory:
     """Remembered copies: what a dead cluster held."""
 
-    copies: dict[WorkloadRef, JsonObject]
+    copies: dict[WorkloadRef, JsonObject] = field(default_factory=dict)
 
     async def get(self, ref: WorkloadRef) -> JsonObject | None:
         return self.copies.get(ref)

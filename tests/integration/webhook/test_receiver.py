@@ -255,15 +255,16 @@ async def test_five_thousand_alerts_are_taken_in_half_a_second(receiver: Recepti
 
 async def test_we_live_while_a_large_body_is_read(receiver: Reception) -> None:
     raw = body(*(alert(f"{number:016x}", text="x" * 200) for number in range(20_000)))
+    began, waits = time.perf_counter(), list[float]()
     async with asyncio.TaskGroup() as group:
         post = group.create_task(receiver.post(raw))
         while not post.done():
             started = time.perf_counter()
             assert (await receiver.get("/livez"))[0] == 200
-            assert (
-                time.perf_counter() - started < 5
-            )  # a probe of Kubernetes waits 1 s, on a machine that is not this busy
+            waits.append(time.perf_counter() - started)
     assert post.result()[0] == 200
+    # However busy the machine is: nobody waits for all of it to be read.
+    assert max(waits) < (time.perf_counter() - began) / 2
 
 
 async def test_readiness_says_why_not_and_costs_the_bus_one_write_a_second(receiver: Reception) -> None:

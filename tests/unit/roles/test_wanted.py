@@ -12,7 +12,7 @@ from bus import subjects
 from bus.errors import NotFound
 from bus.messages import Mode, ZoneStep
 from bus.port import Entry
-from reactor.roles.wanted import FRESH, Wanted, group_key
+from reactor.roles.wanted import FRESH, Wanted
 from rules.bench.play import at
 from rules.engine.routing import Routing
 from rules.group import Group, Owed, Paused, dump
@@ -39,7 +39,7 @@ class Stored:
 
     async def get(self, key: str) -> Entry:
         self.asked += 1
-        assert key == group_key(subjects.partition_of("zones", "prod", PARTITIONS), "zones", "prod")
+        assert key == subjects.group(subjects.partition_of("zones", "prod", PARTITIONS), "zones", "prod")
         if self.body is None:
             raise NotFound(key)
         return Entry(key, self.body, 1)

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import aiohttp
 import pytest
 
-from bus.messages import Action, Outcome, WorkloadRef
+from bus.messages import Action, Outcome
 from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, Write
+from tests.contract.kube.memory import Memory
 from tests.integration.actions.conftest import Connect
 
 MEMBERS = ("member1", "member2", "member3")
-
-
-@dataclass
-class Remembered:
-    """Remembered copies, in memory."""
-
-    copies: dict[WorkloadRef, JsonObject] = field(default_factory=dict)
-
-    async def get(self, ref: WorkloadRef) -> JsonObject | None:
-        return self.copies.get(ref)
-
-    async def put(self, ref: WorkloadRef, copy: JsonObject) -> bool:
-        changed = self.copies.get(ref) != copy
-        self.copies[ref] = copy
-        return changed
 
 
 @dataclass
@@ -42,7 +28,7 @@ class Scene:
     emulator: Emulator
     members: Mapping[str, Cluster]
     world: ActionWorld
-    templates: Remembered
+    templates: Memory
 
     async def do(self, action: Action) -> Outcome:
         return await carry_out(action, self.world)
@@ -72,6 +58,6 @@ async def scene(emulator: Emulator, connected: Connect) -> AsyncIterator[Scene]:
         return apis[name] if name in apis else await Clusters({}).get(name)
 
     async with aiohttp.ClientSession() as http:
-        remembered = Remembered()
+        remembered = Memory()
         world = ActionWorld(Clock(), clusters, {}, http, templates=remembered)
         yield Scene(emulator, members, world, remembered)

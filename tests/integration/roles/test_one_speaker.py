@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -13,14 +13,9 @@ from reactor.clock import Clock
 from reactor.roles import fleet, observer
 from reactor.roles.fleet import Fleet
 from reactor.roles.observer import Observer
+from tests.integration.roles.conftest import eventually, running
 
 Job = Callable[[], Sequence[asyncio.Task[None]]]
-
-
-async def eventually(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not holds():
-            await asyncio.sleep(0.001)
 
 
 class Source:
@@ -47,14 +42,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, 0.005)
 
 
-@asynccontextmanager
-async def observing(own: Fleet, job: Job) -> AsyncIterator[None]:
-    task = asyncio.create_task(Observer(own, {"a": job, "b": job}).run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+def observing(own: Fleet, job: Job) -> AbstractAsyncContextManager[asyncio.Task[None]]:
+    return running(Observer(own, {"a": job, "b": job}).run)
 
 
 async def test_sources_end_while_the_bus_is_away_and_begin_anew_afterwards() -> None:
