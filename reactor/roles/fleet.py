@@ -67,8 +67,9 @@ class Fleet:
         self._changed = asyncio.Event()
 
     def wanted(self) -> frozenset[int]:
-        """The partitions that are ours by rendezvous, while our own heartbeat is fresh; else none."""
-        if not self.fresh:
+        """The partitions that are ours by rendezvous, while our own heartbeat is fresh or nobody else was there; else
+        none."""
+        if not (self.fresh or self._alone):
             return frozenset()
         share = assignment(self.members(), self._shares)
         return frozenset(partition for partition, member in share.items() if member == self._name)

@@ -36,10 +36,8 @@ class Observer:
         async with self._fleet.joined():
             try:
                 while True:
-                    if not self._fleet.heard:
-                        await self._take(set())
-                    elif self._fleet.fresh:
-                        await self._take({names[number] for number in self._fleet.wanted()})
+                    wanted = self._fleet.wanted() if self._fleet.heard else ()
+                    await self._take({names[number] for number in wanted})
                     await self._fleet.changed(LOOK)
             finally:
                 await self._take(set())

@@ -11,8 +11,9 @@ import pytest
 from bus.memory import MemoryBus
 from reactor.clock import Clock
 from reactor.roles import fleet, observer
-from reactor.roles.fleet import Fleet
+from reactor.roles.fleet import LEASE, Fleet
 from reactor.roles.observer import Observer
+from tests.clock import HandClock
 from tests.integration.roles.conftest import eventually, running
 
 Job = Callable[[], Sequence[asyncio.Task[None]]]
@@ -67,3 +68,22 @@ async def test_a_process_that_is_alone_goes_on_without_the_bus() -> None:
         await eventually(lambda: one._missed)
         assert one.heard
         assert source.began == [True, True]
+
+
+async def test_a_process_that_is_alone_keeps_its_partitions_while_the_bus_is_slow() -> None:
+    clock = HandClock()
+    bus = MemoryBus(clock.now)
+    one, two = (Fleet(bus, name, 2, clock) for name in ("one", "two"))
+    async with one.joined():
+        clock.seconds += 2 * LEASE
+        bus.down = True
+        assert one.wanted() == {0, 1}
+        bus.down = False
+        async with two.joined():
+            await eventually(lambda: not one._alone)
+            bus.down = True
+            await eventually(lambda: one._missed and one.fresh)
+            assert len(one.wanted()) == 1  # for a lease the others leave it alone
+            clock.seconds += 2 * LEASE
+            assert one.wanted() == set()
+            bus.down = False

@@ -19,7 +19,7 @@ from bus.topology import ROUTERS
 from reactor.roles.receiver import listening
 from reactor.settings import Receiver
 from reactor.webhook.server import WebhookServer
-from tests.unit.webhook.builders import HandClock
+from tests.clock import HandClock
 
 JSON = {"Content-Type": "application/json", "User-Agent": "Alertmanager/0.25.0"}
 AT_ONCE = timedelta(milliseconds=50)

@@ -17,46 +17,32 @@ from reactor.backtest.outages import Outages
 from reactor.backtest.queries import observations
 from reactor.backtest.targets import Targets
 from reactor.clients.promql import QueryFailed, Sample
-from reactor.clock import Clock
 from reactor.sources.prometheus_query import _Reader
 from reactor.sources.world import World
 from rules.bench.backtester import backtest
-from rules.bench.play import Said, at, play, second
+from rules.bench.play import START, Said, play, second
 from rules.engine.news import in_words
 from rules.language.loader import RuleSet
 from rules.language.sources import PrometheusQuery
+from tests.clock import HandClock
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, rules, text
 
 Past = Mapping[str, Values]
 Doing = tuple[float, str, str, str, str]
 
 
-class Standing(Clock):
-    """A clock that stands where it is put."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.second = 0.0
-
-    def now(self) -> datetime:
-        return at(self.second)
-
-    def monotonic(self) -> float:
-        return self.second
-
-
 class Recorded:
     """A Prometheus that answers with the past, or not at all."""
 
-    def __init__(self, past: Past, away: frozenset[int], clock: Standing) -> None:
+    def __init__(self, past: Past, away: frozenset[int], clock: HandClock) -> None:
         self._past, self._away, self._clock = past, away, clock
 
     async def query(self, promql: str, *, at: datetime | None = None) -> Sequence[Sample]:  # noqa: ARG002 - the port's
-        index = int(self._clock.second) // STEP
+        index = int(self._clock.seconds) // STEP
         if index in self._away:
             raise QueryFailed("connection refused")
         return [
-            Sample({"service": name.partition("/")[0]}, float(text(value)), self._clock.second)
+            Sample({"service": name.partition("/")[0]}, float(text(value)), self._clock.seconds)
             for name, values in sorted(self._past.items())
             if (value := values[index]) is not None
         ]
@@ -66,7 +52,7 @@ def live(of: RuleSet, past: Past, away: frozenset[int], points: int) -> list[tup
     """What the live source says, evaluation by evaluation."""
     (source,) = of.sources
     assert isinstance(source, PrometheusQuery)
-    clock = Standing()
+    clock = HandClock(start=START)
     heard: list[tuple[float, Observation]] = []
 
     async def tell(fact: Any) -> None:
@@ -79,7 +65,7 @@ def live(of: RuleSet, past: Past, away: frozenset[int], points: int) -> list[tup
     async def read() -> None:
         reader = _Reader(source, world, Recorded(past, away, clock))
         for index in range(points):
-            clock.second = index * STEP
+            clock.seconds = index * STEP
             await reader.read()
 
     asyncio.run(read())

@@ -8,19 +8,8 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from reactor.clock import Clock
 from reactor.demo.display import Plain, Terminal, display
-
-
-class Hand(Clock):
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.at = 100.0
-
-    def monotonic(self) -> float:
-        return self.at
+from tests.clock import HandClock
 
 
 class Tty(io.StringIO):
@@ -31,19 +20,19 @@ class Tty(io.StringIO):
 
 
 def test_lines_carry_the_time_since_the_start() -> None:
-    clock, out = Hand(), io.StringIO()
+    clock, out = HandClock(100), io.StringIO()
     plain = Plain(clock, out)
     plain.title("demo")
-    clock.at += 12.34
+    clock.seconds += 12.34
     plain.say("fault", "the demo breaks checkout")
     assert out.getvalue() == "demo\n  12.3s  fault    the demo breaks checkout\n"
 
 
 def test_a_pipe_hears_how_it_stands_every_two_seconds_and_only_when_it_has_changed() -> None:
-    clock, out = Hand(), io.StringIO()
+    clock, out = HandClock(100), io.StringIO()
     plain = Plain(clock, out)
     for step in range(61):
-        clock.at = 100 + step / 10
+        clock.seconds = 100 + step / 10
         plain.live("3 s left" if step < 40 else "0 s left", "all ok")
     assert out.getvalue().splitlines() == [
         "   2.0s  now      3 s left | all ok",
@@ -56,7 +45,7 @@ def test_what_is_no_real_terminal_gets_no_escape_codes(
     out: io.StringIO, term: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
-    with display(Hand(), out) as shown:
+    with display(HandClock(100), out) as shown:
         shown.title("demo")
         shown.say("action", "moved")
         shown.live("now")
@@ -66,7 +55,7 @@ def test_what_is_no_real_terminal_gets_no_escape_codes(
 def test_a_terminal_gets_a_line_that_is_painted_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     out = Tty()
-    with display(Hand(), out) as shown:
+    with display(HandClock(100), out) as shown:
         assert isinstance(shown, Terminal)
         shown.live("3 s left")
         shown.live("2 s left")
@@ -80,5 +69,5 @@ def test_a_terminal_gets_a_line_that_is_painted_over(monkeypatch: pytest.MonkeyP
 def test_brackets_of_a_message_are_shown_as_they_are() -> None:
     out = io.StringIO()
     with Live(console=Console(file=out), auto_refresh=False, transient=True) as live:
-        Terminal(Hand(), live).title("curl '[::1]' [bold]")
+        Terminal(HandClock(100), live).title("curl '[::1]' [bold]")
     assert "curl '[::1]' [bold]" in out.getvalue()

@@ -10,23 +10,12 @@ from bus import subjects
 from bus.memory import MemoryBus
 from bus.port import Outgoing
 from bus.topology import FACTS, INBOX, ROUTERS
-from reactor.clock import Clock
 from reactor.roles import known
 from reactor.roles.known import Known
+from tests.clock import HandClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOON = timedelta(milliseconds=1)
-
-
-class Dial(Clock):
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        return NOW + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 def observed(number: int) -> Outgoing:
@@ -34,7 +23,7 @@ def observed(number: int) -> Outgoing:
 
 
 async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> None:
-    clock = Dial()
+    clock = HandClock()
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         subject = Known(bus, clock, reading)
@@ -47,7 +36,7 @@ async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> 
 
 
 async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None:
-    clock = Dial()
+    clock = HandClock()
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         subject = Known(bus, clock, reading)
@@ -59,7 +48,7 @@ async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None
 
 
 async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not() -> None:
-    clock = Dial()
+    clock = HandClock()
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
@@ -75,7 +64,7 @@ async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not(
 
 
 async def test_nothing_is_known_while_the_bus_is_away() -> None:
-    clock = Dial()
+    clock = HandClock()
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         bus.down = True
@@ -83,7 +72,7 @@ async def test_nothing_is_known_while_the_bus_is_away() -> None:
 
 
 async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_ever() -> None:
-    clock = Dial()
+    clock = HandClock()
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))
     await bus.publish(observed(2))
@@ -100,7 +89,7 @@ async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_e
 
 
 async def test_a_bus_that_was_wiped_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Dial()
+    clock = HandClock()
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:

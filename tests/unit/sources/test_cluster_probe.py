@@ -16,7 +16,8 @@ from reactor.sources.cluster_probe import TRIES, answer
 from reactor.sources.voice import Voice
 from reactor.sources.world import World
 from rules.language.sources import ClusterProbe
-from tests.unit.sources.test_voice import Bus, Dial
+from tests.clock import HandClock
+from tests.unit.sources.test_voice import Bus
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 Answers = dict[str, int | Exception | None]
@@ -109,7 +110,7 @@ async def test_a_mistake_of_ours_is_not_taken_for_the_clusters() -> None:
 
 
 async def test_the_answer_turns_after_readings_that_agreed_for_the_threshold() -> None:
-    clock, bus = Dial(), Bus()
+    clock, bus = HandClock(), Bus()
     source = ClusterProbe(name="api", kind="ClusterProbe", cluster="east", failure_seconds=30, success_seconds=20)
     api = Api({"/readyz": 200})
     world = cast("World", SimpleNamespace(clock=clock))
@@ -138,7 +139,7 @@ async def test_the_answer_turns_after_readings_that_agreed_for_the_threshold() -
 
 
 async def test_credentials_that_fail_for_as_long_as_the_threshold_make_it_unknown() -> None:
-    clock, bus = Dial(), Bus()
+    clock, bus = HandClock(), Bus()
     source = ClusterProbe(name="api", kind="ClusterProbe", cluster="east")
     api = Api({"/readyz": 200})
     world = cast("World", SimpleNamespace(clock=clock))

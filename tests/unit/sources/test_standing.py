@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Route
-from reactor.clock import Clock
 from reactor.errors import Retryable
 from reactor.sources.standing import Standing
+from tests.clock import HandClock
 
 GONE = Route(
     cluster="east", kind="TrafficSplit", namespace="shop", name="a", exists=False,
@@ -28,7 +28,7 @@ class Bus:
 
 async def test_a_last_word_is_told_and_forgotten() -> None:
     bus = Bus()
-    standing = Standing(bus.tell, Clock(), period_seconds=30)
+    standing = Standing(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
     await standing.refresh()
     assert len(bus.taken) == 1
@@ -38,7 +38,7 @@ async def test_a_last_word_is_told_and_forgotten() -> None:
 async def test_a_last_word_that_the_bus_did_not_take_stays_owed() -> None:
     bus = Bus()
     bus.down = True
-    standing = Standing(bus.tell, Clock(), period_seconds=30)
+    standing = Standing(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
     assert standing.keys == {"a"}
     bus.down = False
@@ -49,7 +49,7 @@ async def test_a_last_word_that_the_bus_did_not_take_stays_owed() -> None:
 async def test_a_new_word_takes_the_place_of_a_last_one() -> None:
     bus = Bus()
     bus.down = True
-    standing = Standing(bus.tell, Clock(), period_seconds=30)
+    standing = Standing(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
     bus.down = False
     await standing.say("a", GONE.model_copy(update={"exists": True}), changed=True)
@@ -57,21 +57,8 @@ async def test_a_new_word_takes_the_place_of_a_last_one() -> None:
     assert standing.keys == {"a"}
 
 
-class Moving(Clock):
-    """A clock that goes when it is told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 1000.0
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
 async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> None:
-    bus, clock = Bus(), Moving()
+    bus, clock = Bus(), HandClock()
     standing = Standing(bus.tell, clock, period_seconds=30)
     await standing.say("a", GONE, changed=True)
     seen = clock.now()
@@ -83,7 +70,7 @@ async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> 
 
 
 async def test_what_the_bus_takes_late_is_dated_when_it_was_seen() -> None:
-    bus, clock = Bus(), Moving()
+    bus, clock = Bus(), HandClock()
     bus.down = True
     standing = Standing(bus.tell, clock, period_seconds=30)
     await standing.say("a", GONE, changed=True)

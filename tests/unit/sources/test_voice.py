@@ -8,32 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bus.messages import Health, Observation
-from reactor.clock import Clock
 from reactor.errors import Retryable
 from reactor.sources.voice import Voice
 from reactor.telemetry import REGISTRY
 from rules.language.sources import TcpProbe
+from tests.clock import HandClock
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Dial(Clock):
-    """A clock that stands where it is put; whoever sleeps lets it jump there."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        return T0 + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
-        self.seconds += seconds
 
 
 class Bus:
@@ -54,8 +36,8 @@ class Bus:
 
 
 @pytest.fixture
-def clock() -> Dial:
-    return Dial()
+def clock() -> HandClock:
+    return HandClock()
 
 
 @pytest.fixture
@@ -64,7 +46,7 @@ def bus() -> Bus:
 
 
 @pytest.fixture
-def voice(clock: Dial, bus: Bus) -> Voice:
+def voice(clock: HandClock, bus: Bus) -> Voice:
     source = TcpProbe(
         name="db", kind="TcpProbe", host="db", port=1, target="service/{cluster}/{ns}/db", refresh_seconds=30,
         stale_seconds=77, signal="port",
@@ -72,7 +54,7 @@ def voice(clock: Dial, bus: Bus) -> Voice:
     return Voice(source, bus.tell, clock)
 
 
-async def refreshed(voice: Voice, clock: Dial, *, until: float, believed: bool = True) -> None:
+async def refreshed(voice: Voice, clock: HandClock, *, until: float, believed: bool = True) -> None:
     task = asyncio.create_task(voice.refresh(lambda: 0.0 if believed else None))
     while clock.seconds < until:
         await asyncio.sleep(0)
@@ -86,7 +68,7 @@ async def test_a_change_is_said_at_once_and_a_repetition_is_not(voice: Voice, bu
     assert bus.statuses == [H, U, N, H]
 
 
-async def test_an_observation_carries_what_the_core_needs(voice: Voice, bus: Bus, clock: Dial) -> None:
+async def test_an_observation_carries_what_the_core_needs(voice: Voice, bus: Bus, clock: HandClock) -> None:
     clock.seconds = 5
     await voice.say("custom/a", N, labels={"k": "v" * 5000}, detail="two\nlines", resolved=True)
     (said,) = bus.taken
@@ -95,7 +77,7 @@ async def test_an_observation_carries_what_the_core_needs(voice: Voice, bus: Bus
     assert len(said.labels["k"]) == 4096
 
 
-async def test_what_stands_is_said_again_every_refresh(voice: Voice, bus: Bus, clock: Dial) -> None:
+async def test_what_stands_is_said_again_every_refresh(voice: Voice, bus: Bus, clock: HandClock) -> None:
     await voice.say("custom/a", H)
     await refreshed(voice, clock, until=100)
     gaps = [later.observed_at - earlier.observed_at for earlier, later in zip(bus.taken, bus.taken[1:], strict=False)]
@@ -103,20 +85,20 @@ async def test_what_stands_is_said_again_every_refresh(voice: Voice, bus: Bus, c
     assert all(timedelta(seconds=30) <= gap <= timedelta(seconds=35) for gap in gaps)
 
 
-async def test_a_source_that_cannot_see_repeats_nothing(voice: Voice, bus: Bus, clock: Dial) -> None:
+async def test_a_source_that_cannot_see_repeats_nothing(voice: Voice, bus: Bus, clock: HandClock) -> None:
     await voice.say("custom/a", H)
     await refreshed(voice, clock, until=100, believed=False)
     assert len(bus.taken) == 1
 
 
-async def test_what_is_forgotten_is_not_said_again(voice: Voice, bus: Bus, clock: Dial) -> None:
+async def test_what_is_forgotten_is_not_said_again(voice: Voice, bus: Bus, clock: HandClock) -> None:
     await voice.say("custom/a", H)
     voice.forget("custom/a")
     await refreshed(voice, clock, until=100)
     assert len(bus.taken) == 1
 
 
-async def test_what_the_bus_did_not_take_stays_owed(voice: Voice, bus: Bus, clock: Dial) -> None:
+async def test_what_the_bus_did_not_take_stays_owed(voice: Voice, bus: Bus, clock: HandClock) -> None:
     await voice.say("custom/a", H)
     bus.down = True
     await voice.say("custom/a", U)

@@ -11,12 +11,12 @@ from typing import Any
 from bus.memory import MemoryBus
 from bus.messages import Observation, WebhookPost
 from bus.topology import ALERTS
-from reactor.clock import Clock
 from reactor.errors import Retryable
 from reactor.telemetry import REGISTRY
 from reactor.webhook.keeper import Keeper
 from reactor.webhook.states import Opinion
 from rules.language.sources import AlertmanagerWebhook
+from tests.clock import HandClock
 
 ZERO = datetime(2026, 1, 1, tzinfo=UTC)
 NEVER = "0001-01-01T00:00:00Z"
@@ -69,20 +69,6 @@ def source(name: str = "am", **keys: Any) -> AlertmanagerWebhook:
 
 
 CONFIRM = {"prometheus": "main", "query": "up == 1", "everySeconds": 15}
-
-
-class HandClock(Clock):
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        return moment(self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
 
 
 class Api:
