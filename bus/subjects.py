@@ -63,6 +63,11 @@ def action(partition: int, kind: str, about: str) -> str:
     return f"{ROOT}.actions.{partition}.{token(kind)}.{token(about)}"
 
 
+def partition_in(action_subject: str) -> int:
+    """The partition of which the decider has published this action."""
+    return int(action_subject.split(".")[2])
+
+
 def own(partition: int) -> str:
     """The marker of a partition's owner; its sequence is the epoch. In the same stream as the actions it fences."""
     return f"{ROOT}.own.{partition}"

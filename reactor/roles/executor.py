@@ -39,6 +39,9 @@ EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
 AT_ONCE = timedelta(0)
+DETAIL_MAX = 500
+CLOCKS = timedelta(seconds=5)
+"""More than the clocks of two deciders are ever apart: who decides goes by the bus's time within a second."""
 AT_WORK = timedelta(seconds=45)
 """How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
 
@@ -51,15 +54,32 @@ class _Intent:
     done: bool
     until: str = ""
     """Until when somebody may be at work on it; empty: nobody is, or it is one write, which its object fences."""
+    decided_at: str = ""
+    """When the action was decided: a group that was forgotten and comes again counts from one again, and its actions
+    have the ids of the old ones. Empty: an older version has written it."""
+
+    @classmethod
+    def of(cls, action: Action, *, until: str) -> _Intent:
+        return cls(action.generation, action.epoch, action.id, False, until, iso(action.decided_at))
 
     @classmethod
     def read(cls, body: bytes) -> _Intent:
-        return cls(**json.loads(body))
+        found = json.loads(body)
+        return cls(**{name: found[name] for name in cls.__slots__ if name in found})  # a newer version may say more
 
     def dump(self) -> bytes:
         return json.dumps(
             {name: getattr(self, name) for name in self.__slots__ if name != "until" or self.until}
         ).encode()
+
+    def is_of(self, action: Action) -> bool:
+        return self.action == action.id and self.decided_at in ("", iso(action.decided_at))
+
+    def is_newer_than(self, action: Action) -> bool:
+        """Whether it is of a later decision: a higher generation, and the action was not decided clearly after it."""
+        if (self.generation, self.epoch) <= (action.generation, action.epoch):
+            return False
+        return not self.decided_at or action.decided_at <= datetime.fromisoformat(self.decided_at) + CLOCKS
 
     def left(self, now: datetime) -> timedelta:
         """How long somebody may still be at work on it."""
@@ -101,30 +121,37 @@ class Executor:
                     task.add_done_callback(lambda _: slots.release())
 
     async def _one(self, work: Work, delivery: Delivery) -> None:
+        extending = asyncio.create_task(_extend(work, delivery))
+        try:
+            await self._worked(delivery)
+            reach("executor.before-ack")
+            await work.done([delivery])
+        except _AtWork as wait:
+            log.info("waits for the action before it", extra={"subject": delivery.subject})
+            await _later(work, delivery, min(wait.left, AGAIN))
+        except (Refused, Unavailable) as error:
+            log.warning("action waits for the bus: %s", error, extra={"subject": delivery.subject})
+            await _later(work, delivery, AGAIN)
+        except asyncio.CancelledError:
+            await _later(work, delivery, AT_ONCE)  # a clean stop: the next executor takes it up now
+            raise
+        except Exception:
+            # A mistake of ours must not end the loop with all that is in hands.
+            log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
+            await _later(work, delivery, AGAIN)
+        finally:
+            extending.cancel()
+
+    async def _worked(self, delivery: Delivery) -> None:
+        """Do what is asked for; put aside what cannot be read. Raises Refused, Unavailable, _AtWork: not now."""
         try:
             action = decode(delivery.body).data
         except Malformed as error:
             telemetry.quarantined.labels(ACTIONS.name).inc()
             log.warning("action %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
-            await work.done([delivery])
             return
         reach("executor.taken")
-        extending = asyncio.create_task(_extend(work, delivery))
-        try:
-            await self._acted(action, delivery)
-            reach("executor.before-ack")
-            await work.done([delivery])
-        except _AtWork as wait:
-            log.info("waits for the action before it", extra={"id": action.id})
-            await _later(work, delivery, min(wait.left, AGAIN))
-        except (Refused, Unavailable) as error:
-            log.warning("action waits for the bus: %s", error, extra={"id": action.id})
-            await _later(work, delivery, AGAIN)
-        except asyncio.CancelledError:
-            await _later(work, delivery, AT_ONCE)  # a clean stop: the next executor takes it up now
-            raise
-        finally:
-            extending.cancel()
+        await self._acted(action, delivery)
 
     async def _acted(self, action: Action, delivery: Delivery) -> None:
         """Carry out and publish the outcome. Raises Refused, Unavailable where it has to be done again."""
@@ -135,7 +162,9 @@ class Executor:
         self._report(action, outcome)
         # The delivery's own number: a second try of the same action has an outcome of its own.
         id_ = f"{action.id}/{outcome.status}/{delivery.sequence}"
-        await self._publisher.publish(outcome, id_, delivery.traceparent)
+        # Also where the asking decider reads: this process may not know the rule, or no more.
+        asker = subjects.partition_in(delivery.subject)
+        await self._publisher.publish(outcome, id_, delivery.traceparent, also=[asker])
         reach("executor.outcome-published")
 
     async def _fenced(self, action: Action) -> Outcome:
@@ -148,17 +177,17 @@ class Executor:
             known, revision = None, 0
         else:
             known, revision = _Intent.read(entry.value), entry.revision
-        if known is not None and known.action == action.id and known.done:
+        if known is not None and known.is_of(action) and known.done:
             return self._outcome(action, "Done", wrote=False)
-        if known is not None and (known.generation, known.epoch) > (action.generation, action.epoch):
+        if known is not None and known.is_newer_than(action):
             return self._outcome(action, "Refused", reason="Stale", detail=f"generation {known.generation} is newer")
         now = self._clock.now()
-        if known is not None and known.action != action.id and (left := known.left(now)) > AT_ONCE:
+        if known is not None and not known.is_of(action) and (left := known.left(now)) > AT_ONCE:
             raise _AtWork(left)
         if (why := await self._wanted.called_off(action, now)) is not None:
-            return self._outcome(action, "Refused", reason="CalledOff", detail=why)
+            return self._outcome(action, "Refused", reason="CalledOff", detail=why[:DETAIL_MAX])
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
-        intent = _Intent(action.generation, action.epoch, action.id, done=False, until=until)
+        intent = _Intent.of(action, until=until)
         revision = await self._intents.put(key, intent.dump(), revision=revision)
         reach("executor.intent-stored")
         outcome = await self._write(action)
@@ -175,7 +204,7 @@ class Executor:
         except Exception as error:
             # A mistake of ours must not end the loop with all that is in hands; the rule's status says it, and retries.
             log.exception("could not carry out", extra={"id": action.id})
-            return self._outcome(action, "Failed", reason="InternalError", detail=repr(error)[:500])
+            return self._outcome(action, "Failed", reason="InternalError", detail=repr(error)[:DETAIL_MAX])
         reach("executor.after-write")
         return outcome
 
@@ -201,7 +230,10 @@ def _key(action: Action) -> str:
 async def _extend(work: Work, delivery: Delivery) -> None:
     while True:
         await asyncio.sleep(EXTEND)
-        await work.extend(delivery)
+        try:
+            await work.extend(delivery)
+        except BusError as error:
+            log.info("the bus does not hear that an action is being worked on: %s", error)
 
 
 async def _later(work: Work, delivery: Delivery, wait: timedelta) -> None:

@@ -18,7 +18,7 @@ from bus import subjects
 from bus.envelope import decode
 from bus.errors import Malformed, Refused
 from bus.messages import Fact
-from bus.port import Bus, Delivery, Fence, Reading
+from bus.port import Bus, Delivery, Fence, Outgoing, Reading
 from bus.topology import FACTS
 from reactor import telemetry
 from reactor.clock import Clock
@@ -111,15 +111,15 @@ class Partition:
 
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
-        owed = [
-            self._speaker.action(group, owed.action, None)
+        now = self._desk.clock.now()
+        # Its records may be lost as well: an action has one that says at least who asked for it.
+        owing = [
+            Decision(group, actions, because=("it was owed when this partition was taken over",))
             for group in self.book.groups.values()
-            for owed in group.owed
-            if owed.wanted and not owed.failed
+            if (actions := tuple(owed.action for owed in group.owed if owed.wanted and not owed.failed))
         ]
-        said = self._speaker.facts(self.book.said(self._desk.clock.now()), None)
-        if messages := [*owed, *said]:
-            await self._desk.bus.publish_all(messages)
+        messages = [*self._audit(owing, now, None), *self._speaker.actions(owing, None)]
+        await self._desk.bus.publish_all([*messages, *self._speaker.facts(self.book.said(now), None)])
 
     def _mine(self, rule: str, scope: str) -> bool:
         return subjects.partition_of(rule, scope, self._desk.partitions) == self._number
@@ -225,18 +225,17 @@ class Partition:
         reach("decider.decided")
         await self._records.save(self.book, [(decision.group.rule, decision.group.object) for decision in loud])
         reach("decider.state-stored")
-        if messages := [*self._speaker.actions(loud, trace), *self._speaker.facts(loud, trace)]:
-            await self._desk.bus.publish_all(messages)
-            reach("decider.actions-published")
         told = [decision for decision in loud if decision.actions or decision.held]
-        audit = [
-            self._speaker.audit(one, self._desk.routing.digest(one.group.rule), now, self._position, trace)
-            for one in told
-        ]
-        await self._desk.bus.publish_all(audit)
-        reach("decider.audit-published")
+        # The audit goes with the actions, before them: nothing is done that nobody can explain.
+        messages = [*self._audit(told, now, trace), *self._speaker.actions(loud, trace)]
+        await self._desk.bus.publish_all([*messages, *self._speaker.facts(loud, trace)])
+        reach("decider.actions-published")
         for decision in told:
             report(decision)
+
+    def _audit(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> list[Outgoing]:
+        digest = self._desk.routing.digest
+        return [self._speaker.audit(one, digest(one.group.rule), now, self._position, trace) for one in decisions]
 
     async def _checkpoint(self) -> None:
         self._saved_at = self._desk.clock.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bus import subjects
 from bus.envelope import encode
@@ -35,16 +35,20 @@ class Publisher:
         """How many there are."""
         return self._partitions
 
-    def messages(self, fact: Fact, id_: str | None = None, trace: str | None = None) -> Sequence[Outgoing]:
+    def messages(
+        self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()
+    ) -> Sequence[Outgoing]:
         """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
 
         `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with.
+        `also`: partitions that it concerns by whatever rules another process goes by.
         """
         if isinstance(fact, Pause | Resume):
             partitions = set(range(self._partitions))
         else:
             addresses = self._routing.addresses(fact)
             partitions = {subjects.partition_of(rule, scope, self._partitions) for rule, scope in addresses}
+        partitions.update(also)
         if not partitions:
             return ()
         kind = type(fact).__name__.lower()
@@ -55,9 +59,11 @@ class Publisher:
             for partition in sorted(partitions)
         ]
 
-    async def publish(self, fact: Fact, id_: str | None = None, trace: str | None = None) -> None:
+    async def publish(
+        self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()
+    ) -> None:
         """Publish; return once every partition has stored it. Raises Unavailable."""
-        await self._bus.publish_all(self.messages(fact, id_, trace))
+        await self._bus.publish_all(self.messages(fact, id_, trace, also=also))
 
     async def tell(self, fact: Fact) -> None:
         """Publish what a source has seen. Raises Retryable: the source owes it, and says it again."""

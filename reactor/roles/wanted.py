@@ -49,4 +49,7 @@ def _said(group: Group, action: Action) -> str | None:
         return None
     if group.paused is not None:
         return group.paused.words
-    return "nobody wants it any more" if owed is not None else None
+    # What the group has asked for and owes no more, it has changed its mind about. A group that has not come so far is
+    # an older look at it, or another one of the same name: then the action itself is all there is to go by.
+    asked_for = owed is not None or group.generation >= action.generation
+    return "nobody wants it any more" if asked_for else None

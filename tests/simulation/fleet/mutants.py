@@ -16,6 +16,7 @@ from reactor.roles.known import Known
 from reactor.roles.partition import Partition
 from reactor.roles.records import Records
 from reactor.roles.speaker import Speaker
+from reactor.roles.wanted import Wanted
 from rules.engine import decide as engine
 from rules.engine import observe as facts_in
 from rules.engine.book import Book
@@ -106,7 +107,11 @@ def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
     def ageless(body: bytes) -> Any:
         return replace(read(body), generation=-1, epoch=-1)
 
+    async def wanted(*_: Any) -> None:
+        return None
+
     patch.setattr(executor._Intent, "read", ageless)
+    patch.setattr(Wanted, "called_off", wanted)  # which would notice most of them
 
 
 def acknowledged_first(patch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,12 @@ async def test_what_a_pause_has_called_off_is_not_begun_and_the_reason_has_who_a
 
 async def test_what_nobody_wants_any_more_is_not_begun() -> None:
     assert await said(replace(GROUP, owed=(replace(OWED, wanted=False),))) == "nobody wants it any more"
+    # Another action has taken its place, and it is asked for no more.
+    assert await said(replace(GROUP, generation=2, owed=())) == "nobody wants it any more"
+
+
+async def test_a_group_that_has_not_come_so_far_says_nothing_of_the_action() -> None:
+    assert await said(replace(GROUP, generation=0, owed=())) is None
 
 
 @pytest.mark.parametrize("body", [None, b"{}", b'{"rule": "zones", "object": "prod", "version": 99}'])

@@ -1,0 +1,109 @@
+"""What executors do with actions that come twice, late, from other rules, or that they cannot work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
+
+from bus import subjects
+from bus.envelope import decode, encode
+from bus.messages import DecisionRecord, Mode, Outcome, RouteRef, SetWeights
+from bus.port import Outgoing
+from bus.topology import DECISIONS, FACTS, GROUPS, INTENTS
+from rules.engine.routing import scope_of
+from rules.group import Group, Owed, dump
+from tests.integration.roles.conftest import PARTITIONS, World, eventually
+
+Make = Callable[..., AbstractAsyncContextManager[World]]
+ROUTE = "east/shop/TrafficSplit/checkout"
+
+
+def action(world: World, *, rule: str = "checkout", generation: int = 1, late: float = 0.0) -> SetWeights:
+    """`late`: seconds after now at which it was decided."""
+    return SetWeights(
+        id=f"{rule}/{ROUTE}/{generation}", rule=rule, object=ROUTE, generation=generation, mode=Mode.ENFORCE,
+        because="PrimaryUnhealthy", decided_at=world.clock.now() + timedelta(seconds=late),
+        route=RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="checkout"),
+        weights={"checkout": 0, "checkout-west": 1},
+    )  # fmt: skip
+
+
+async def ask(world: World, asked: SetWeights, name: str, *, partition: int = 0) -> None:
+    subject = subjects.action(partition, "SetWeights", asked.object)
+    await world.bus.publish(Outgoing(subject, encode(asked, id=name, source="/test", time=asked.decided_at), name))
+
+
+async def test_what_is_asked_for_again_is_done_once(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        first, second = action(world), action(world, generation=2)
+        for number, asked in enumerate((first, first, second)):
+            await ask(world, asked, f"m{number}")
+        await eventually(lambda: second in world.written)
+        assert world.written == [first, second]
+
+
+async def test_a_group_that_was_forgotten_and_counts_from_one_again_is_acted_for_again(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        old = [action(world, generation=number) for number in (1, 2, 3)]
+        for number, asked in enumerate(old):
+            await ask(world, asked, f"old{number}")
+        await eventually(lambda: world.written == old)
+        new = [action(world, generation=number, late=60) for number in (1, 2)]
+        for number, asked in enumerate(new):
+            await ask(world, asked, f"new{number}")
+        await eventually(lambda: world.written == [*old, *new])
+
+
+async def test_an_older_decision_is_refused_also_where_clocks_are_a_little_apart(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        newer, older = action(world, generation=2), action(world, generation=1, late=2)
+        await ask(world, newer, "newer")
+        await eventually(lambda: world.written == [newer])
+        await ask(world, older, "older")
+        assert (await outcome(world, older)).reason == "Stale"
+        assert world.written == [newer]
+
+
+async def test_who_asked_hears_what_became_of_it_from_an_executor_that_does_not_know_the_rule(
+    make_world: Make,
+) -> None:
+    async with make_world() as world, world.executor():
+        asked = action(world, rule="newer-than-ours")
+        await ask(world, asked, "m", partition=5)
+        assert (await outcome(world, asked, partition="5")).status == "Done"
+
+
+async def test_an_action_that_cannot_be_worked_on_does_not_hold_up_the_others(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        broken, good = action(world, rule="broken"), action(world)
+        await world.bus.store(INTENTS).put(subjects.key("broken", ROUTE), b"[]", revision=None)
+        await ask(world, broken, "broken")
+        await ask(world, good, "good")
+        await eventually(lambda: world.written == [good])
+        await ask(world, action(world, generation=2), "next")
+        await eventually(lambda: len(world.written) == 2)
+
+
+async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_world: Make) -> None:
+    async with make_world() as world:
+        asked, rule = action(world), world.routing.rules["checkout"]
+        partition = subjects.partition_of("checkout", scope_of(rule, ROUTE), PARTITIONS)
+        group = Group("checkout", ROUTE, generation=1, owed=(Owed(asked, asked.decided_at + timedelta(hours=1)),))
+        await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump(group), revision=0)
+        async with world.decider("one"), world.executor():
+            await eventually(lambda: len(world.written) == 1)
+        async with world.bus.read(DECISIONS, f"{subjects.ROOT}.decisions.>", after=0) as reading:
+            [told] = await reading.next(timedelta(seconds=5))
+        record = decode(told.body).data
+        assert isinstance(record, DecisionRecord)
+        assert [one["id"] for one in record.actions] == [asked.id]
+
+
+async def outcome(world: World, asked: SetWeights, *, partition: str = "*") -> Outcome:
+    subject = f"{subjects.ROOT}.facts.{partition}.outcome.{subjects.token(asked.id)}"
+    async with world.bus.read(FACTS, subject, after=0) as reading:
+        told, *_ = await reading.next(timedelta(seconds=5))  # in each partition that it concerns
+    found = decode(told.body).data
+    assert isinstance(found, Outcome)
+    return found
