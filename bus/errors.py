@@ -5,6 +5,7 @@ BusError
 │   └── NotPermitted it does not let this user publish there: the operator's turn
 ├── Refused          a precondition did not hold: somebody else owns this now, trying again is no use
 ├── NotFound         no such key
+├── StreamRecreated  the stream is not the one that was read: positions in it mean nothing any more
 ├── Malformed        a message that cannot be read: the sender's mistake
 ├── WrongServer      the server is too old, lacks JetStream, or holds other streams: the operator's mistake
 └── EmbeddedError    the embedded nats-server
@@ -32,6 +33,13 @@ class Refused(BusError):
 
 class NotFound(BusError):
     """The key holds nothing."""
+
+
+class StreamRecreated(BusError):
+    """The stream was deleted and created anew, or lost what we had read: our position in it means nothing any more.
+
+    Whoever reads on says itself from where, and forgets what it concluded from positions.
+    """
 
 
 class Malformed(BusError):

@@ -22,12 +22,20 @@ class MemoryBus:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self._logs = {stream.name: Log() for stream in topology.STREAMS}
+        self._logs = {stream.name: Log(now()) for stream in topology.STREAMS}
         self._hands: dict[str, dict[int, Hand]] = {queue.name: {} for queue in topology.QUEUES}
         self._stores = {bucket.name: MemoryStore(self._check, now) for bucket in topology.BUCKETS}
         self._answered: list[str] = []
         self.down = False
         """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
+
+    def wipe(self, *streams: Stream) -> None:
+        """Delete these streams and create them anew, as an operator may, or a server whose store was lost."""
+        for stream in streams:
+            self._logs[stream.name].wipe(self._now())
+            for queue in topology.QUEUES:
+                if queue.stream == stream.name:
+                    self._hands[queue.name].clear()
 
     async def publish(self, message: Outgoing) -> int:
         """Store one message and give its sequence. Raises Refused, Unavailable."""
@@ -66,10 +74,10 @@ class MemoryBus:
         yield MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
 
     async def extent(self, stream: Stream) -> Extent:
-        """From where to where a stream reaches now."""
+        """From where to where a stream reaches now, and since when there is this stream."""
         self._check()
         log = self._logs[stream.name]
-        return Extent(next(iter(log.messages), log.sequence + 1), log.sequence)
+        return Extent(next(iter(log.messages), log.sequence + 1), log.sequence, log.created)
 
     def store(self, bucket: Bucket) -> MemoryStore:
         """A key-value bucket."""

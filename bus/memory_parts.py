@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from bus.errors import NotFound, Refused, Unavailable
+from bus.errors import NotFound, Refused, StreamRecreated, Unavailable
 from bus.port import Delivery, Entry
 from bus.topology import DUPLICATE_WINDOW, Queue
 
@@ -30,6 +30,7 @@ def matches(pattern: str, subject: str) -> bool:
 class Log:
     """One stream: its messages by sequence, the sequence by id, and an event for whoever waits for more."""
 
+    created: datetime
     sequence: int = 0
     messages: dict[int, Delivery] = field(default_factory=dict)
     newest: dict[str, int] = field(default_factory=dict)
@@ -59,6 +60,12 @@ class Log:
         found = [self.messages[number] for number in numbers if matches(pattern, self.messages[number].subject)]
         return [replace(one, pending=len(found) - place) for place, one in enumerate(found, start=1)]
 
+    def wipe(self, now: datetime) -> None:
+        """Be another stream of the same name: empty, counting from 1, created at another moment."""
+        self.created = max(now, self.created + timedelta(microseconds=1))
+        self.sequence, self.messages, self.newest, self.ids = 0, {}, {}, {}
+        self.wake()
+
     def wake(self) -> None:
         self.changed.set()
         self.changed = asyncio.Event()
@@ -75,10 +82,13 @@ class MemoryReading:
     """A `bus.port.Reading`."""
 
     def __init__(self, check: Check, log: Log, subject: str, after: int) -> None:
+        """Raises StreamRecreated where the stream ends before `after`."""
         self._check, self._log, self._subject, self._after = check, log, subject, after
+        self._created = log.created
+        self._check_stream()
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
-        """Give what has come; empty after `timeout`."""
+        """Give what has come; empty after `timeout`. Raises StreamRecreated."""
         until = _now() + timeout.total_seconds()
         while not (found := self._unread()) and _now() < until:
             await self._log.changes(until)
@@ -90,9 +100,9 @@ class MemoryReading:
         """True while nothing is unread, and the bus is up."""
         try:
             self._check()
-        except Unavailable:
+            return not self._unread()
+        except (Unavailable, StreamRecreated):
             return False
-        return not self._unread()
 
     @property
     def position(self) -> int:
@@ -100,8 +110,9 @@ class MemoryReading:
         return self._after
 
     async def newest(self) -> int:
-        """Raises Unavailable where the bus was set to be down."""
+        """Raises Unavailable where the bus was set to be down, StreamRecreated."""
         self._check()
+        self._check_stream()
         return max((one.sequence for one in self._log.under(self._subject, self._after)), default=self._after)
 
     def _unread(self) -> list[Delivery]:
@@ -109,7 +120,14 @@ class MemoryReading:
             self._check()
         except Unavailable:
             return []  # a reader outlasts a server that is away, and goes on when it is back
+        self._check_stream()
         return self._log.under(self._subject, self._after)
+
+    def _check_stream(self) -> None:
+        if self._log.created != self._created or self._log.sequence < self._after:
+            raise StreamRecreated(
+                f"the stream ends at {self._log.sequence}, and is not the one read up to {self._after}"
+            )
 
 
 @dataclass(slots=True)
@@ -176,7 +194,7 @@ class MemoryStore:
 
     def __init__(self, check: Check, now: Callable[[], datetime]) -> None:
         self._check, self._now = check, now
-        self._log = Log()
+        self._log = Log(now())
         self._standing: dict[str, Entry] = {}
 
     async def get(self, key: str) -> Entry:

@@ -61,6 +61,8 @@ class Extent:
     """Sequence of the oldest message; one more than `last` where there is none."""
     last: int
     """Sequence of the newest message that was ever stored."""
+    created: datetime
+    """When the stream was created. Another moment: it is another stream of the same name, and counts from 1 again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,17 @@ class Entry:
 
 
 class Reading(Protocol):
-    """One reader's ordered view of a subject, without acknowledgements: the reader keeps its own position."""
+    """One reader's ordered view of a subject, without acknowledgements: the reader keeps its own position.
+
+    A position is of one stream. Once that was recreated, or ends before the position, `next` and `newest` raise
+    StreamRecreated, now and ever after: whoever wants to read on opens another reading.
+    """
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
-        """Give what has come, at least one, in order; empty after `timeout`. Gaps after a reconnect are read again."""
+        """Give what has come, at least one, in order; empty after `timeout`. Gaps after a reconnect are read again.
+
+        Raises StreamRecreated.
+        """
         ...
 
     @property
@@ -91,7 +100,10 @@ class Reading(Protocol):
         ...
 
     async def newest(self) -> int:
-        """Ask the server for the sequence of the newest message under this subject; 0: none. Raises Unavailable."""
+        """Ask the server for the sequence of the newest message under this subject; 0: none.
+
+        Raises Unavailable, StreamRecreated.
+        """
         ...
 
 
@@ -158,7 +170,10 @@ class Bus(Protocol):
         ...
 
     def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[Reading]:
-        """Read a subject from the message after sequence `after` on; 0: from the first that is kept."""
+        """Read a subject from the message after sequence `after` on; 0: from the first that is kept.
+
+        Entering it raises Unavailable, and StreamRecreated where the stream ends before `after`.
+        """
         ...
 
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
@@ -166,7 +181,7 @@ class Bus(Protocol):
         ...
 
     async def extent(self, stream: Stream) -> Extent:
-        """Ask the server from where to where a stream reaches now."""
+        """Ask the server from where to where a stream reaches now, and since when there is this stream."""
         ...
 
     def store(self, bucket: Bucket) -> Store:

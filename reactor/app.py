@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,12 @@ from reactor.clock import Clock
 from reactor.connecting import CLOCKS_APART, agree_on_partitions, clock_difference, connected, keep_time_with
 from reactor.crew import ROLES, Crew, House, keep_running
 from reactor.errors import ReactorError, Retryable
+from reactor.leftovers import Leftovers
 from reactor.presence import Presence, Process, few
 from reactor.reloading import RuleFiles
 from reactor.roles.decider import Decider
 from reactor.settings import BusSettings, Settings
+from reactor.upkeep import Upkeep
 from rules.language.loader import RuleSet
 from rules.language.sources import AlertmanagerWebhook
 
@@ -54,6 +56,7 @@ class App:
         self.server: EmbeddedServer | None = None
         self._bus: JetStreamBus | None = None
         self._files: RuleFiles | None = None
+        self._upkeep: Upkeep | None = None
         self._webhooks: WebhookServer | None = None
         self._crew: Crew | None = None
         self._since = self.clock.now()
@@ -116,10 +119,13 @@ class App:
         await provision(bus, replicas=self.settings.bus.replicas)
         await agree_on_partitions(bus, self.settings.bus.partitions)
         await keep_time_with(bus, self.clock)
+        self._upkeep = Upkeep(bus, self.settings.bus)
+        presence = Presence(bus, self._process(files))
+        await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
         house = await self._house(bus)
         self._stack.push_async_callback(self._end_shift)
         await self._begin(house, files.rules)
-        presence = Presence(bus, self._process(files))
+        presence.say(self._process(files))
 
         async def switch(rules: RuleSet) -> None:
             await self._switch(house, files.rules, rules)
@@ -129,6 +135,8 @@ class App:
 
         self._run("presence", presence.run)
         self._run("bus probe", self._probing)
+        self._run("bus upkeep", self._upkeep.run)
+        self._run("leftovers", Leftovers(bus).run)
         self._run("rule files", watch)
         if "receiver" in self.roles:
             self._webhooks.bus = bus
@@ -230,10 +238,10 @@ class App:
                 ahead, doubt = await clock_difference(self.bus, self.clock)
             except BusError:
                 telemetry.bus_up.set(0)
-                # It may have lost all that it held; then nobody else makes the streams anew.
-                await provision(self.bus, replicas=self.settings.bus.replicas)
+                if self._upkeep is not None:
+                    self._upkeep.look_now()  # it may have lost all that it held
                 raise
-            telemetry.bus_up.set(1)
+            telemetry.bus_up.set(0 if self._lacking else 1)
             apart = self._told_of_clocks(ahead, doubt, apart)
             await asyncio.sleep(PROBE_SECONDS)
 
@@ -257,4 +265,8 @@ class App:
             await self._bus.probe()
         except (BusError, Retryable) as error:
             return [f"bus: {error}"]
-        return []
+        return [f"bus: {one}" for one in self._lacking]
+
+    @property
+    def _lacking(self) -> Sequence[str]:
+        return self._upkeep.lacking if self._upkeep is not None else ()

@@ -133,7 +133,7 @@ class Crew:
     def _decide(self) -> None:
         house = self._house
         desk = Desk(house.bus, house.clock, self._routing, house.settings.bus.partitions, house.name)
-        self.decider = Decider(desk)
+        self.decider = Decider(desk, losses=self._losses)
         keep_running(self._stack, "decider", self.decider.run, patience=HAND_OVER_SECONDS)
 
     async def _router(self) -> None:
@@ -200,7 +200,9 @@ class Crew:
         # While rules change, some members know other sources than we do: they share theirs, we share ours, and nobody's
         # are left out. Who knows the same ones is of one fleet.
         known = hashlib.sha256("\0".join(sorted(jobs)).encode()).hexdigest()[:8]
-        fleet = Fleet(house.bus, house.name, len(jobs), house.clock, kind=f"{KIND}-{known}-")
+        fleet = Fleet(
+            house.bus, house.name, len(jobs), house.clock, kind=f"{KIND}-{known}-", losses=self._losses
+        )  # fmt: skip
         self._run("observer", Observer(fleet, jobs).run)
 
     def _remembering(self) -> dict[str, Start]:
@@ -236,6 +238,9 @@ class Crew:
             for rule in self._rules.rules
             if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada"
         ]
+
+    def _losses(self) -> int:
+        return self._house.bus.connection.losses
 
     def _publisher(self, role: str) -> Publisher:
         """A publisher that says who it is."""

@@ -1,7 +1,8 @@
 """What each process says of itself on the bus: its roles, the rules it goes by, and why it did not take newer ones.
 
 Read by `reactor fleet` and `reactor status`. Whoever answers on its `alive` subject is there; a key that nobody answers
-for was left behind by a process that was killed.
+for was left behind by a process that was killed. The key is also the right to the name: of two with one name each would
+take the other's partitions for its own, so the second does not start.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from bus import subjects
-from bus.errors import Unavailable
+from bus.errors import NotFound, Refused, Unavailable
 from bus.port import Bus
 from bus.topology import LEASES
+from reactor.errors import SettingsError
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +28,9 @@ KIND = "process"
 AGAIN_SECONDS = 30.0
 """How often it is said again: the bus may have lost it."""
 ASK = timedelta(seconds=1)
+DYING_SECONDS = 8.0
+"""So long the one before us may take to end: a Pod that comes back may meet its own last moments."""
+AGAIN_ASKED_SECONDS = 0.5
 PROBLEMS_MAX = 20
 
 
@@ -61,33 +67,75 @@ class Process:
 
 
 class Presence:
-    """Says who we are for as long as `run` runs."""
+    """Has a name while `here` lasts, and says who we are for as long as `run` runs."""
 
     def __init__(self, bus: Bus, process: Process) -> None:
         self._bus = bus
         self._process = process
         self._changed = asyncio.Event()
+        self._store = bus.store(LEASES)
+        self._key = subjects.key(KIND, process.name)
+        self._alive = subjects.alive(KIND + process.name)
 
     def say(self, process: Process) -> None:
         """From now on this is so."""
         self._process = process
         self._changed.set()
 
-    async def run(self) -> None:
-        """Say it until cancelled; then take it back."""
-        store, key = self._bus.store(LEASES), subjects.key(KIND, self._process.name)
-        stop_answering = await self._bus.answer(subjects.alive(KIND + self._process.name))
+    @asynccontextmanager
+    async def here(self) -> AsyncIterator[None]:
+        """Have the name while the block runs. Raises SettingsError where another process has it, and Unavailable."""
+        stop_answering = await self._take_name()
         try:
-            while True:
-                self._changed.clear()
-                await store.put(key, self._process.dump(), revision=None)
-                await self._wait()
+            yield
         finally:
-            await stop_answering()
             try:
-                await store.delete(key, revision=None)
+                # First: once nobody answers, the key may be that of the next one.
+                await self._store.delete(self._key, revision=None)
             except Unavailable as error:
                 log.info("could not say that we leave: %s", error)
+            finally:
+                await stop_answering()
+
+    async def run(self) -> None:
+        """Say it until cancelled. Raises Unavailable."""
+        while True:
+            self._changed.clear()
+            await self._store.put(self._key, self._process.dump(), revision=None)
+            await self._wait()
+
+    async def _take_name(self) -> Callable[[], Awaitable[None]]:
+        """Answer for the name, and give how to stop that. Of several that come at once one is first."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + DYING_SECONDS
+        while True:
+            revision = await self._revision()
+            answer = await self._bus.ask(self._alive, ASK)
+            if answer is False or (answer is None and loop.time() >= until):  # None: it stands still, like a dead one
+                stop_answering = await self._bus.answer(self._alive)
+                if await self._written(revision):
+                    return stop_answering
+                await stop_answering()
+            elif loop.time() >= until:
+                raise SettingsError(
+                    f"name: another process on this bus is called {self._process.name}: "
+                    "give each a name of its own, or none (then it is host name and process id)"
+                )
+            await asyncio.sleep(AGAIN_ASKED_SECONDS)
+
+    async def _revision(self) -> int:
+        try:
+            return (await self._store.get(self._key)).revision
+        except NotFound:
+            return 0
+
+    async def _written(self, revision: int) -> bool:
+        try:
+            await self._store.put(self._key, self._process.dump(), revision=revision)
+        except Refused:
+            log.info("another process takes the name %s at the same moment", self._process.name)
+            return False
+        return True
 
     async def _wait(self) -> None:
         try:

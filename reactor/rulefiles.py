@@ -5,15 +5,27 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from reactor.errors import SettingsError
 from reactor.settings import Settings
-from rules.language.loader import LoadedSource, RuleSet, load
+from rules.language.kinds import LoadedRule, LoadedSource
+from rules.language.loader import RuleSet, load
 from rules.language.model import TrafficFailover
-from rules.language.sources import AlertmanagerWebhook, EndpointsWatch, PrometheusQuery
+from rules.language.sources import (
+    AlertmanagerWebhook,
+    ClusterProbe,
+    EndpointsWatch,
+    LeaseWatch,
+    NodeWatch,
+    PrometheusQuery,
+    WorkloadWatch,
+)
+from rules.language.workload import ClusterTaint, WorkloadFailover
+from rules.language.zone import StepName, ZoneIsolation
 
 
 def find(patterns: Iterable[str]) -> list[Path]:
@@ -62,7 +74,7 @@ class Snapshot:
 
 
 def load_for(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
-    """Load the rule files that the settings name, and check what they ask of the settings.
+    """Load the rule files that a process is to go by: they may ask for nothing that its settings do not have.
 
     Raises SettingsError, and InvalidFiles with every mistake of every file.
     """
@@ -91,26 +103,54 @@ def digest(rules: RuleSet) -> str:
 
 def _unknown(rules: RuleSet, settings: Settings) -> Iterator[str]:
     """What rule files name and the settings do not have."""
-    for rule in rules.rules:
-        where = rules.places.get(rule.name, rule.name)
-        if isinstance(rule, TrafficFailover) and rule.route.cluster not in settings.clusters:
-            yield _says(where, "route.cluster", rule.route.cluster, "clusters", settings.clusters)
-        for name in rule.notify:
-            if name not in settings.notifiers:
-                yield _says(where, "notify", name, "notifiers", settings.notifiers)
-    for source in rules.sources:
-        for key, name, section, known in _asks(source, settings):
-            if name not in known:
-                yield _says(f"source {source.name}", key, name, section, known)
+    known: Mapping[str, Iterable[str]] = {
+        "clusters": settings.clusters, "prometheus": settings.prometheus, "notifiers": settings.notifiers,
+    }  # fmt: skip
+    asked = [(rules.places.get(rule.name, rule.name), _asked_by_rule(rule, settings)) for rule in rules.rules]
+    asked += [(f"source {source.name}", _asked_by_source(source)) for source in rules.sources]
+    for where, asks in asked:
+        for ask in asks:
+            if ask.name not in known[ask.section]:
+                yield _says(where, ask.key, ask.name, ask.section, known[ask.section])
 
 
-def _asks(source: LoadedSource, settings: Settings) -> Iterator[tuple[str, str, str, Iterable[str]]]:
-    if isinstance(source, EndpointsWatch):
-        yield "cluster", source.cluster, "clusters", settings.clusters
+class _Ask(NamedTuple):
+    key: str
+    name: str
+    section: str = "clusters"
+
+
+def _asked_by_rule(rule: LoadedRule, settings: Settings) -> Iterator[_Ask]:
+    """Clusters of a WorkloadFailover are none of it: more may be placed on than we reach, and the executor warns."""
+    if isinstance(rule, TrafficFailover):
+        yield _Ask("route.cluster", rule.route.cluster)
+    if isinstance(rule, ZoneIsolation):
+        yield from _asked_by_zones(rule)
+    if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada":
+        yield _Ask("carrier Karmada, the settings' karmada.cluster", settings.karmada.cluster)
+    for name in rule.notify:
+        yield _Ask("notify", name, "notifiers")
+
+
+def _asked_by_zones(rule: ZoneIsolation) -> Iterator[_Ask]:
+    # Of a Shoot the reactor itself only shifts the traffic; for the rest it asks Gardener.
+    if rule.shoot is None or StepName.SHIFT_TRAFFIC in rule.steps:
+        yield _Ask("cluster", rule.cluster_name)
+    if rule.shoot is not None:
+        yield _Ask("shoot.cluster", rule.shoot.cluster)
+    if rule.seed is not None:
+        yield _Ask("seed.cluster", rule.seed.cluster)
+    if rule.verify is not None:
+        yield _Ask("verify.prometheus", rule.verify.prometheus, "prometheus")
+
+
+def _asked_by_source(source: LoadedSource) -> Iterator[_Ask]:
+    if isinstance(source, ClusterProbe | EndpointsWatch | LeaseWatch | NodeWatch | WorkloadWatch):
+        yield _Ask("cluster", source.cluster)
     if isinstance(source, PrometheusQuery):
-        yield "prometheus", source.prometheus, "prometheus", settings.prometheus
+        yield _Ask("prometheus", source.prometheus, "prometheus")
     if isinstance(source, AlertmanagerWebhook) and source.confirm is not None:
-        yield "confirm.prometheus", source.confirm.prometheus, "prometheus", settings.prometheus
+        yield _Ask("confirm.prometheus", source.confirm.prometheus, "prometheus")
 
 
 def _says(where: str, key: str, name: str, section: str, known: Iterable[str]) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, model_validator
+import pydantic_settings
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor.errors import SettingsError
+from reactor.settings_sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 
 
 class Part(BaseModel):
@@ -49,6 +51,15 @@ class BusSettings(Part):
     """Copies of each stream: 3 in a cluster."""
     partitions: Annotated[int, Field(ge=1, le=1024)] = 64
     """Fixed for good when the streams are first created."""
+
+    @field_validator("url")
+    @classmethod
+    def _nats(cls, url: str | list[str] | None) -> str | list[str] | None:
+        for one in [url] if isinstance(url, str) else url or []:
+            if one and not is_nats(one):
+                msg = "write nats://HOST:PORT, or a list of them"  # without what stands there: it may have a password
+                raise ValueError(msg)
+        return url
 
     @model_validator(mode="after")
     def _one_identity(self) -> BusSettings:
@@ -206,30 +217,31 @@ class Settings(BaseSettings):
     concurrency: Annotated[int, Field(ge=1, le=256)] = 64
     """How many actions one executor carries out at once."""
 
+    from_file: ClassVar[dict[str, Any]] = {}
+    """What the settings file says."""
+
     @classmethod
     def settings_customise_sources(
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' own signature
-        file_secret_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic-settings' own signature
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments beat the environment, the environment beats the file."""
-        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls), file_secret_settings
+        return init_settings, Environment(settings_cls), InitSettingsSource(settings_cls, by_alias(cls, cls.from_file))
 
 
 def load(path: Path | None, **given: Any) -> Settings:
-    """Read the settings. Raises SettingsError that names every key that is wrong."""
-    if path is not None and not path.is_file():
-        raise SettingsError(f"{path}: no such file")
+    """Read the settings. Raises SettingsError that names every key that is wrong, and where it stands."""
 
     class FromFile(Settings):
-        model_config = SettingsConfigDict(yaml_file=path)
+        from_file = read_file(path) if path is not None else {}
 
     try:
-        return FromFile(**given)
+        return FromFile(**by_alias(Settings, given))
     except ValidationError as error:
-        where = path or "settings"
-        lines = [f"{where}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False)]
-        raise SettingsError("\n".join(lines)) from error
+        raise SettingsError(in_words(error, path)) from error
+    except pydantic_settings.SettingsError as error:
+        raise unreadable(error) from error

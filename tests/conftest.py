@@ -13,6 +13,7 @@ settings.load_profile("reactor")
 
 E2E = Path(__file__).parent / "e2e"
 EARLY = 0.6
+"""By this part of the run the last of the files that wait has begun."""
 
 
 @pytest.hookimpl(trylast=True)

@@ -91,8 +91,9 @@ class JetStreamBus:
 
     async def extent(self, stream: Stream) -> Extent:
         """Ask the stream's leader from where to where it reaches now. Raises Unavailable."""
-        state = (await self.connection.api(f"STREAM.INFO.{stream.name}", {}))["state"]
-        return Extent(state["first_seq"] if state["messages"] else state["last_seq"] + 1, state["last_seq"])
+        info = await self.connection.api(f"STREAM.INFO.{stream.name}", {})
+        state, created = info["state"], datetime.fromisoformat(info["created"])
+        return Extent(state["first_seq"] if state["messages"] else state["last_seq"] + 1, state["last_seq"], created)
 
     def store(self, bucket: Bucket) -> Store:
         """A key-value bucket."""

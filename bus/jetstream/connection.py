@@ -1,7 +1,8 @@
 """One connection to NATS: made, watched, and asked.
 
 nats-py's defaults suit a laptop: it notices a frozen server after six minutes and gives up after two. Here a frozen
-server is noticed within six seconds, reconnecting never ends, and a connection that closed for good says so.
+server is noticed within six seconds and left for another, reconnecting never ends, and a connection that closed for
+good says so.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from nats.aio.client import Client
 from nats.errors import ConnectionClosedError, Error, NoRespondersError, OutboundBufferLimitError
 from nats.errors import TimeoutError as NatsTimeoutError
 
 from bus.errors import Unavailable, WrongServer
+from bus.jetstream.client import PromptClient
 
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
 RECONNECT_SECONDS = 0.2
 OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
+
+KEPT_MAX = 10_000
+"""There may be as many permission errors as subjects, and each acknowledgement has a subject of its own."""
 
 DENIED = re.compile(r'permissions violation for publish to "([^"]+)"', re.IGNORECASE)
 """The server's words in the place of an answer. nats-py gives them in lower case, the subject too."""
@@ -69,7 +73,7 @@ class ApiError(Unavailable):
 class Connection:
     """What all parts of the adapter share."""
 
-    def __init__(self, client: Client, *, timeout: timedelta) -> None:
+    def __init__(self, client: PromptClient, *, timeout: timedelta) -> None:
         self.client = client
         self.timeout = timeout.total_seconds()
         """Seconds that one request may take."""
@@ -79,11 +83,9 @@ class Connection:
         self.losses = 0
         """How often the connection was lost: what was asked of the server before may be forgotten."""
         self.errors: dict[str, str] = {}
-        """What went wrong since the last success, each thing once: its repr and its text."""
+        """What went wrong since the last success, each thing once: its repr and its text. At most KEPT_MAX."""
         self.denied: set[str] = set()
-        """Subjects, in lower case, on which the server has lately not let us publish."""
-        self.leaving = False
-        """True from the moment at which we ourselves hang up."""
+        """Subjects, in lower case, on which the server has lately not let us publish. At most KEPT_MAX."""
         self._wakers: set[Callable[[], None]] = set()
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
@@ -109,7 +111,7 @@ class Connection:
         return answer
 
     async def on_lost(self) -> None:
-        if self.up.is_set() and not self.leaving:
+        if self.up.is_set() and not self.client.leaving:
             self.losses += 1
             log.warning("bus=disconnected")
         self.up.clear()
@@ -130,9 +132,13 @@ class Connection:
     async def on_error(self, error: Exception) -> None:
         # Once until the next success: a server that is away fails five times a second.
         if repr(error) not in self.errors:
+            if len(self.errors) >= KEPT_MAX:
+                self.errors.clear()  # what goes on is told once again
             log.warning("bus=error error=%r", error)
             self.errors[repr(error)] = str(error)
         if denied := DENIED.search(str(error)):
+            if len(self.denied) >= KEPT_MAX:
+                self.denied.clear()  # whoever still waits for one of these tries again, and is denied again
             self.denied.add(denied[1])
             self._wake()
 
@@ -146,25 +152,26 @@ async def connect(
     url: str | Sequence[str], *, name: str, credentials: Credentials, timeout: timedelta, patience: timedelta
 ) -> AsyncIterator[Connection]:
     """Connect, check the server, and close at the end. Raises Unavailable after `patience`, WrongServer."""
-    connection = Connection(Client(), timeout=timeout)
+    connection = Connection(PromptClient(), timeout=timeout)
     servers = [url] if isinstance(url, str) else list(url)
     try:
-        await _dial(connection, servers, name, credentials, patience)
+        await _dial(connection, servers, name, credentials, timeout, patience)
         await _check(connection, patience)
         yield connection
     finally:
-        connection.leaving = True
-        await connection.client.close()
+        await connection.client.leave()
 
 
 async def _dial(
-    connection: Connection, servers: list[str], name: str, credentials: Credentials, patience: timedelta
-) -> None:
+    connection: Connection, servers: list[str], name: str, credentials: Credentials, timeout: timedelta,
+    patience: timedelta,
+) -> None:  # fmt: skip
     try:
         async with asyncio.timeout(patience.total_seconds()):
             await connection.client.connect(
                 servers, name=name, ping_interval=PING_SECONDS, max_outstanding_pings=2, max_reconnect_attempts=-1,
                 reconnect_time_wait=RECONNECT_SECONDS,  # type: ignore[arg-type]  # it only ever sleeps for it
+                flush_timeout=timeout.total_seconds(),  # for room in its buffer; as it comes, for ever
                 error_cb=connection.on_error, disconnected_cb=connection.on_lost,
                 reconnected_cb=connection.on_found, closed_cb=connection.on_ended,
                 **credentials.options(),

@@ -6,12 +6,13 @@ Reads go to the stream's leader, never to a follower, so that one reads what one
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bus.errors import NotFound, Refused, Unavailable
+from bus.errors import NotFound, Refused, StreamRecreated, Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored
 from bus.jetstream.lookup import last
@@ -24,6 +25,8 @@ MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 STALL = timedelta(seconds=5)  # nothing came although there is more
 FOREVER = timedelta(hours=1)  # how long a watch waits at once; it makes no difference to anybody
+
+log = logging.getLogger(__name__)
 
 
 class KeyValueStore:
@@ -72,6 +75,12 @@ class KeyValueStore:
 
     async def entries(self, pattern: str) -> Sequence[Entry]:
         """All that stand under a pattern. Raises Unavailable."""
+        try:
+            return await self._standing(pattern)
+        except StreamRecreated as error:
+            raise Unavailable(f"what stood under {pattern} was only half read: {error}") from error
+
+    async def _standing(self, pattern: str) -> Sequence[Entry]:
         found: dict[str, Entry] = {}
         async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             while not reading.current:
@@ -90,13 +99,19 @@ class KeyValueStore:
 
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
-        """What stands under a pattern, then each change."""
+        """What stands under a pattern, then each change; where the bucket was made anew, what stands in that."""
         async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             yield self._changes(reading)
 
     async def _changes(self, reading: OrderedReading) -> AsyncIterator[Entry | str]:
         while True:
-            for one in await reading.next(FOREVER):
+            try:
+                changes = await reading.next(FOREVER)
+            except StreamRecreated as error:
+                log.warning("reason=Wiped reading from the first: %s", error)
+                await reading.start_over()
+                continue
+            for one in changes:
                 yield self._change(one)
 
     def _change(self, one: Stored) -> Entry | str:

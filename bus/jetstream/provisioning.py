@@ -1,6 +1,7 @@
 """Makes the streams, queues and buckets of `bus.topology` on a server, and checks those that are there already.
 
-It may be run at every start. It never makes anything smaller and never deletes: sizes and ages of what exists are the
+It may be run at every start, and again and again while processes run: one request for each stream, bucket and queue,
+and no more where all is there. It never makes anything smaller and never deletes: sizes and ages of what exists are the
 operator's. What exists and cannot be used (other subjects, another retention) is refused with its name.
 """
 
@@ -47,13 +48,17 @@ class Step:
         return f"{self.name}: {told or 'as expected'}"
 
 
-async def provision(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[Step]:
+async def provision(bus: JetStreamBus, *, replicas: int = 1, only_missing: bool = False) -> Sequence[Step]:
     """Make what is missing, and give what was done. Raises Unavailable, and WrongServer where something is there that
-    cannot be used: then nothing was changed."""
+    cannot be used: then nothing was changed.
+
+    `only_missing`: leave what is there as it is. For processes that run: two versions of them side by side would
+    otherwise set it to and fro.
+    """
     steps = await plan(bus, replicas=replicas)
     if wrong := [str(step) for step in steps if step.wrong]:
         raise WrongServer("; ".join(wrong))
-    done = [step for step in steps if step.request is not None]
+    done = [step for step in steps if step.request is not None and (step.new or not only_missing)]
     for step in done:
         if step.request is not None:
             await _ask(bus.connection, *step.request)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from nats.aio.msg import Msg
-from nats.errors import Error
+from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError
 
 from bus.errors import Malformed, NotPermitted, Refused, Unavailable
 from bus.jetstream.connection import Connection
@@ -124,10 +124,10 @@ class Publisher:
                 await current.done
         except TimeoutError:
             pass  # the caller sees who is missing
-        except Error as error:
-            if not self._connection.up.is_set():
-                raise Unavailable(f"not connected: {error}") from error
+        except (MaxPayloadError, BadSubjectError, BadHeaderError) as error:
             raise Malformed(f"cannot be published: {error}") from error
+        except Error as error:  # a full buffer, a connection that has just ended: no fault of the message
+            raise Unavailable(f"not connected: {error}") from error
         finally:
             unwatch()
             del self._rounds[name]

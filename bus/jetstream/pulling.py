@@ -69,7 +69,9 @@ class PullWork:
                 return taken
             if loop.time() >= until:
                 return ()
-            await ring(self._bell, until=min(until, max(self._silent_at, self._not_before)))
+            # A request that was refused is made again when its pause is over: nothing else would wake us.
+            again = self._not_before if loop.time() < self._not_before else self._silent_at
+            await ring(self._bell, until=min(until, again))
 
     async def done(self, deliveries: Sequence[Delivery]) -> None:
         """Acknowledge, except what the server has given to another meanwhile: our late word would end his work too."""

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Sequence
 from datetime import timedelta
 
-from bus.errors import Unavailable
+from bus.errors import StreamRecreated, Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored, ring
 from bus.jetstream.lookup import last
@@ -35,7 +35,7 @@ class OrderedReading:
         self._consumer: Push | None = None
 
     async def __aenter__(self) -> OrderedReading:
-        """Raises Unavailable where there is no such stream, or no answer."""
+        """Raises Unavailable where there is no such stream or no answer, StreamRecreated where it ends before us."""
         self._unwatch = self._connection.watch(self._bell.set)
         try:
             await self._open()
@@ -49,7 +49,7 @@ class OrderedReading:
         await self._drop()
 
     async def next(self, timeout: timedelta) -> Sequence[Stored]:
-        """Give what has come, at most 1,000 at once."""
+        """Give what has come, at most 1,000 at once. Raises StreamRecreated, at most some seconds after it was."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout.total_seconds()
         while True:
@@ -74,8 +74,18 @@ class OrderedReading:
         return self._after
 
     async def newest(self) -> int:
-        """What we heard is not enough: the newest message may be stored and not yet here. Raises Unavailable."""
-        return (await last(self._connection, self._stream, self._subject)).sequence
+        """What we heard is not enough: the newest message may be stored and not yet here.
+
+        Raises Unavailable, StreamRecreated.
+        """
+        newest = (await last(self._connection, self._stream, self._subject)).sequence
+        await self._check_stream()  # afterwards: then it was this stream that answered
+        return newest
+
+    async def start_over(self) -> None:
+        """Read whatever stream is there now, from its first message."""
+        await self._drop()
+        self._after, self._created = 0, ""
 
     async def _reopen(self, until: float) -> None:
         if not self._connection.up.is_set():
@@ -89,10 +99,10 @@ class OrderedReading:
 
     async def _open(self) -> None:
         await self._drop()
-        await self._look_for_another_stream()
         consumer = Push(self._connection, self._bell)
         try:
             await consumer.start(self._stream, self._subject, self._after)
+            await self._check_stream()  # afterwards: a consumer of any stream before falls silent
         except BaseException:
             await consumer.stop()
             raise
@@ -103,11 +113,11 @@ class OrderedReading:
             consumer, self._consumer = self._consumer, None
             await consumer.stop()
 
-    async def _look_for_another_stream(self) -> None:
-        """Start from the first message where the stream was wiped: its sequences begin anew below our position."""
+    async def _check_stream(self) -> None:
+        """Raises StreamRecreated where our position is of a stream before: its sequences began anew."""
         info = await self._connection.api(f"STREAM.INFO.{self._stream}", {})
-        wiped = info["state"]["last_seq"] < self._after or self._created not in ("", info["created"])
-        if wiped:
-            log.warning("stream=%s reason=Wiped position=%d: reading from its first", self._stream, self._after)
-            self._after = 0
+        if self._created not in ("", info["created"]):
+            raise StreamRecreated(f"{self._stream} was created anew at {info['created']}: {self._after} is not of it")
+        if (end := info["state"]["last_seq"]) < self._after:
+            raise StreamRecreated(f"{self._stream} ends at {end}, and was read up to {self._after}: it lost messages")
         self._created = info["created"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, StringConstraints
 
 from bus.messages.base import Message, Name, ObjectName, Text
 
@@ -44,6 +44,8 @@ class Approve(Command):
 
     object: ObjectName
     """Of the action that waits, as its hold names it."""
+    request: Annotated[str, StringConstraints(max_length=64)] = ""
+    """Fingerprint of what was shown: the yes counts for nothing else. Empty: whatever was asked for last."""
 
 
 class IsolateZone(Command):

@@ -24,7 +24,7 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
 
     Without OBJECT, the only one that waits is meant. `reactor status` lists what waits.
 
-    Exit code: 0; 1 where nothing waits, or several do; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where nothing waits, several do, or nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
@@ -32,9 +32,15 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
         about = (held.about if held else None) or group.object
         asker.confirmed(f"{rule} on {about} asks: {held.detail if held else ''}")
         finish(
-            send(asker, lambda at: Approve(rule=rule, object=about, **asker.words(at)),
+            send(asker, lambda at: Approve(rule=rule, object=about, request=_shown(group), **asker.words(at)),
                  lambda groups, at: _approved(groups, group, at))
         )  # fmt: skip
+
+
+def _shown(group: Group) -> str:
+    """What names the request that was shown: if the rule wants something else by now, nothing is approved."""
+    request = group.leave.request if group.leave is not None else None
+    return request.wish if request is not None else ""
 
 
 def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
@@ -47,8 +53,10 @@ def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
         return next(iter(objects.values()))
     if object_ in objects:
         return objects[object_]
-    there = ", ".join(objects) or "nothing"
-    raise SettingsError(f"{rule} waits for approval of {there}, not of {object_ or 'one thing that could be meant'}")
+    if not objects:
+        raise SettingsError(f"{rule} waits for no approval: `reactor status` lists what waits")
+    hint = f"not of {object_}" if object_ is not None else "name one of them"
+    raise SettingsError(f"{rule} waits for approval of {', '.join(objects)}: {hint}")
 
 
 def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:

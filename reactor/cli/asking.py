@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import getpass
+import os
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +18,8 @@ import click
 
 from bus.errors import Malformed
 from reactor import settings as settings_
+from reactor.cli.options import bus_option
+from reactor.cli.outcome import told
 from reactor.clock import Clock
 from reactor.settings import Settings
 from rules.group import Group, load
@@ -51,6 +55,14 @@ class Asker:
         return {"by": self.by, "reason": self.comment, "observed_at": at}
 
 
+def whoami() -> str:
+    """Give the name of who types. The user of a container has none: then its number, and where it is."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # KeyError up to Python 3.12
+        return f"uid-{os.getuid()}@{socket.gethostname()}"
+
+
 def asking(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of all that carry a person's word; it gets an `Asker` as its first argument."""
 
@@ -58,10 +70,10 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
         "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
         help="Settings file.",
     )  # fmt: skip
-    @click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+    @bus_option()
     @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
     @click.option("--comment", required=True, metavar="TEXT", help="Why: stands in the audit, with your name.")
-    @click.option("--by", default=getpass.getuser, show_default="you", metavar="NAME", help="Who asks for it.")
+    @click.option("--by", default=whoami, show_default="you", metavar="NAME", help="Who asks for it.")
     @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
     @functools.wraps(command)
     def with_asker(
@@ -69,7 +81,8 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if not comment.strip():
             raise click.BadParameter("say why: whoever reads the audit was not there", param_hint="--comment")
-        settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
+        with told():
+            settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         command(Asker(settings, bus, by, comment.strip(), yes), **more)
 
     return with_asker

@@ -14,6 +14,7 @@ import click
 
 from bus.messages import DecisionRecord, Observation
 from reactor import settings as settings_
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.stored import stored
 from reactor.settings import BusSettings
@@ -37,7 +38,7 @@ def audit() -> None:
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
-@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@bus_option()
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
     """Check the recorded decisions against the stored facts.
@@ -49,10 +50,10 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     """
     with told():
         from reactor.connecting import address
-        from reactor.rulefiles import load_for
+        from reactor.rulefiles import load_alone
 
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
-        loaded = load_for(settings)
+        loaded = load_alone(settings)
         verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded))
     click.echo(_json(verdict) if output == "json" else _table(verdict))
     sys.exit(1 if verdict.breaches else 0)
@@ -62,11 +63,12 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
-@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@bus_option()
 def export(config: Path | None, bus: str | None) -> None:
     """Print all decision records, one JSON object a line: for `reactor replay --file`, and for keeping.
 
-    Exit code: 0; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where no bus is named and none runs here, or it has no reactor's streams; 3 where the bus cannot be
+    reached.
     """
     with told():
         from reactor.connecting import address

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reactor import settings as settings_
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_tables, as_yaml
 from reactor.settings import BusSettings
@@ -29,7 +29,6 @@ T = TypeVar("T")
 @click.group()
 def bus() -> None:
     """Set up, check and look at the bus."""
-    logging.getLogger("bus").setLevel(logging.ERROR)  # what it would warn of is what we print
 
 
 def _asking(command: Command) -> Command:
@@ -39,9 +38,7 @@ def _asking(command: Command) -> Command:
             "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
             help="Settings file.",
         ),
-        click.option(
-            "--bus", "url", metavar="URL", help="NATS server; by default the one that a local reactor has embedded."
-        ),
+        bus_option("url"),
         click.option(
             "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
         ),

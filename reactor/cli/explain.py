@@ -13,6 +13,7 @@ import click
 from bus.messages import DecisionRecord, Observation, Outcome
 from reactor import settings as settings_
 from reactor.cli.asking import PATIENCE
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_yaml
 from reactor.cli.stored import stored
@@ -31,7 +32,7 @@ _PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
-@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@bus_option()
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
 @click.option("--match", metavar="LABELS", help='Labels of an alert, as in severity="page",cluster="east".')
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)

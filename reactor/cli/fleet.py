@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reactor import settings as settings_
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_tables, as_yaml
 from reactor.clock import Clock
@@ -37,7 +38,7 @@ Row = dict[str, Any]
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
-@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@bus_option()
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
 def fleet(config: Path | None, bus: str | None, output: str) -> None:
     """Show the reactors on this bus, the rules they go by, their partitions, and how far behind each is.
@@ -94,8 +95,8 @@ async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: dateti
 
 async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str]) -> Row:
     from bus import subjects
-    from bus.errors import NotFound
-    from bus.topology import FACTS, GROUPS
+    from bus.errors import NotFound, StreamRecreated
+    from bus.topology import GROUPS
 
     position = 0
     try:
@@ -104,11 +105,20 @@ async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str
         pass  # nothing was ever heard of here
     else:
         position = int(json.loads(entry.value)["sequence"])
-    unread = 0
-    async with bus.read(FACTS, subjects.facts(number), after=position) as reading:
-        if not reading.current and (first := await reading.next(LOOK)):
-            unread = len(first) + first[-1].pending
+    try:
+        unread = await _unread(bus, number, position)
+    except StreamRecreated:  # its owner begins anew as well
+        position, unread = 0, await _unread(bus, number, 0)
     return {"partition": number, "owner": owner, "alive": owner in living, "position": position, "unread": unread}
+
+
+async def _unread(bus: JetStreamBus, number: int, position: int) -> int:
+    from bus import subjects
+    from bus.topology import FACTS
+
+    async with bus.read(FACTS, subjects.facts(number), after=position) as reading:
+        first = [] if reading.current else await reading.next(LOOK)
+    return len(first) + first[-1].pending if first else 0
 
 
 def _shown(seen: dict[str, list[Row]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -33,7 +34,7 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 )  # fmt: skip
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), envvar="KUBECONFIG",
-    help="Instead of settings. Default: ~/.kube/config.",
+    help="Instead of settings. Default: what KUBECONFIG names, or ~/.kube/config.",
 )  # fmt: skip
 @click.option("--context", "contexts", multiple=True, metavar="NAME", help="A context of the kubeconfig. Repeatable.")
 @click.option(
@@ -58,7 +59,8 @@ def init(
     reactor init --config reactor.yaml
     reactor init --context east --context west --namespace shop -o shop.yaml
 
-    Exit code: 0 where files were written, 1 where nothing was found, or a file is there already: none is overwritten.
+    Exit code: 0 where files were written, 1 where nothing was found, a kubeconfig or the settings cannot be used, or a
+    file is there already: none is overwritten.
     """
     test = output.with_name(f"{output.stem}_test{output.suffix}")
     for path in (output, test):
@@ -66,6 +68,7 @@ def init(
             _end(f"{path} is there already, and is left alone: name another file with --output")
     try:
         wanted = _wanted(config, kubeconfig, contexts, names)
+        _there(wanted)
         made = starter(asyncio.run(_look(wanted, namespaces)))
     except SettingsError as error:
         _end(str(error))
@@ -107,6 +110,15 @@ def _wanted(
     if len(set(called)) < len(called):
         raise click.UsageError("two of the contexts would have one name: name each with --cluster")
     return {name: Cluster(kubeconfig=path, context=context) for name, context in zip(called, chosen, strict=True)}
+
+
+def _there(wanted: Mapping[str, Cluster]) -> None:
+    """Raises SettingsError where a kubeconfig is no file: the client would speak of contexts."""
+    for name, cluster in wanted.items():
+        file = cluster.kubeconfig
+        # KUBECONFIG may list several, of which some may be missing, as for kubectl.
+        if file is not None and not any(Path(one).expanduser().is_file() for one in str(file).split(os.pathsep)):
+            raise SettingsError(f"cluster {name}: kubeconfig {file}: no such file")
 
 
 async def _look(wanted: Mapping[str, Cluster], namespaces: Collection[str]) -> list[Found]:

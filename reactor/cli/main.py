@@ -97,7 +97,8 @@ def cli() -> None:
     reactor simulate --rules rules/shop.yaml --history outage.jsonl
     reactor run rules/                          carry them out
 
-    Exit codes: 0 all is well, 1 something was found or failed, 2 the command line is wrong, 3 the bus is out of reach.
+    Exit codes: 0 all is well, 1 something was found or failed, or the settings cannot be used, 2 the command line is
+    wrong, 3 the bus is out of reach.
     """
 
 

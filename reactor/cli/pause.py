@@ -26,7 +26,7 @@ def pause(asker: Asker, pattern: str) -> None:
     watching, so that it can act at once when it is resumed and the cause still stands. What you ask back by abort or
     failback is done in a pause too.
 
-    Exit code: 0; 1 where nobody was asked; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
@@ -41,10 +41,10 @@ def pause(asker: Asker, pattern: str) -> None:
 def resume(asker: Asker, pattern: str) -> None:
     """Let the rules whose names match PATTERN act again.
 
-    Windows have gone on while they were paused: what has been bad for long enough is acted upon at once. The plan says
-    what that would be.
+    Windows have gone on while they were paused: what has been bad for long enough is acted upon at once. The plan
+    names the objects on which something waits.
 
-    Exit code: 0; 1 where nobody was asked; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
@@ -59,7 +59,7 @@ def _meant(groups: Iterable[Group], pattern: str) -> list[Group]:
 
 def _plan(verb: str, pattern: str, groups: Sequence[Group]) -> str:
     rules = sorted({group.rule for group in groups})
-    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none that has acted yet'}"]
+    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none is known yet'}"]
     for group in groups:
         if group.paused is not None:
             lines.append(f"  {group.rule} is paused by {group.paused.by}: {group.paused.reason}")

@@ -13,6 +13,7 @@ from bus.messages import DecisionRecord
 from reactor import settings as settings_
 from reactor.cli.asking import PATIENCE
 from reactor.cli.files import read_text
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json
 from reactor.cli.stored import from_lines, stored
@@ -28,7 +29,7 @@ from rules.engine.routing import Routing
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
-@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@bus_option()
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
 @click.option("--file", metavar="FILE", help="Records as `reactor audit export` writes them, instead of a bus.")
 @click.option("--other-rules", is_flag=True, help="Decide also by rules that have changed since: shows what differs.")

@@ -13,6 +13,7 @@ import click
 
 from bus.errors import BusError
 from reactor import settings as settings_
+from reactor.cli.options import bus_option
 from reactor.errors import ReactorError
 from reactor.settings import Settings
 from reactor.telemetry import start_logging
@@ -27,9 +28,11 @@ ROLES = ("observer", "receiver", "router", "decider", "executor")
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
     help="Settings file (YAML). Environment variables like REACTOR_BUS__URL override it.",
 )  # fmt: skip
-@click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
+@click.option(
+    "--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob, beside the settings'; may be repeated."
+)
 @click.option("--roles", default="all", show_default=True, help=f"Which of {', '.join(ROLES)}, separated by commas.")
-@click.option("--bus", metavar="URL", help="NATS server; by default an embedded one is started.")
+@bus_option(otherwise="an embedded one is started")
 @click.option("--listen", metavar="HOST:PORT", help="Where webhooks, health and metrics are served.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much to log.")
 @click.argument("files", nargs=-1)
@@ -39,8 +42,9 @@ def run(
 ) -> None:  # fmt: skip
     """Carry rules out until stopped.
 
-    One process runs every role by default. FILES are rule files, as with --rules. Changed rule files are taken while it
-    runs, at once on SIGHUP; files that cannot be used change nothing.
+    One process runs every role by default. FILES are rule files, as with --rules: they come on top of the settings'.
+    Changed rule files are taken while it runs, within seconds, or at once on SIGHUP; files that cannot be used change
+    nothing.
 
     \b
     reactor run rules/shop.yaml
@@ -78,7 +82,7 @@ def _settings(
     if bus:
         given["bus"] = loaded.bus.model_copy(update={"url": bus})
     if listen:
-        given["receiver"] = {**loaded.receiver.model_dump(), "listen": listen}
+        given["receiver"] = {**loaded.receiver.model_dump(by_alias=True), "listen": listen}
     if log_level:
         given["log_level"] = log_level
     return settings_.load(config, **given) if given else loaded

@@ -13,7 +13,7 @@ import click
 def schema(what: str) -> None:
     """Print the JSON Schema of a file, for editors.
 
-    WHAT is rules (default), test (rule tests) or settings.
+    rules (default) are rule files, test rule tests, settings the settings file.
 
     \b
     reactor schema > reactor-rules.schema.json

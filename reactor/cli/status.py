@@ -15,6 +15,7 @@ import click
 
 from reactor import settings as settings_
 from reactor.cli.asking import stored_groups
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_yaml
 from reactor.clock import Clock
@@ -31,13 +32,14 @@ if TYPE_CHECKING:
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
-@click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded.")
+@bus_option()
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
 @click.argument("pattern", default="*")
 def status(config: Path | None, bus: str | None, output: str, pattern: str) -> None:
     """Show rules and what they stand at. PATTERN selects rules by name.
 
-    Exit code: 0, or 3 where the bus cannot be reached.
+    Exit code: 0; 1 where no bus is named and none runs here, or it has no reactor's streams; 3 where the bus cannot be
+    reached.
     """
     with told():
         from reactor.connecting import address

@@ -12,11 +12,12 @@ import click
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from reactor import settings as settings_
 from reactor.cli.asking import Asker, asking, finish, look, send
+from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_table, as_yaml
 from reactor.cli.zone_words import as_data, effect, group_of, in_words, planned, rows_of
 from reactor.errors import SettingsError
-from reactor.rulefiles import load_for
+from reactor.rulefiles import load_alone
 from reactor.settings import Settings
 from rules.kinds.zone_plan import undo_order
 from rules.language.zone import ZoneIsolation
@@ -27,7 +28,7 @@ ON = (
         "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
         help="Settings file.",
     ),
-    click.option("--bus", metavar="URL", help="NATS server; by default the one that a local reactor has embedded."),
+    bus_option(),
     click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'."),
     click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True),
 )  # fmt: skip
@@ -66,7 +67,7 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
 
     What cannot be followed is refused by the reactor and stands in its audit, so it is asked even what is plain here.
 
-    Exit code: 0; 1 where it is refused, held by a guard, or nobody was asked; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where it is refused, held by a guard, or nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
         found = _rule(asker.settings, rule)
@@ -89,7 +90,7 @@ def failback(asker: Asker, rule: str) -> None:
 
     It begins once the zone has been proven healthy for recoverySeconds.
 
-    Exit code: 0; 1 where it is refused or nobody was asked; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where it is refused or nobody said yes; 3 where the bus cannot be reached.
     """
     _remove(asker, rule, running=False)
 
@@ -100,7 +101,7 @@ def failback(asker: Asker, rule: str) -> None:
 def abort(asker: Asker, rule: str) -> None:
     """Stop the isolation that RULE is carrying out, and undo what was done, last first.
 
-    Exit code: 0; 1 where none is on its way or nobody was asked; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where none is on its way or nobody said yes; 3 where the bus cannot be reached.
     """
     _remove(asker, rule, running=True)
 
@@ -111,7 +112,7 @@ def abort(asker: Asker, rule: str) -> None:
 def retry(asker: Asker, rule: str) -> None:
     """Go on with the isolation or failback of RULE that has failed, at the step that was not done.
 
-    Exit code: 0; 1 where nothing has failed or nobody was asked; 3 where the bus cannot be reached.
+    Exit code: 0; 1 where nothing has failed or nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
         found, isolation = _isolated(asker, rule)
@@ -168,7 +169,7 @@ def _maker(
 
 
 def _rules(settings: Settings) -> list[ZoneIsolation]:
-    return [rule for rule in load_for(settings).rules if isinstance(rule, ZoneIsolation)]
+    return [rule for rule in load_alone(settings).rules if isinstance(rule, ZoneIsolation)]
 
 
 def _rule(settings: Settings, name: str, zone: str | None = None) -> ZoneIsolation:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
+from reactor.clients.loading import Loading
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
 
@@ -19,25 +20,30 @@ class Clusters:
     def __init__(self, settings: Mapping[str, Cluster]) -> None:
         self._settings = settings
         self._connected: dict[str, Kubernetes] = {}
-        self._connecting = asyncio.Lock()
+        self._connecting = {name: Loading(partial(self._connect, name), what=f"clusters.{name}") for name in settings}
 
     async def get(self, name: str) -> Kubernetes:
-        """Give the cluster's API. Raises SettingsError where the settings do not name or cannot describe it."""
-        async with self._connecting:
-            if name not in self._connected:
-                self._connected[name] = await self._connect(name)
-            return self._connected[name]
+        """Give the cluster's API. One that cannot be connected holds no other up.
 
-    async def _connect(self, name: str) -> Kubernetes:
+        Raises SettingsError where the settings do not name or cannot describe it, ApiUnavailable where that takes long.
+        """
+        if name in self._connected:
+            return self._connected[name]
         if name not in self._settings:
             known = ", ".join(sorted(self._settings)) or "none"
             raise SettingsError(f"clusters.{name}: rules name this cluster, the settings do not (they name: {known})")
+        return await self._connecting[name]()
+
+    async def _connect(self, name: str) -> Kubernetes:
         from reactor.clients.kubernetes import connect  # 0.6 s: only who has a cluster pays
 
-        return await connect(name, self._settings[name])
+        api = self._connected[name] = await connect(name, self._settings[name])
+        return api
 
     async def close(self) -> None:
         """Close all connections."""
+        for connecting in self._connecting.values():
+            await connecting.stop()
         connected, self._connected = self._connected, {}
         for api in connected.values():
             await api.close()

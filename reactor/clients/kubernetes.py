@@ -12,6 +12,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -21,6 +22,7 @@ from kubernetes.aio.client import ApiClient, ApiException, Configuration
 from kubernetes.aio.config import ConfigException
 
 from reactor.clients.answers import APPLY_PATCH, JSON_PATCH, Request, refusal
+from reactor.clients.loading import Loading
 from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
@@ -99,10 +101,10 @@ class Kubernetes:
 
     def __init__(self, name: str, settings: Cluster, client: Any) -> None:
         self._name = name
-        self._settings = settings
         self._connection = _Connection(client)
         self._retired: list[_Connection] = []  # closed once nobody uses them; kept to close them all at the end
         self._reloading = asyncio.Lock()
+        self._loading = Loading(partial(_client, name, settings), what=f"clusters.{name}")
         self._reloaded_at: float | None = None  # on the event loop's clock
 
     @property
@@ -171,6 +173,7 @@ class Kubernetes:
 
     async def close(self) -> None:
         """Close all connections; open watches end."""
+        await self._loading.stop()
         for connection in (self._connection, *self._retired):
             await connection.close()
 
@@ -233,12 +236,14 @@ class Kubernetes:
             now = asyncio.get_running_loop().time()
             if self._reloaded_at is not None and now - self._reloaded_at < RELOAD_SECONDS:
                 return False
-            self._reloaded_at = now
             log.info("credentials were refused, reading them again", extra={"cluster": self._name})
             try:
-                client = await _client(self._name, self._settings)
+                client = await self._loading()
             except SettingsError as error:
                 raise Forbidden(str(error)) from error
+            finally:
+                # From its end: those who wait here meanwhile do not each have to find out that it hangs.
+                self._reloaded_at = asyncio.get_running_loop().time()
             self._connection = _Connection(client)
             self._retired.append(refused)
             await refused.retire()

@@ -40,6 +40,10 @@ Project = Callable[[JsonObject], JsonObject]
 OnChanges = Callable[[Sequence[Change]], Awaitable[None]]
 
 
+class NotServed(Exception):
+    """The collection is not found, time and again: its version, or its kind, may not be served any more."""
+
+
 class _Stored(NamedTuple):
     version: str
     object: JsonObject
@@ -51,6 +55,7 @@ class Reflector:
     `on_changes` is awaited with the whole difference after each list (empty if there is none) and with one change for
     each event. `project` makes an object small before it is kept; it must take any JSON object. What either raises is
     a mistake of ours and ends `run`. `idle_seconds`: so long a silent connection is believed, if less than usual.
+    `not_found_max`: so many 404 in a row end `run` as well (NotServed): another version may be served by now.
     """
 
     def __init__(
@@ -63,6 +68,7 @@ class Reflector:
         project: Project = lambda found: found,
         idle_seconds: float = inf,
         relist_seconds: float = RELIST_SECONDS,
+        not_found_max: float = inf,
         backoff: Backoff | None = None,
     ) -> None:
         self._api = api
@@ -73,6 +79,8 @@ class Reflector:
         self._idle_seconds = min(idle_seconds, WATCH_SECONDS + GRACE_SECONDS)
         self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), 2 * SHORT_SECONDS)
         self._relist_seconds = relist_seconds
+        self._not_found_max = not_found_max
+        self._not_found = 0  # in a row
         self._backoff = backoff or Backoff(first_seconds=0.1, most_seconds=30)
         self._stored: dict[Key, _Stored] = {}
         self._version: str | None = None  # None: list before anything else
@@ -103,7 +111,10 @@ class Reflector:
         return self.vouched is not None
 
     async def run(self) -> None:
-        """Keep the copy true until cancelled. Errors of the API are logged once, counted, and tried again."""
+        """Keep the copy true until cancelled. Errors of the API are logged once, counted, and tried again.
+
+        Raises NotServed, where that was asked for.
+        """
         while True:
             began = _now()
             try:
@@ -132,6 +143,7 @@ class Reflector:
         changes += [Change(Kind.DELETED, stored.object) for key, stored in self._stored.items() if key not in found]
         self._stored, self._version = found, version
         self._listed_at = self._heard_at = _now()
+        self._not_found = 0
         await self._tell(changes)
         self.synced.set()
 
@@ -201,6 +213,9 @@ class Reflector:
         """Count it, say it once, wait."""
         if lasted > GOOD_SECONDS:
             self._backoff.succeeded()
+        self._not_found = self._not_found + 1 if isinstance(error, NotFound) else 0
+        if self._not_found >= self._not_found_max:
+            raise NotServed(str(error)) from error
         after = error.after if isinstance(error, Retryable) else None
         wait = self._backoff.failed(asked_seconds=after)
         if isinstance(error, Expired | NotFound) or self._backoff.failures % FAILURES_BEFORE_RELIST == 0:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
-from bus.errors import BusError
+from bus.errors import BusError, Unavailable
 from reactor import telemetry
 from reactor.roles.fleet import LOOK, Fleet
 from reactor.roles.partition import Desk, Partition
@@ -27,9 +27,10 @@ PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PR
 class Decider:
     """All partitions of this process."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, *, losses: Callable[[], int] = lambda: 0) -> None:
+        """`losses` gives how often the connection to the bus was lost until now."""
         self._desk = desk
-        self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock)
+        self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock, losses=losses)
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
         self._broken: set[str] = set()
 
@@ -48,10 +49,7 @@ class Decider:
                 await self._reap()
                 wanted = self.fleet.wanted()
                 await self._give_away([p for p in self._running if p not in wanted])
-                await self._disown(self.fleet.owned() - wanted - self._running.keys())
-                for partition in sorted(wanted - self._running.keys()):
-                    if await self.fleet.claim(partition):
-                        self._start(partition)
+                await self._settle(wanted)
                 self._measure()
                 await self.fleet.changed(LOOK)
 
@@ -62,6 +60,19 @@ class Decider:
                 yield
             finally:
                 await self._give_away(list(self._running))
+
+    async def _settle(self, wanted: frozenset[int]) -> None:
+        """Make our words true. A bus that is slow to take one keeps us from the next, not from what we already have."""
+        try:
+            await self._disown(self.fleet.owned() - wanted - self._running.keys())
+            await self._claim(wanted - self._running.keys())
+        except Unavailable as error:
+            log.warning("who owns what waits for the bus: %s", error)
+
+    async def _claim(self, numbers: Iterable[int]) -> None:
+        for number in sorted(numbers):
+            if await self.fleet.claim(number):
+                self._start(number)
 
     def _start(self, number: int) -> None:
         partition, stop = Partition(self._desk, number), asyncio.Event()

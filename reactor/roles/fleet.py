@@ -1,75 +1,90 @@
 """Who is there, and who decides for which partition.
 
 Each member writes a heartbeat; a member is gone when its heartbeat has not moved for LEASE on our own monotonic clock,
-or at once when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, with
+or soon when its `alive` subject has no responders. Who should own what is rendezvous hashing over the members, with
 quotas, so one more or one less moves little. An owner's word is a key of its own, written by compare-and-set. None of
 this has to be exact: what a stale owner publishes is refused by the epoch fence.
+
+A heartbeat counts when it has come back through the watch: then all that others had said before it is known, too. So
+nobody takes itself for alone who has only not listened.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bus import subjects
-from bus.errors import NotFound, Refused, Unavailable
+from bus.errors import BusError, Unavailable
 from bus.port import Bus, Entry, Store
 from bus.topology import LEASES
 from reactor.clock import Clock
+from reactor.roles.assignment import assignment
+from reactor.roles.owners import Owners
+from reactor.roles.peers import LEASE, Peers
 from reactor.roles.supervise import ended
 
 log = logging.getLogger(__name__)
 
-LEASE = 10.0
-"""Seconds without a heartbeat after which a member counts as gone."""
 HEARTBEAT = 3.0
 LOOK = 0.5
 """How often, in seconds, who owns what is looked at."""
 ASK = timedelta(seconds=0.4)
 
 
-@dataclass(slots=True)
-class _Member:
-    revision: int
-    seen: float
-    gone: bool = False
-
-
 @dataclass(frozen=True, slots=True)
-class _Owner:
-    name: str
+class _Beat:
+    """A heartbeat of ours that the store has taken."""
+
     revision: int
+    began: float
+    losses: int
+    """How often the connection had been lost by then."""
+
+
+def _never() -> int:
+    return 0
 
 
 class Fleet:
     """This process among its peers."""
 
-    def __init__(self, bus: Bus, name: str, shares: int, clock: Clock, *, kind: str = "") -> None:
-        """`shares`: how many things are shared among the members. `kind`: a fleet of its own on the same bus."""
+    def __init__(
+        self, bus: Bus, name: str, shares: int, clock: Clock, *, kind: str = "", losses: Callable[[], int] = _never
+    ) -> None:
+        """`shares`: how many things are shared among the members. `kind`: a fleet of its own on the same bus.
+
+        `losses` gives how often the connection was lost until now: others may have taken us for dead meanwhile.
+        """
         self._bus = bus
         self._name = name
         self._clock = clock
         self._kind = kind
+        self._losses = losses
         self._store: Store = bus.store(LEASES)
-        self._members: dict[str, _Member] = {}
-        self._owners: dict[int, _Owner] = {}
+        self._peers = Peers(name, clock)
+        self._owners = Owners(self._store, name, kind)
         self._shares = shares
-        self._beaten = 0.0
+        self._sent: _Beat | None = None
+        """Our newest heartbeat that was taken."""
+        self._known: _Beat | None = None
+        """Our newest heartbeat that came back."""
+        self._read = 0
+        """The revision of our own key, as the watch gave it last."""
         self._missed = False
         self._alone = False
-        """Whether there were no others when we were last heard."""
+        self._met = asyncio.Event()
         self._changed = asyncio.Event()
 
     def wanted(self) -> frozenset[int]:
         """The partitions that are ours by rendezvous, while our own heartbeat is fresh or nobody else was there; else
         none."""
-        if not (self.fresh or self._alone):
+        if not (self.fresh or self.alone):
             return frozenset()
         share = assignment(self.members(), self._shares)
         return frozenset(partition for partition, member in share.items() if member == self._name)
@@ -77,69 +92,47 @@ class Fleet:
     @property
     def fresh(self) -> bool:
         """Whether the others know that we are here."""
-        return self._clock.monotonic() - self._beaten <= LEASE
+        return self._known is not None and self._clock.monotonic() - self._known.began <= LEASE
+
+    @property
+    def alone(self) -> bool:
+        """Whether there were no others when our heartbeat last came back, and nobody has come since that we know of."""
+        return self._alone
+
+    @property
+    def present(self) -> bool:
+        """Whether we may go on with what is ours: our last word was taken, and not long ago. Or nobody else was there.
+
+        A connection that was lost is by itself no reason to end anything: nobody hears what we see meanwhile.
+        """
+        return self.alone or (self.fresh and not self._missed)
 
     @property
     def heard(self) -> bool:
-        """Whether the others surely hear us: our last word was taken, and not long ago. Or nobody else was there."""
-        return self._alone or (self.fresh and not self._missed)
+        """Whether the others surely hear us, and took nothing over, unknown to us, while our connection was lost."""
+        return self.present and self._unbroken
+
+    @property
+    def _unbroken(self) -> bool:
+        return self._known is not None and self._known.losses == self._losses()
 
     def members(self) -> list[str]:
         """Who is there, ourselves included."""
-        now = self._clock.monotonic()
-        alive = [name for name, member in self._members.items() if not member.gone and now - member.seen < LEASE]
-        return sorted({*alive, self._name})
+        return self._peers.there()
 
     def owned(self) -> frozenset[int]:
         """The partitions that our own word stands on, whether we work on them or not."""
-        return frozenset(partition for partition, owner in self._owners.items() if owner.name == self._name)
+        return self._owners.ours()
 
     async def claim(self, partition: int) -> bool:
-        """Take a partition whose owner is gone, or that nobody owns. False: not yet ours."""
-        owner = self._owners.get(partition)
-        if owner is not None and owner.name not in ("", self._name) and owner.name in self.members():
+        """Take a partition whose owner is gone, or that nobody owns. False: not yet ours. Raises Unavailable."""
+        if self._owners.owner(partition) in {*self.members()} - {self._name}:
             return False
-        key = self._key("owner", str(partition))
-        try:
-            revision = await self._store.put(key, self._name.encode(), revision=owner.revision if owner else 0)
-        except Refused:
-            await self._look_again(partition, key)
-            return False
-        self._learn(partition, owner, _Owner(self._name, revision))
-        return partition in self.owned()
-
-    async def _look_again(self, partition: int, key: str) -> None:
-        """Somebody was faster; or the store was wiped, and no watch tells of a key that was never written again."""
-        before = self._owners.get(partition)
-        try:
-            entry = await self._store.get(key)
-        except NotFound:
-            self._learn(partition, before, None)
-        else:
-            self._learn(partition, before, _Owner(entry.value.decode(), entry.revision))
-
-    def _learn(self, partition: int, before: _Owner | None, answer: _Owner | None) -> None:
-        """Take an answer, unless the watch spoke while it was on its way: the watch comes to the newest in the end,
-        and an older answer on top of that would stand for ever."""
-        if self._owners.get(partition) != before:
-            return
-        if answer is None:
-            self._owners.pop(partition, None)
-        else:
-            self._owners[partition] = answer
+        return await self._owners.take(partition)
 
     async def release(self, partition: int) -> None:
-        """Give a partition away, so that the next owner need not wait."""
-        owner = self._owners.get(partition)
-        if owner is None or owner.name != self._name:
-            return
-        key = self._key("owner", str(partition))
-        try:
-            revision = await self._store.put(key, b"", revision=owner.revision)
-        except Refused:
-            await self._look_again(partition, key)
-            return
-        self._learn(partition, owner, _Owner("", revision))
+        """Give a partition away, so that the next owner need not wait. Raises Unavailable."""
+        await self._owners.give_up(partition)
 
     async def changed(self, timeout: float) -> None:
         """Wait until somebody came, went, claimed or released, or until the timeout in seconds."""
@@ -153,15 +146,22 @@ class Fleet:
 
     @asynccontextmanager
     async def joined(self) -> AsyncIterator[None]:
-        """Be a member for as long as the block runs; leave at its end."""
+        """Be a member for as long as the block runs; leave at its end. The block begins when all others are known."""
+        self._sent = self._known = None
+        self._alone = False
+        self._met.clear()
         stop_answering = await self._bus.answer(subjects.alive(self._kind + self._name))
-        await self._beat()
-        tasks = [asyncio.create_task(_keep(loop)) for loop in (self._beating, self._watching, self._asking)]
+        tasks = [asyncio.create_task(_keep(self._watching))]
         try:
+            await self._beat()
+            await self._meet()
+            tasks += [asyncio.create_task(_keep(loop)) for loop in (self._beating, self._asking)]
             yield
         finally:
-            await ended(*tasks)
-            await stop_answering()
+            try:
+                await ended(*tasks)
+            finally:
+                await stop_answering()  # whatever comes between: whoever answers is there
             try:
                 await self._store.delete(self._key("member", self._name), revision=None)
             except Unavailable as error:
@@ -170,22 +170,47 @@ class Fleet:
     def _key(self, what: str, which: str) -> str:
         return subjects.key(self._kind + what, which)
 
+    async def _meet(self) -> None:
+        """Wait until our first heartbeat has come back. Raises Unavailable where it does not."""
+        try:
+            async with asyncio.timeout(LEASE):
+                await self._met.wait()
+        except TimeoutError as error:
+            raise Unavailable(f"who else is there could not be read within {LEASE:g} s") from error
+
     async def _beat(self) -> None:
-        began = self._clock.monotonic()
+        began, losses = self._clock.monotonic(), self._losses()
         value = json.dumps({"name": self._name, "at": self._clock.now().isoformat()}).encode()
         try:
-            await self._store.put(self._key("member", self._name), value, revision=None)
+            revision = await self._store.put(self._key("member", self._name), value, revision=None)
         except Unavailable:
             self._missed = True
             self._changed.set()
             raise
-        self._beaten, self._missed = began, False
+        self._sent = _Beat(revision, began, losses)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Count our newest heartbeat if it has come back, whichever of the two was known first."""
+        if self._sent is None or self._sent.revision != self._read:
+            return
+        self._peers.listened()
+        self._known, self._missed = self._sent, False
         self._alone = self.members() == [self._name]
+        self._met.set()
+        self._changed.set()
 
     async def _beating(self) -> None:
         while True:
-            await asyncio.sleep(HEARTBEAT)
+            await self._due()
             await self._beat()
+
+    async def _due(self) -> None:
+        """Wait for the next heartbeat's time; it is at once when the connection was lost since the last one."""
+        for _ in range(round(HEARTBEAT / LOOK)):
+            if self._sent is None or self._sent.losses != self._losses():
+                return
+            await asyncio.sleep(LOOK)
 
     async def _watching(self) -> None:
         async with self._store.watch(">") as changes:
@@ -199,32 +224,34 @@ class Fleet:
             return
         kind = kind.removeprefix(self._kind)
         if kind == "owner" and isinstance(change, Entry):
-            self._owners[int(rest)] = _Owner(change.value.decode(), change.revision)
-        elif kind == "member" and isinstance(change, Entry):
-            name = json.loads(change.value)["name"]
-            known = self._members.get(name)
-            # Unequal, not greater: a store that was wiped counts from one again.
-            if known is None or known.revision != change.revision:
-                self._members[name] = _Member(change.revision, self._clock.monotonic())
-                if known is not None and not known.gone:
-                    return  # a mere heartbeat
+            self._owners.told(int(rest), change)
         elif kind == "member":
-            for name in [name for name in self._members if self._key("member", name) == key]:
-                del self._members[name]
+            self._heard_of_member(key, change)
+            return
         self._changed.set()
+
+    def _heard_of_member(self, key: str, change: Entry | str) -> None:
+        if key == self._key("member", self._name):
+            self._read = change.revision if isinstance(change, Entry) else 0
+            self._settle()
+        elif isinstance(change, Entry):
+            if self._peers.spoke(json.loads(change.value)["name"], change.revision):
+                self._alone = False
+                self._changed.set()
+        else:
+            for name in [name for name in self._peers.names() if self._key("member", name) == key]:
+                self._peers.left(name)
+            self._changed.set()
 
     async def _asking(self) -> None:
         """Notice a member that was killed long before its lease is over."""
         while True:
             await asyncio.sleep(LOOK)
-            for name, member in list(self._members.items()):
-                if (
-                    name != self._name
-                    and not member.gone
-                    and await self._bus.ask(subjects.alive(self._kind + name), ASK) is False
-                ):
+            for name in self._peers.asked():
+                answer = await self._bus.ask(subjects.alive(self._kind + name), ASK)
+                # Who was cut off itself judges nobody: the others may be connecting again as well.
+                if self._unbroken and self._peers.answered(name, answer):
                     log.warning("%s is gone: nobody answers for it", name)
-                    member.gone = True
                     self._changed.set()
 
 
@@ -232,28 +259,6 @@ async def _keep(loop: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             await loop()
-        except Unavailable as error:
+        except BusError as error:
             log.warning("the fleet waits for the bus: %s", error)
         await asyncio.sleep(LOOK)
-
-
-def assignment(members: Sequence[str], partitions: int) -> dict[int, str]:
-    """Give each partition to a member: evenly (one more or less), and so that a change of members moves little.
-
-    Rendezvous hashing with quotas: the pairs of the highest weight are served first, until a member has its share.
-    Everybody who knows the same members comes to the same answer.
-    """
-    ordered = sorted(set(members))
-    base, more = divmod(partitions, len(ordered))
-    left = {member: base + (number < more) for number, member in enumerate(ordered)}
-    out: dict[int, str] = {}
-    pairs = [(_weight(member, partition), partition, member) for partition in range(partitions) for member in ordered]
-    for _, partition, member in sorted(pairs, reverse=True):
-        if partition not in out and left[member]:
-            out[partition] = member
-            left[member] -= 1
-    return out
-
-
-def _weight(member: str, partition: int) -> bytes:
-    return hashlib.sha256(f"{member}\0{partition}".encode()).digest()

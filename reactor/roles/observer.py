@@ -36,7 +36,7 @@ class Observer:
         async with self._fleet.joined():
             try:
                 while True:
-                    wanted = self._fleet.wanted() if self._fleet.heard else ()
+                    wanted = self._fleet.wanted() if self._fleet.present else ()
                     await self._take({names[number] for number in wanted})
                     await self._fleet.changed(LOOK)
             finally:

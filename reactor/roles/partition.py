@@ -85,7 +85,10 @@ class Partition:
         """The moment up to which was decided."""
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Decide until told to stop, or until the partition is somebody else's. Raises Lost, Unavailable."""
+        """Decide until told to stop, or until the partition is somebody else's.
+
+        Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded anew.
+        """
         try:
             fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
             self._speaker = Speaker(self._number, fence, self._desk.publisher)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bus import subjects
 from bus.errors import Malformed
+from bus.messages import iso
 from bus.port import Bus, Store
-from bus.topology import GROUPS
+from bus.topology import FACTS, GROUPS
 from reactor import telemetry
 from reactor.failpoints import reach
 from rules.engine.book import Book
@@ -31,20 +33,37 @@ class Records:
     """The stored side of one partition, while we own it."""
 
     def __init__(self, bus: Bus, number: int, owner: str) -> None:
+        self._bus = bus
         self._store: Store = bus.store(GROUPS)
         self._number = number
         self._owner = owner
         self._revisions: dict[str, int] = {}
         self._dirty: set[Key] = set()
         self._saved_position = 0
+        self._stream = ""
+        """When the stream that is read was created."""
+        self._of_stream = ""
+        """And that of which the stored position is; empty: nobody has said."""
 
     async def load(self) -> tuple[list[Group], int]:
         """Give the groups that are stored, and the position of the last fact that they have had."""
+        groups = await self._stored()
+        extent = await self._bus.extent(FACTS)  # after the position: a process may stand still between the two
+        self._stream = iso(extent.created)
+        if self._saved_position <= extent.last and self._of_stream in ("", self._stream):
+            return groups, self._saved_position
+        # Its facts have other numbers: by the old ones, groups would take all that is said for long heard.
+        log.error("partition %d: the stream of facts is another one, and is read from its beginning", self._number)
+        self.changed((group.rule, group.object) for group in groups)
+        return [replace(group, position=0) for group in groups], 0
+
+    async def _stored(self) -> list[Group]:
         groups: list[Group] = []
         for entry in await self._store.entries(f"{self._number}.>"):
             self._revisions[entry.key] = entry.revision
             if entry.key == self._position_key:
-                self._saved_position = int(json.loads(entry.value)["sequence"])
+                said = json.loads(entry.value)
+                self._saved_position, self._of_stream = int(said["sequence"]), said.get("stream", "")
                 continue
             try:
                 groups.append(load(entry.value))
@@ -52,7 +71,7 @@ class Records:
                 # Its facts come again; starting afresh is better than not starting.
                 telemetry.quarantined.labels(GROUPS.name).inc()
                 log.warning("group %s cannot be read and starts anew: %s", entry.key, error)
-        return groups, self._saved_position
+        return groups
 
     def changed(self, keys: Iterable[Key]) -> None:
         """These are to be written with the next checkpoint."""
@@ -77,7 +96,7 @@ class Records:
             await self.save(book, sorted(self._dirty))
             reach("decider.groups-stored")
         if position != self._saved_position:
-            body = json.dumps({"sequence": position, "owner": self._owner}).encode()
+            body = json.dumps({"sequence": position, "owner": self._owner, "stream": self._stream}).encode()
             revision = self._revisions.get(self._position_key, 0)
             self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
             self._saved_position = position

@@ -14,6 +14,7 @@ from functools import partial
 
 from reactor import telemetry
 from reactor.clients.backoff import Backoff
+from reactor.errors import ReactorError
 from reactor.sources.world import World
 from rules.language.kinds import LoadedSource
 from rules.language.model import RouteSelection
@@ -73,8 +74,11 @@ def _runner(source: LoadedSource, world: World) -> Callable[[], Awaitable[None]]
 
 
 async def supervise(name: str, run: Callable[[], Awaitable[None]], world: World) -> None:
-    """Run it for ever: one that breaks is counted, logged and started again, and takes no other down."""
-    backoff = Backoff(first_seconds=1, most_seconds=60)
+    """Run it for ever: one that breaks is counted, logged and started again, and takes no other down.
+
+    What it says itself of why it cannot run (settings, a server) is logged in one line, once for each reason.
+    """
+    backoff, complaint = Backoff(first_seconds=1, most_seconds=60), ""
     while True:
         began = world.clock.monotonic()
         try:
@@ -82,16 +86,22 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], world: World)
             reason = "Ended"
             log.error("a source ended by itself, starting it again", extra={"source": name})
         except Exception as error:
-            reason = _innermost(error)
-            log.exception("a source broke, starting it again", extra={"source": name})
+            first = _innermost(error)
+            reason = type(first).__name__
+            if not isinstance(first, ReactorError):
+                log.exception("a source broke, starting it again", extra={"source": name})
+            elif str(first) != complaint:
+                complaint = str(first)
+                log.error("a source cannot run, trying again", extra={"source": name, "reason": complaint})  # noqa: TRY400 - the trace says nothing more
         telemetry.source_errors.labels(name, reason).inc()
         if world.clock.monotonic() - began >= GOOD_SECONDS:
             backoff.succeeded()
+            complaint = ""
         await world.clock.sleep(backoff.failed())
 
 
-def _innermost(error: Exception) -> str:
-    """Give the name of the first real error in the groups that task groups wrap around it."""
+def _innermost(error: Exception) -> Exception:
+    """Give the first real error in the groups that task groups wrap around it."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
-    return type(error).__name__
+    return error

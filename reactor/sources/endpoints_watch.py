@@ -11,6 +11,8 @@
 Nothing is said before the whole list has been read, and nothing is repeated while the watch is lost. Services are
 watched beside their slices, so that one that never had an endpoint is known too; without the permission to list
 Services, only those are known that have or had a slice. An ExternalName Service has no endpoints and is left out.
+Several Services of one target: the worst speaks, and one that is gone only where no other is left. A target that no
+Service makes any more, as a label has changed, is Unknown, said once.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from reactor.clients.changes import Change, Kind, key_of
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
+from reactor.sources.chorus import Chorus
 from reactor.sources.endpoints import (
     Readiness,
     ServiceName,
@@ -34,7 +37,6 @@ from reactor.sources.endpoints import (
     readiness,
     service_of,
 )
-from reactor.sources.standing import together
 from reactor.sources.voice import Voice
 from reactor.sources.world import World
 from rules.language.sources import EndpointsWatch
@@ -59,8 +61,12 @@ class _Service:
     slices: dict[str, JsonObject] = field(default_factory=dict)
     object: JsonObject | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    target: str = ""
     gone_at: float | None = None
+
+    def look(self) -> None:
+        """Take its labels: the Service's own, else those of its first slice; of one that is gone the last ones."""
+        found = self.object or next((self.slices[name] for name in sorted(self.slices)), None)
+        self.labels = self.labels if found is None else labels_of(found)
 
 
 class Watch:
@@ -71,6 +77,7 @@ class Watch:
         self._clock = world.clock
         self._services: dict[ServiceName, _Service] = defaultdict(_Service)
         self.voice = Voice(source, world.tell, world.clock)
+        self.chorus: Chorus[ServiceName] = Chorus(self.voice, world.clock, lambda _: self.slices.vouched)
         self.slices = Reflector(
             api, collection("/apis/discovery.k8s.io/v1", "endpointslices", source.namespace), self._slices_changed,
             label_selector=source.selector, project=project_slice,
@@ -87,7 +94,7 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.slices.run())
             group.create_task(self.services.run())
-            group.create_task(self.voice.refresh(lambda: self.slices.vouched))
+            group.create_task(self.chorus.keep())
             group.create_task(self._forget_gone())
 
     async def _slices_changed(self, changes: Sequence[Change]) -> None:
@@ -128,9 +135,9 @@ class Watch:
             self._unsaid |= touched
 
     async def _say(self, names: set[ServiceName]) -> None:
-        sayings = []
         for name in sorted(names):
             service = self._services[name]
+            service.look()
             count = readiness(service.slices.values())
             exists = bool(service.slices) or service.object is not None
             service.gone_at = None if exists else service.gone_at or self._clock.monotonic()
@@ -140,13 +147,10 @@ class Watch:
                 "namespace": name.namespace,
                 "service": name.name,
             }
-            target = self.voice.target(labels)
-            if target is None:
-                continue
-            service.target = target
             status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
-            sayings.append(self.voice.say(target, status, labels=labels, detail=self._detail(count, exists=exists)))
-        await together(sayings)
+            detail = self._detail(count, exists=exists)
+            self.chorus.note(name, status, labels=labels, detail=detail, gone=not exists)
+        await self.chorus.speak()
 
     def _detail(self, count: Readiness, *, exists: bool) -> str:
         if not exists:
@@ -161,5 +165,5 @@ class Watch:
             now = self._clock.monotonic()
             for name, service in [*self._services.items()]:
                 if service.gone_at is not None and now - service.gone_at >= GONE_SECONDS:
-                    self.voice.forget(service.target)
+                    self.chorus.forget(name)
                     del self._services[name]

@@ -11,10 +11,9 @@ repeated while the watch is lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from bus.messages import Cluster, Health, Message, Observation, Workload
 from reactor.clients.changes import Change, Kind, dict_of, key_of, list_of, metadata_of, strings_of, text_of
@@ -33,19 +32,19 @@ from reactor.sources.karmada_projection import (
     ready_of,
     workload_of,
 )
-from reactor.sources.standing import Standing
+from reactor.sources.standing import Standing, together
 from reactor.sources.world import World
 from rules.language.selectors import matches
 
 NAME = "karmada"
 """This source's name in metrics and logs."""
 REFRESH_SECONDS = 30.0
-AT_ONCE = 32
-"""How many bindings wait for the bus at the same time: the first list may have ten thousand."""
 _WORK = "/apis/work.karmada.io/v1alpha2"
 _POLICY = "/apis/policy.karmada.io/v1alpha1"
 _CLUSTERS = "/apis/cluster.karmada.io/v1alpha1/clusters"
 Said = TypeVar("Said", bound=Message)
+Saying: TypeAlias = Coroutine[Any, Any, None]
+"""What is to be told. What one look has found is told together, so that all of it is dated then."""
 
 
 async def run(cluster: str, policies: Sequence[str], world: World) -> None:
@@ -105,58 +104,57 @@ class Inventory:
         return None if None in ages else max(age for age in ages if age is not None)
 
     async def _clusters_changed(self, changes: Sequence[Change]) -> None:
-        for kind, found in changes:
-            now = self._clock.now()
-            cluster = cluster_of(found, at=now, exists=kind is not Kind.DELETED)
-            if cluster is None:
-                continue
-            ready = ready_of(found, cluster.name, at=now)
-            if kind is Kind.DELETED:
-                await self.clusters.say_once(cluster.about, cluster)
-                gone = {"status": Health.UNKNOWN, "detail": "the cluster is no member any more"}
-                await self.ready.say_once(ready.target, ready.model_copy(update=gone))
-                continue
-            await _say(self.clusters, cluster.about, cluster)
-            await _say(self.ready, ready.target, ready, differs=_by_status)
+        await together([saying for kind, found in changes for saying in self._of_cluster(kind, found)])
+
+    def _of_cluster(self, kind: Kind, found: JsonObject) -> list[Saying]:
+        now = self._clock.now()
+        cluster = cluster_of(found, at=now, exists=kind is not Kind.DELETED)
+        if cluster is None:
+            return []
+        ready = ready_of(found, cluster.name, at=now)
+        if kind is Kind.DELETED:
+            gone = {"status": Health.UNKNOWN, "detail": "the cluster is no member any more"}
+            last = self.ready.say_once(ready.target, ready.model_copy(update=gone))
+            return [self.clusters.say_once(cluster.about, cluster), last]
+        health = _say(self.ready, ready.target, ready, differs=_by_status)
+        return [_say(self.clusters, cluster.about, cluster), health]
 
     async def _bindings_changed(self, plural: str, changes: Sequence[Change]) -> None:
-        for start in range(0, len(changes), AT_ONCE):
-            await asyncio.gather(*(self._binding_changed(plural, one) for one in changes[start : start + AT_ONCE]))
+        await together([saying for one in changes for saying in self._of_change(plural, one)])
 
-    async def _binding_changed(self, plural: str, change: Change) -> None:
+    def _of_change(self, plural: str, change: Change) -> list[Saying]:
         key = key_of(change.object)
         if key is None:
-            return
+            return []
         exists = change.kind is not Kind.DELETED
         if exists:
             self._bindings[plural, *key] = change.object
         else:
             self._bindings.pop((plural, *key), None)
-        await self._tell(change.object, exists=exists)
+        return self._of_binding(change.object, exists=exists)
 
-    async def _tell(self, binding: JsonObject, *, exists: bool = True) -> None:
+    def _of_binding(self, binding: JsonObject, *, exists: bool = True) -> list[Saying]:
         now = self._clock.now()
         workload = workload_of(binding, self._policy(binding), at=now, exists=exists)
         if workload is None:
-            return
-        if not exists:
-            await self.workloads.say_once(workload.object, workload)
-        else:
-            await _say(self.workloads, workload.object, workload)
+            return []
         heard = {one.target: one for one in health_of(binding, workload, at=now)} if exists else {}
-        for target, observation in heard.items():
-            await _say(self.copies, target, observation, differs=_by_status)
-        await self._forget(self._copies.get(workload.object, set()) - heard.keys(), now)
-        self._copies[workload.object] = {*heard}
+        left = self._copies.pop(workload.object, set()) - heard.keys()
         if not exists:
-            del self._copies[workload.object]
+            return [self.workloads.say_once(workload.object, workload), *self._last_words(left)]
+        self._copies[workload.object] = {*heard}
+        health = [_say(self.copies, target, one, differs=_by_status) for target, one in heard.items()]
+        return [_say(self.workloads, workload.object, workload), *health, *self._last_words(left)]
 
-    async def _forget(self, targets: set[str], now: datetime) -> None:
+    def _last_words(self, targets: set[str]) -> list[Saying]:
         """Say once that nobody knows of these any more: their copies are gone."""
-        for target in sorted(targets):
-            if before := self.copies.get(target):
-                last = {"status": Health.UNKNOWN, "observed_at": now, "detail": "no status of it is collected any more"}
-                await self.copies.say_once(target, before.model_copy(update=last))
+        last = {"status": Health.UNKNOWN, "detail": "no status of it is collected any more"}
+        before = {target: self.copies.get(target) for target in sorted(targets)}
+        return [
+            self.copies.say_once(target, one.model_copy(update=last))
+            for target, one in before.items()
+            if one is not None
+        ]
 
     def _policy(self, binding: JsonObject) -> JsonObject | None:
         key = policy_of(binding)
@@ -176,8 +174,8 @@ class Inventory:
                 touched.add(policy)
             elif self._policies.pop(policy, None) is not None:
                 touched.add(policy)
-        for binding in [one for one in self._bindings.values() if policy_of(one) in touched]:
-            await self._tell(binding)
+        governed = [one for one in self._bindings.values() if policy_of(one) in touched]
+        await together([saying for binding in governed for saying in self._of_binding(binding)])
 
 
 def _paths(policy: JsonObject | None) -> Iterator[str]:

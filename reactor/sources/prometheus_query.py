@@ -7,15 +7,18 @@
       target: service/east/shop/{service}
       unhealthyWhen: {above: 0.05}     # default Present: a series is Unhealthy, one that leaves is Healthy
 
-A query that fails makes all its targets Unknown: no answer is not a healthy one. So does a series that leaves a query
-with a bound, and NaN. Several series of one target: the worst speaks. A source without labels in its target speaks of
-it from the first result on, even an empty one; other targets become known with their first series.
+A query that fails is logged, once for each reason, and makes all its targets Unknown: no answer is not a healthy one.
+So does a series that leaves a query with a bound, and NaN. Several series of one target: the worst speaks. A source
+without labels in its target speaks of it from the first result on, even an empty one; other targets become known with
+their first series.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -30,7 +33,11 @@ from rules.language.sources import Bound, PrometheusQuery
 
 QUERY_SECONDS = 30.0  # a reading older than two intervals and this is no longer repeated
 KNOWN_TARGETS_MAX = 10_000  # the one absent for longest is forgotten first: labels come and go for ever
+COMPLAINTS_MAX = 20  # reasons of one outage, for words that are never the same twice
+_ADDRESS = re.compile(r" object at 0x[0-9a-f]+")  # urllib3 names its connection so, each time another one
 _WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
+
+log = logging.getLogger(__name__)
 
 
 class Opinion(NamedTuple):
@@ -59,15 +66,18 @@ class _Reader:
         self._known: dict[str, None] = {}
         if "{" not in source.target:
             self._known[source.target] = None
+        self._complaints: set[str] = set()
+        """Why it has failed since it last worked, as far as that was logged."""
 
     async def read(self) -> None:
         """Take one reading."""
         try:
             samples = await self._prometheus.query(self._source.query)
         except (Retryable, Terminal) as error:
-            self.voice.complain(type(error).__name__)
+            self._failed(error)
             await together(self.voice.say(target, Health.UNKNOWN, detail=str(error)) for target in [*self._known])
             return
+        self._answered()
         present = self._opinions(samples)
         for target in present:
             self._known.pop(target, None)
@@ -79,6 +89,19 @@ class _Reader:
             self.voice.say(target, opinion.status, labels=opinion.labels, detail=opinion.detail)
             for target, opinion in opinions.items()
         )
+
+    def _failed(self, error: Retryable | Terminal) -> None:
+        """Count it, and log each reason once: a query that has never worked speaks of no target that could show it."""
+        self.voice.complain(type(error).__name__)
+        reason = _ADDRESS.sub("", str(error))
+        if reason not in self._complaints and len(self._complaints) < COMPLAINTS_MAX:
+            self._complaints.add(reason)
+            log.warning("a query fails, trying again", extra={"source": self._source.name, "reason": reason})
+
+    def _answered(self) -> None:
+        if self._complaints:
+            log.info("a query works again", extra={"source": self._source.name})
+            self._complaints.clear()
 
     def _opinions(self, samples: Iterable[Sample]) -> dict[str, Opinion]:
         found: dict[str, Opinion] = {}

@@ -3,7 +3,8 @@
 One watch for each cluster, kind and namespace (or selector) that the rules name. A route is told when it changes and
 every 30 s while the watch holds. A named route that is not there is told as not existing. One that a selector no
 longer gives is read by itself, and told once as it is: it may be deleted, or only have lost its label. Where the
-cluster does not know the kind, or does not let us see it, nothing is told: nobody knows.
+cluster does not know the kind, or does not let us see it, nothing is told: nobody knows. A version that is served no
+more, as after an upgrade of its CRDs, is looked for anew.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import TypeAlias, TypeVar
 
 from bus.messages import Route
 from reactor import telemetry
+from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key, Kind, key_of
 from reactor.clients.port import JsonObject, KubeApi, NotFound
-from reactor.clients.reflector import Reflector
+from reactor.clients.reflector import NotServed, Reflector
 from reactor.clients.versions import KINDS, served
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.insisting import insist
@@ -37,6 +39,8 @@ from rules.language.model import RouteSelection
 NAME = "routes"
 """This source's name in metrics and logs."""
 REFRESH_SECONDS = 30.0
+NOT_FOUND_MAX = 3  # in a row; one may be a CRD that is just being replaced
+GOOD_SECONDS = 60.0  # a version that was served for so long, and is no more, is news
 log = logging.getLogger(__name__)
 
 RuleRef: TypeAlias = int | str | None
@@ -66,7 +70,22 @@ async def run(selections: Sequence[RouteSelection], world: World) -> None:
     """Watch all of them until cancelled."""
     async with asyncio.TaskGroup() as group:
         for scope, wanted in scopes(selections).items():
-            group.create_task(_Inventory(scope, wanted, world).run())
+            group.create_task(_follow(scope, wanted, world))
+
+
+async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: World) -> None:
+    """Watch one scope until cancelled, in whatever version it is served."""
+    backoff = Backoff(first_seconds=0.5, most_seconds=60)
+    while True:
+        began = world.clock.monotonic()
+        try:
+            await _Inventory(scope, wanted, world).run()
+        except* NotServed as gone:
+            where = {"cluster": scope.cluster, "kind": scope.kind, "reason": str(gone.exceptions[0])}
+            log.warning("routes are not served any more as they were, looking for another version", extra=where)
+        if world.clock.monotonic() - began > GOOD_SECONDS:
+            backoff.succeeded()
+        await world.clock.sleep(backoff.failed())
 
 
 class _Inventory:
@@ -88,7 +107,10 @@ class _Inventory:
         # However long that takes: a CRD may be installed, a permission granted, later.
         version = await self._insisting(partial(served, api, KINDS[self._scope.kind]))
         path = collection(version, KINDS[self._scope.kind].plural, self._scope.namespace or None)
-        reflector = Reflector(api, path, self._changed, label_selector=self._scope.selector or None, project=project)
+        reflector = Reflector(
+            api, path, self._changed, label_selector=self._scope.selector or None, project=project,
+            not_found_max=NOT_FOUND_MAX,
+        )  # fmt: skip
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
             group.create_task(self._standing.keep(lambda: reflector.vouched))

@@ -29,6 +29,8 @@ Said = TypeVar("Said", bound=Message)
 Vouched: TypeAlias = Callable[[], float | None]
 """For how many seconds nobody has vouched for what stands; infinite where only each look for itself does; None: it
 cannot be believed."""
+VouchedEach: TypeAlias = Callable[[str], float | None]
+"""The same of what stands under one key."""
 
 
 @dataclass(slots=True)
@@ -82,19 +84,25 @@ class Standing(Generic[Said]):
 
     async def refresh(self, vouched: float = inf) -> None:
         """Say again what is due. `vouched`: for how many seconds nobody has vouched for all of it together."""
+        await self._refresh(lambda _: vouched)
+
+    async def _refresh(self, vouched: VouchedEach) -> None:
         now = self._clock.monotonic()
-        due = [entry for entry in self._entries.values() if entry.due_at <= now]
+        believed = [(entry, vouched(entry.key)) for entry in self._entries.values() if entry.due_at <= now]
+        due = [(entry, now - age) for entry, age in believed if age is not None]
         for start in range(0, len(due), AT_ONCE):
-            await together(self._told(entry, now - vouched) for entry in due[start : start + AT_ONCE])
+            await together(self._told(entry, at) for entry, at in due[start : start + AT_ONCE])
 
     async def keep(self, vouched: Vouched) -> None:
         """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
+        await self.keep_each(lambda _: vouched())
+
+    async def keep_each(self, vouched: VouchedEach) -> None:
+        """The same, where what is said about one key may be believed and about another not."""
         tick = min(self._period / TICKS_PER_PERIOD, TICK_SECONDS_MAX)
         while True:
             await self._clock.sleep(tick)
-            age = vouched()
-            if age is not None:
-                await self.refresh(age)
+            await self._refresh(vouched)
 
     async def _told(self, entry: _Entry[Said], vouched_at: float = -inf) -> None:
         age = max(self._clock.monotonic() - max(entry.seen_at, vouched_at), 0)

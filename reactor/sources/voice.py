@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from bus.messages import Health, Observation, Target
 from reactor import telemetry
 from reactor.clock import Clock
-from reactor.sources.standing import Standing, Vouched
+from reactor.sources.standing import Standing, Vouched, VouchedEach
 from rules.language.sources import Source
 from rules.language.targets import MissingLabel, fill
 
@@ -95,6 +95,10 @@ class Voice:
     async def refresh(self, vouched: Vouched) -> None:
         """Repeat what stands, for ever, while somebody vouches for it: a source that cannot see repeats nothing."""
         await self._standing.keep(vouched)
+
+    async def refresh_each(self, vouched: VouchedEach) -> None:
+        """The same, where one target may be believed and another not."""
+        await self._standing.keep_each(vouched)
 
     def target(self, labels: Mapping[str, str]) -> str | None:
         """Fill the source's template; None where that gives no target: counted, and logged once per label set."""

@@ -12,7 +12,9 @@
 One watch for each kind: one that is lost, or whose kind is not served, silences no other. Nothing is said before the
 whole list has been read and nothing is repeated while the watch is lost: its targets are Unknown after `staleSeconds`.
 The health of an object that is deleted is Unknown, said once: whether that is a failure is for rules to know, which
-hear of the copy that is gone.
+hear of the copy that is gone. Several objects of one target, of whatever kinds: the worst speaks, and while the watch
+of one of them is lost nothing better than Unhealthy is said. A target that no object makes any more, as a label has
+changed, is Unknown, said once.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.errors import SettingsError
+from reactor.sources.chorus import Chorus
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.insisting import insist
 from reactor.sources.standing import Standing, together
@@ -46,9 +49,11 @@ async def run(source: WorkloadWatch, world: World) -> None:
     """Watch until cancelled."""
     script = _script(source, world)
     api = await world.clusters.get(source.cluster)
+    opinions = Opinions(source, world)
     async with asyncio.TaskGroup() as group:
+        group.create_task(opinions.chorus.keep())
         for kind in source.kinds:
-            group.create_task(_watch(source, world, api, kind, script))
+            group.create_task(_watch(source, world, api, kind, script, opinions))
 
 
 def _script(source: WorkloadWatch, world: World) -> Judge | None:
@@ -71,69 +76,92 @@ def _script(source: WorkloadWatch, world: World) -> Judge | None:
 
 
 async def _watch(
-    source: WorkloadWatch, world: World, api: WatchApi, kind: str | CustomKind, script: Judge | None
+    source: WorkloadWatch,
+    world: World,
+    api: WatchApi,
+    kind: str | CustomKind,
+    script: Judge | None,
+    opinions: Opinions,
 ) -> None:
     name = kind if isinstance(kind, str) else f"{kind.api_version} {kind.kind}"
     served = await insist(
         partial(served_kind, api, kind), world.clock, source=source.name, what="kind of workload",
         where={"cluster": source.cluster, "kind": name},
     )  # fmt: skip
-    await Watch(source, world, api, served, script).run()
+    await Watch(source, world, api, served, script, opinions=opinions).run()
+
+
+class Opinions:
+    """What one source says about the health of all its kinds: objects of several kinds may make one target."""
+
+    def __init__(self, source: WorkloadWatch, world: World) -> None:
+        self.voice = Voice(source, world.tell, world.clock)
+        self.watches: dict[ServedKind, Reflector] = {}
+        self.chorus: Chorus[tuple[ServedKind, Key]] = Chorus(
+            self.voice, world.clock, lambda one: self.watches[one[0]].vouched
+        )
 
 
 class Watch:
     """The objects of one kind."""
 
     def __init__(
-        self, source: WorkloadWatch, world: World, api: WatchApi, kind: ServedKind, script: Judge | None = None
+        self,
+        source: WorkloadWatch,
+        world: World,
+        api: WatchApi,
+        kind: ServedKind,
+        script: Judge | None = None,
+        *,
+        opinions: Opinions,
     ) -> None:
         self._source = source
         self._clock = world.clock
         self._kind = kind
         self._preserved = sorted(world.preserved)
         self._judge = script or partial(judge, kind.group, kind.kind)
-        self.voice = Voice(source, world.tell, world.clock)
+        self._opinions = opinions
         self.copies: Standing[WorkloadCopy] = Standing(world.tell, world.clock, period_seconds=source.refresh_seconds)
         namespace = source.namespace if kind.namespaced else None
         self.objects = Reflector(
             api, collection(kind.base, kind.plural, namespace), self._changed, label_selector=source.selector,
             project=self._project,
         )  # fmt: skip
+        opinions.watches[kind] = self.objects
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
-            group.create_task(self.voice.refresh(lambda: self.objects.vouched))
             group.create_task(self.copies.keep(lambda: self.objects.vouched))
 
     async def _changed(self, changes: Sequence[Change]) -> None:
         keyed = [(kind, key, found) for kind, found in changes if (key := key_of(found)) is not None]
         # Of one object only the last: what came between is over.
         last = {key: (kind, found) for kind, key, found in keyed}
-        await together(
-            self._gone(key, found) if kind is Kind.DELETED else self._say(key, found)
-            for key, (kind, found) in last.items()
-        )
+        copies = [self._say_copy(key, found, exists=kind is not Kind.DELETED) for key, (kind, found) in last.items()]
+        for key, (kind, found) in last.items():
+            if kind is Kind.DELETED:
+                self._opinions.chorus.leave((self._kind, key), f"the {self._kind.kind} is gone")
+            else:
+                self._judged(key, found)
+        await together([*copies, self._opinions.chorus.speak()])
 
-    async def _say(self, key: Key, found: JsonObject) -> None:
+    async def _say_copy(self, key: Key, found: JsonObject, *, exists: bool) -> None:
         copy = self._copy(key, found)
+        if not exists:
+            await self.copies.say_once(copy.object, copy.model_copy(update={"exists": False, "replicas": None}))
+            return
         before = self.copies.get(copy.object)
         changed = before is None or copy.model_copy(update={"observed_at": before.observed_at}) != before
         await self.copies.say(copy.object, copy, changed=changed)
-        labels = self._labels(key, found)
-        if target := self.voice.target(labels):
-            verdict: Verdict = found["verdict"]
-            if verdict.status is Health.UNKNOWN:
-                self.voice.complain("NoVerdict")
-            await self.voice.say(target, verdict.status, labels=labels, detail=verdict.detail)
 
-    async def _gone(self, key: Key, found: JsonObject) -> None:
-        copy = self._copy(key, found)
-        await self.copies.say_once(copy.object, copy.model_copy(update={"exists": False, "replicas": None}))
+    def _judged(self, key: Key, found: JsonObject) -> None:
+        verdict: Verdict = found["verdict"]
+        if verdict.status is Health.UNKNOWN:
+            self._opinions.voice.complain("NoVerdict")
         labels = self._labels(key, found)
-        if target := self.voice.target(labels):
-            await self.voice.say_once(target, Health.UNKNOWN, labels=labels, detail=f"the {self._kind.kind} is gone")
+        self._opinions.chorus.note((self._kind, key), verdict.status, labels=labels, detail=verdict.detail)
 
     def _project(self, found: JsonObject) -> JsonObject:
         """Judge it, and keep the answer instead of the object: ten thousand Deployments are 100 MB."""

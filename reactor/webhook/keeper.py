@@ -21,7 +21,7 @@ from reactor.webhook.alerts import Alert, BadAlert
 from reactor.webhook.ledger import Change, Ledger, fold
 from reactor.webhook.origins import Origin, Origins
 from reactor.webhook.proof import Proof, Query
-from reactor.webhook.reconcile import AlertsApi, Reconciler
+from reactor.webhook.reconcile import ABSENT, AlertsApi, Reconciler
 from reactor.webhook.seldom import Seldom
 from reactor.webhook.states import AlertState, Fate, Opinion, key_of, take
 from reactor.webhook.voice import Tell, Voice
@@ -71,13 +71,14 @@ class Keeper:
         query: Query,
         alertmanagers: Mapping[str, AlertsApi],
         reconcile_every: timedelta = RECONCILE,
+        absent_for: timedelta = ABSENT,
     ) -> None:
         """`store` is the bucket ALERTS, `alertmanagers` are the APIs by their name in the settings."""
         self._seldom = seldom = Seldom(clock)
         self._clock = clock
         self._origins = Origins(sources, seldom)
         self._ledger = Ledger(store)
-        self._reconciler = Reconciler(self._ledger, self._origins, clock, alertmanagers, seldom)
+        self._reconciler = Reconciler(self._ledger, self._origins, clock, alertmanagers, seldom, absent_for=absent_for)
         self._reconcile_every = reconcile_every
         self._proof = Proof(self._ledger, self._origins, clock, query, seldom)
         self._voice = Voice(self._ledger.mirror, self._origins, tell, self._reconciler.heard)
@@ -124,6 +125,7 @@ class Keeper:
     async def _sweep(self, now: datetime) -> None:
         self._ledger.check()
         if self._swept_at and now - self._swept_at > AWAY:
+            self._reconciler.looked_away()
             await self._ledger.read()
         self._swept_at = now
         await self._voice.refresh(now)

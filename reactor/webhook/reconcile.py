@@ -1,7 +1,9 @@
 """Compares what we remember with what Alertmanager's API lists, so that a lost post heals.
 
 Alertmanager never posts the resolved of an alert that was silenced while it fired, and forgets what it wanted to say
-when it is killed between two snapshots.
+when it is killed between two snapshots. What is absent there is nevertheless not recovered: an Alertmanager that was
+started again lists nothing until Prometheus has sent everything once more, a minute or two later, or when it is back
+itself. So absence has to last, and then it is a resolved that is never believed, only proven.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from reactor.webhook.states import AlertState, Fate, Opinion, key_of, take
 log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 5.0
-ABSENT_TIMES = 2
-"""Once may be a race with Alertmanager's own garbage collection; twice in a row is gone."""
+ABSENT = timedelta(minutes=5)
+"""How long a firing alert has to be absent without a break: Alertmanager's own resolve_timeout, and more than the four
+minutes that it waits for a Prometheus that has gone silent."""
 
 
 Listed = dict[str, tuple[Alert, bool]]
@@ -41,10 +44,17 @@ class AlertsApi(Protocol):
 
 
 class Reconciler:
-    """Knows what was absent how often, and when each alert was last listed."""
+    """Knows since when what is absent, and when each alert was last listed."""
 
     def __init__(
-        self, ledger: Ledger, origins: Origins, clock: Clock, endpoints: Mapping[str, AlertsApi], seldom: Seldom
+        self,
+        ledger: Ledger,
+        origins: Origins,
+        clock: Clock,
+        endpoints: Mapping[str, AlertsApi],
+        seldom: Seldom,
+        *,
+        absent_for: timedelta = ABSENT,
     ) -> None:
         self.heard: dict[str, datetime] = {}
         """By key: when the API last listed a firing alert. As good as a post."""
@@ -53,8 +63,14 @@ class Reconciler:
         self._clock = clock
         self._endpoints = endpoints
         self._seldom = seldom
-        self._absent: dict[str, int] = {}
+        self._absent_for = absent_for
+        self._absent: dict[str, datetime] = {}
+        """By key: since when a firing alert has been absent each time that we asked, and was not posted."""
         self._again_at: datetime | None = None
+
+    def looked_away(self) -> None:
+        """Count absences anew: what happened meanwhile was not seen."""
+        self._absent.clear()
 
     async def reconcile(self, every: timedelta) -> None:
         """Ask all Alertmanagers, if it is time to. Raises Unavailable where the bucket does not answer."""
@@ -76,7 +92,7 @@ class Reconciler:
     def _of_known(self, listed: Listed, present: set[str] | None, asked_at: datetime) -> dict[str, Change]:
         """`present`: all that any Alertmanager lists; None: not all of them answered."""
         changes: dict[str, Change] = {}
-        absent: dict[str, int] = {}
+        absent: dict[str, datetime] = {}
         heard: dict[str, datetime] = {}
         for state in self._ledger.mirror:
             found = listed.get(state.fingerprint)
@@ -87,8 +103,9 @@ class Reconciler:
             elif state.status == "firing":
                 heard[state.key] = self.heard.get(state.key, state.last_post_at)
                 if present is not None and state.fingerprint not in present and _counts(state, asked_at):
-                    absent[state.key] = self._absent.get(state.key, 0) + 1
-                    if absent[state.key] >= ABSENT_TIMES:
+                    since = absent[state.key] = max(self._absent.get(state.key, asked_at), state.last_post_at)
+                    # Never at the first look, which may race with Alertmanager's own garbage collection.
+                    if since < asked_at and asked_at - since >= self._absent_for:
                         changes[state.key] = self._gone(state, asked_at)
         self._absent = absent
         self.heard.clear()  # the Voice reads the same dict
@@ -96,16 +113,17 @@ class Reconciler:
         return changes
 
     def _gone(self, state: AlertState, asked_at: datetime) -> Change:
-        log.warning("an alert is over, and nobody said so", extra={"source": state.source, "target": state.target})
-        origin = self._origins.of_state(state)
-        believe = origin is not None and origin.believes
+        log.warning(
+            "an alert is no longer listed, and nobody said that it is over: Unknown until that is proven",
+            extra={"source": state.source, "target": state.target},
+        )
         end = max(asked_at, state.starts_at or asked_at)
         resolved = Alert(status="resolved", labels=state.labels, endsAt=end, fingerprint=state.fingerprint)
 
         def change(current: AlertState | None) -> AlertState | None:
             if current is None or not _counts(current, asked_at):
                 return current
-            return take(current, resolved, asked_at, opinion=current.opinion, believe=believe)[0]
+            return take(current, resolved, asked_at, opinion=current.opinion, believe=False)[0]
 
         return change
 

@@ -106,6 +106,9 @@ def take(
         opened = alert.status == "firing" or believe
         return _begin(alert, at, opinion, opened=opened, believe=believe), Fate.TAKEN if opened else Fate.IGNORED
     if alert.status == state.status:
+        if believe and alert.status == "resolved" and state.waits and not _late_resolved(state, alert, at):
+            # Only its absence was known, which nobody believes; now it is said.
+            return _ended(state, alert, at, opinion, believe=True), Fate.TAKEN
         return _heartbeat(state, alert, at), Fate.REPEATED
     if alert.status == "firing":
         if _late_firing(state, alert, at):
@@ -113,8 +116,7 @@ def take(
         return _begin(alert, at, opinion, opened=True, believe=believe), Fate.TAKEN
     if _late_resolved(state, alert, at):
         return state, Fate.IGNORED
-    ended = _begin(alert, at, opinion, opened=True, believe=believe)
-    return ended.model_copy(update={"starts_at": alert.starts_at or state.starts_at}), Fate.TAKEN
+    return _ended(state, alert, at, opinion, believe=believe), Fate.TAKEN
 
 
 def _begin(alert: Alert, at: datetime, opinion: Opinion, *, opened: bool, believe: bool) -> AlertState:
@@ -125,6 +127,11 @@ def _begin(alert: Alert, at: datetime, opinion: Opinion, *, opened: bool, believ
         resolved_at=(alert.ends_at or at) if resolved else None, changed_at=at, last_post_at=at, opened=opened,
         confirmed=resolved and believe,
     )  # fmt: skip
+
+
+def _ended(state: AlertState, alert: Alert, at: datetime, opinion: Opinion, *, believe: bool) -> AlertState:
+    ended = _begin(alert, at, opinion, opened=True, believe=believe)
+    return ended.model_copy(update={"starts_at": alert.starts_at or state.starts_at})
 
 
 def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:

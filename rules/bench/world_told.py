@@ -217,7 +217,7 @@ class Told:
                 for key in [key for key in standing if key[0] == action.rule]:
                     del standing[key]
                 for one in action.taints:
-                    since = second_(one.time_added) if one.time_added is not None else 0.0
+                    since = second_(one.time_added or action.decided_at)
                     standing[action.rule, one.key, one.effect] = (one, since)
             case ZoneStep():
                 steps = self.touched.setdefault(action.rule, {}).setdefault(action.zone, set())

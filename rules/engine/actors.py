@@ -42,8 +42,8 @@ class Limits:
     own: tuple[Guards, ...]
     """Whose windows, cooldown and approval each group of the rule checks by itself."""
     shared: Mapping[str, Guards]
-    """The guards that its groups ask, by name, in the order in which they ask them. All rules have the same order, so
-    that no two groups ever wait for each other; tokens come last, because they are spent when they are given."""
+    """The guards that its groups ask, by name, in the order in which they ask them, the same for all rules: first those
+    that only count peers, since they give nothing away, then slots, and last tokens, which are spent when given."""
 
 
 def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
@@ -59,7 +59,7 @@ def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
         if not any(one.rate_per_second is not None for one in own):
             shared["evictions"] = EVICTIONS
     suffix = REHEARSED if rule.mode is Mode.DRY_RUN else ""
-    in_order = sorted(shared.items(), key=lambda one: (_spends(one[1]), one[0]))
+    in_order = sorted(shared.items(), key=lambda one: (spends(one[1]), holds_slots(one[1]), one[0]))
     return Limits(own, {f"{name}{suffix}": guards for name, guards in in_order if guards.shared})
 
 
@@ -98,5 +98,11 @@ def _kind(rule: Rule) -> str:
     return type(rule).__name__
 
 
-def _spends(guards: Guards) -> bool:
+def holds_slots(guards: Guards) -> bool:
+    """Whether it lets only so many act at one time."""
+    return guards.max_concurrent is not None
+
+
+def spends(guards: Guards) -> bool:
+    """Whether it gives out tokens."""
     return guards.rate_per_second is not None or guards.disruption is not None

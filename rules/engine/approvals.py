@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from bus.messages import Approve
 from rules.group import Group
-from rules.kinds.wish import Act
+from rules.kinds.wish import Act, cut
 from rules.reasons import Held
 from rules.states.budget import LeaveState, Request
 
@@ -39,6 +39,12 @@ def approval(
     return group, (Held.AWAITING_APPROVAL, f"{in_short(acts)}; until {until.isoformat()}"), until
 
 
+def asked_anew(before: Group, after: Group) -> bool:
+    """Whether a person is asked for something else than before: it has to be shown, or the yes is to what was."""
+    asked, asks = (group.leave.request if group.leave is not None else None for group in (before, after))
+    return asks is not None and (asked is None or asked.wish != asks.wish)
+
+
 def dropped(group: Group) -> Group:
     """Give the group without a request: what was asked for is no longer wanted."""
     leave = group.leave
@@ -48,10 +54,12 @@ def dropped(group: Group) -> Group:
 
 
 def hear(group: Group, fact: Approve) -> Group:
-    """Fold a yes in. One that is older than the request was meant for another."""
+    """Fold a yes in. One that is older than the request, or names another one, was meant for that."""
     leave = group.leave
     request = leave.request if leave is not None else None
     if leave is None or request is None or request.approved_at is not None or fact.observed_at < request.asked_at:
+        return group
+    if fact.request not in ("", request.wish):
         return group
     yes = replace(request, approved_at=fact.observed_at, by=fact.by, reason=fact.reason)
     return replace(group, leave=replace(leave, request=yes))
@@ -65,7 +73,7 @@ def fingerprint(acts: Sequence[Act]) -> str:
 
 def in_short(acts: Sequence[Act]) -> str:
     """Say in one line what would be done."""
-    return ", ".join(f"{act.verb.__name__} {_what(act)}".strip() + f" ({act.because})" for act in acts)
+    return cut(", ".join(f"{act.verb.__name__} {_what(act)}".strip() + f" ({act.because})" for act in acts))
 
 
 def _what(act: Act) -> str:

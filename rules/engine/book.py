@@ -11,16 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bus.messages import Approve, Fact, Observation, Outcome, Pause, Resume, Route, Verdict
+from bus.messages import Approve, ClusterTaints, Fact, Observation, Outcome, Pause, Resume, Route, Verdict
 from rules.engine.decide import Decision, decide
 from rules.engine.pauses import PAUSES, Pauses
 from rules.engine.registry import Kind, kind_of
 from rules.engine.routing import Routing, named_ref, scope_of
+from rules.engine.stored import covers, untainted
 from rules.engine.watching import Key, Watching
 from rules.group import Group
+from rules.kinds import cluster_taint, workload
 from rules.language.model import Rule, TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.language.targets import matches
+from rules.language.workload import WorkloadFailover
 
 
 class Book:
@@ -44,11 +47,15 @@ class Book:
             rule = routing.rules.get(group.rule)
             if group.rule == PAUSES:
                 continue
-            if rule is None or not _covers(rule, group.object):
+            if rule is None or not covers(rule, group.object):
                 # Nobody decides for it any more; kept, it would owe its last action for ever.
                 self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):
                 self._keep(group)
+        for group in [group for group in self._groups.values() if group.object == self._kind_of(_key(group)).census]:
+            others = [self._groups[key] for key in self._of_rule[group.rule] if key != _key(group)]
+            for mended in untainted(routing.rules, group, others):
+                self._keep(mended)
         for rule in routing.rules.values():
             ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
             if ref is not None and mine(rule.name, ref.object) and (rule.name, ref.object) not in self._groups:
@@ -163,11 +170,13 @@ class Book:
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))
                 if key in self._groups:
                     yield key
+            case ClusterTaints() if not cluster_taint.acts(self._routing.rules, fact.rule, fact.cluster):
+                return  # of a rule that is no more, or at rest: nothing of it is left behind
         for rule in self._routing.others:
             for object_ in kind_of(rule).objects(rule, fact):
                 key = (rule.name, object_)
                 if key not in self._groups:
-                    if not self._mine(rule.name, scope_of(rule, object_)):
+                    if not self._mine(rule.name, scope_of(rule, object_)) or not _opens(rule, fact):
                         continue
                     self._open(*key)
                 yield key
@@ -197,13 +206,9 @@ class Book:
             self._watching.forget(key)
 
 
-def _covers(rule: Rule, object_: str) -> bool:
-    """Whether the rule, as it is written now, still speaks of this thing: rule files change, stored groups stay."""
-    if not isinstance(rule, TrafficFailover):
-        return kind_of(rule).covers(rule, object_)
-    ref = named_ref(rule)
-    if ref is not None:
-        return object_ == ref.object
-    cluster, namespace, kind, _ = object_.split("#")[0].split("/")
-    route = rule.route
-    return (cluster, kind) == (route.cluster, route.kind) and route.namespace in (None, namespace)
+def _key(group: Group) -> Key:
+    return group.rule, group.object
+
+
+def _opens(rule: Rule, fact: Fact) -> bool:
+    return workload.opens(rule, fact) if isinstance(rule, WorkloadFailover) else True

@@ -1,18 +1,20 @@
 """What a group asks of the guards that it shares with others: said, said again while it matters, and given back.
 
-A guard is asked once those before it have granted. A claim is good for what is done in one step: what the group wants
-after that is claimed anew, and keeps its slot meanwhile. Messages may be lost, doubled and late.
+A guard is asked once those before it have granted; while it denies, their slots are given back. A claim is good for
+what is done in one step: what the group wants after that is claimed anew, and keeps its slot meanwhile. Messages may be
+lost, doubled and late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Claim, Fact, Notify, Verdict
-from rules.engine.actors import REHEARSED
+from rules.engine.actors import REHEARSED, holds_slots, spends
 from rules.group import Group
+from rules.language.guards import Guards
 from rules.language.model import Notification, Rule
 from rules.reasons import Held
 from rules.states.budget import Asked, LeaveState
@@ -23,6 +25,8 @@ DENIED = timedelta(seconds=60)
 """One that was denied: should the grant have been lost on its way."""
 GRANTED = timedelta(seconds=200)
 """One that is in use: three times before the guard takes the group for dead."""
+CLOSED = (Held.WIDESPREAD_FAILURE, Held.DISRUPTED)
+"""Denials that say of all groups alike that this is no time to act, and may last for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +40,30 @@ class Answer:
     look_again: datetime | None = None
 
 
-def ask(group: Group, guards: Iterable[str], what: str, now: datetime) -> Answer:
-    """Ask these guards in turn for leave to do what the group wants now."""
+def ask(rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime) -> Answer:
+    """Ask these guards in turn for leave to do what the group wants now.
+
+    One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
+    they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
+    in which groups could wait for, or give way to, each other for ever.
+    """
     leave = group.leave or LeaveState()
     generation = max(leave.generation, group.generation)
+    given_back, waits = _given_back(rule, group, guards)
     asked: dict[str, Asked] = {}
     says: list[Fact] = []
     held: tuple[Held, str] | None = None
     granted = True
     for guard in guards:
         part = leave.asked.get(guard)
-        if granted and (part is None or part.spent):
+        if part is not None and guard in given_back:
+            says.append(_claim(group, guard, part, now, wanted=False))
+            continue
+        if granted and (waits is None or guard == waits) and (part is None or part.spent):
             generation += 1
             part = Asked(generation, now, now)
             says.append(_claim(group, guard, part, now, what=what))
         elif part is None:
-            continue
-        elif not granted and not part.spent:  # one before it has changed its mind
-            says.append(_claim(group, guard, part, now, wanted=False))
             continue
         elif now >= part.said_at + _patience(part):
             part = replace(part, said_at=now)
@@ -66,6 +76,34 @@ def ask(group: Group, guards: Iterable[str], what: str, now: datetime) -> Answer
         asked = {guard: replace(part, spent=True) for guard, part in asked.items()}
     group = replace(group, leave=replace(leave, generation=generation, asked=asked))
     return Answer(group, tuple(says), granted, held, min(moments, default=None))
+
+
+def _given_back(rule: Rule, group: Group, guards: Mapping[str, Guards]) -> tuple[frozenset[str], str | None]:
+    """Give the guards whose leave is given back, because another one denies, and the one that alone is waited for.
+
+    Nothing is given back of what is in flight.
+    """
+    asked = group.leave.asked if group.leave is not None else {}
+    denied = [name for name in guards if name in asked and asked[name].granted is False and not asked[name].spent]
+    if not denied or _in_flight(rule, group):
+        return frozenset(), None
+    names = list(guards)
+    closed = next((name for name in denied if asked[name].reason in CLOSED), None)
+    if closed is not None:
+        after = names[names.index(closed) + 1 :]
+        return frozenset(name for name in names if name in after or (name != closed and _has(guards[name]))), closed
+    # A token is used when it comes or not at all: kept while slots are waited for, many would act at once later.
+    after = [name for name in names[names.index(denied[0]) + 1 :] if not holds_slots(guards[name])]
+    full = next((name for name in reversed(denied) if asked[name].reason != Held.RATE_LIMITED), None)
+    if full is None:
+        return frozenset(after), None  # its turn comes by itself, and whoever waits for it holds up nobody for ever
+    before = [name for name in names[: names.index(full)] if _has(guards[name])]
+    return frozenset({*before, *after} - {full}), full
+
+
+def _has(guards: Guards) -> bool:
+    """Whether it gives away what others wait for."""
+    return holds_slots(guards) or spends(guards)
 
 
 def keep(rule: Rule, group: Group, now: datetime) -> Answer:

@@ -7,22 +7,23 @@ The same group, facts and moment always give the same decision.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import get_args
 
 from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
-from rules.engine.debounce import deadline, debounce
+from rules.engine.approvals import asked_anew
+from rules.engine.debounce import deadline, debounce, touched
 from rules.engine.guard import guard
 from rules.engine.news import tell
-from rules.engine.observe import GOES_ON, observe
+from rules.engine.observe import GOES_ON, observe_all
 from rules.engine.owe import owe
 from rules.engine.registry import kind_of
 from rules.group import Group, Holding, Owed, updated
-from rules.kinds.wish import Wish
+from rules.kinds.wish import Wish, cut
 from rules.language.guards import FileGuard
-from rules.language.model import Rule
+from rules.language.model import STEPS_MAX, Rule
 from rules.reasons import Held
 
 
@@ -71,23 +72,26 @@ def decide(
     """
     before = group
     kind = kind_of(rule)
-    for fact in in_order(facts, now):
-        group = observe(rule, group, fact, now)
-    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now), around, now)
+    group = observe_all(rule, group, in_order(facts, now), now)
+    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before), around, now)
     if rule.mode is Mode.OFF:
-        return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now)))
+        return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now, before)))
     if not known:
         return Decision(replace(group, wake_at=now), says=tuple(kind.says(rule, before, group, facts, now)))
     group, wish, actions, says = _asked(rule, group, around, now, file_guards)
     held = _holding(group, wish, now)
+    if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
+        held = replace(held, since=now)  # what is shown is what is approved: another wish is another hold
+        begins: Holding | None = held
+    else:
+        begins = held if held is not None and not _same(before.held, held) else None
     group = updated(group, held=held)
-    begins = held if held is not None and not _same(before.held, held) else None
     news: list[Action] = []
     asked = {owed.action.id for owed in before.owed}
     for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
         group, told = tell(rule, group, why, now)
         news += told
-    group = updated(group, wake_at=_wake(rule, group, wish.look_again, now))
+    group = updated(group, wake_at=_wake(rule, group, wish.look_again, now, before))
     because = _sentences(group) if actions or begins else ()
     says = (*says, *kind.says(rule, before, group, facts, now))
     return Decision(group, (*actions, *news), begins, because, says, Seen(before, facts, now, around))
@@ -115,10 +119,14 @@ def _asked(
     raise AssertionError(msg)
 
 
-ROUNDS_MAX = 100
-"""How many actions may follow from one another within one step of a dry run before it is an error of ours."""
-_LAST: Sequence[type[Fact]] = (Observation, Outcome, *get_args(AnyCommand), Claim, Verdict)
-"""Inventory comes before these, in this order."""
+ROUNDS_MAX = 2 * STEPS_MAX
+"""How many actions may follow from one another within one step of a dry run before it is an error of ours: all steps of
+a gradual return do where none of them pauses."""
+_COMMANDS: Sequence[type[Fact]] = get_args(AnyCommand)
+_PLACES: Mapping[type[Fact], int] = {
+    Observation: 1, Outcome: 2, **dict.fromkeys(_COMMANDS, 3), Claim: 4, Verdict: 5,
+}  # fmt: skip
+"""Inventory comes before these. Commands have one place: what people say counts in the order in which they say it."""
 _WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
 
 
@@ -136,14 +144,15 @@ def in_order(facts: Sequence[Fact], now: datetime) -> Sequence[Fact]:
         last[key] = fact
 
     def place(fact: Fact) -> tuple[int, datetime, int]:
-        severity = _WORST_FIRST.index(fact.status) if isinstance(fact, Observation) else 0
-        return _kind_place(fact), min(fact.observed_at, now), severity
+        return _PLACES.get(type(fact), 0), min(fact.observed_at, now), _within_a_moment(fact)
 
     return sorted(last.values(), key=place)
 
 
-def _kind_place(fact: Fact) -> int:
-    return _LAST.index(type(fact)) + 1 if type(fact) in _LAST else 0
+def _within_a_moment(fact: Fact) -> int:
+    if isinstance(fact, Observation):
+        return _WORST_FIRST.index(fact.status)
+    return _COMMANDS.index(type(fact)) if type(fact) in _COMMANDS else 0
 
 
 def _in_mode(rule: Rule, group: Group) -> Group:
@@ -163,7 +172,7 @@ def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
             return None
         reason = (Held.ACTION_FAILED, owed.failed)
         about = owed.action.object if owed.action.object != group.object else None
-    hold = Holding(reason[0], reason[1], now, about)
+    hold = Holding(reason[0], cut(reason[1]), now, about)
     return replace(hold, since=group.held.since) if group.held is not None and _same(group.held, hold) else hold
 
 
@@ -177,8 +186,10 @@ def _same(before: Holding | None, held: Holding) -> bool:
     return before is not None and (before.reason, before.about) == (held.reason, held.about)
 
 
-def _wake(rule: Rule, group: Group, look_again: datetime | None, now: datetime) -> datetime | None:
-    moments = [at for member in group.members.values() if (at := deadline(member, rule)) is not None]
+def _wake(rule: Rule, group: Group, look_again: datetime | None, now: datetime, before: Group) -> datetime | None:
+    moments = [at for name in touched(group, now, before) if (at := deadline(group.members[name], rule)) is not None]
+    if before.wake_at is not None:
+        moments += [before.wake_at] if now < before.wake_at and group.rule.startswith("@") else []
     moments += [owed.retry_at for owed in group.owed if owed.wanted]
     if look_again is not None:
         moments.append(look_again)

@@ -52,7 +52,7 @@ def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequ
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
     if held is None:
-        answer = ask(group, limits.shared, in_short(acts), now) if limits.shared else Answer(group)
+        answer = ask(rule, group, limits.shared, in_short(acts), now) if limits.shared else Answer(group)
         if answer.granted:
             return _leave(answer, wish)
         held = answer.held

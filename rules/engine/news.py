@@ -19,6 +19,7 @@ from bus.messages import (
 from bus.messages.workloads import placed
 from rules.engine.owe import owe_news
 from rules.group import Group, Holding
+from rules.kinds.wish import cut
 from rules.language.model import Notification, Rule
 
 
@@ -36,7 +37,7 @@ def tell(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tupl
         text = f"{group.rule}: {would}{in_words(why)}: {because}: {why.detail}"
     action = Notify(
         id=id_, rule=group.rule, object=group.object, generation=max(group.generation, 1), mode=Mode.ENFORCE,
-        because=because, decided_at=now, to=rule.notify, message=text.rstrip(": "),
+        because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")),
     )  # fmt: skip
     return owe_news(group, action, now), (action,)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -20,8 +21,28 @@ GOES_ON = {"InProgress": RETRY_FIRST, "Kept": timedelta(minutes=1)}
 InProgress: it takes longer than one call, and gets on. Kept: it keeps up what stands, for as long as it is wanted."""
 
 
+class _Draft(dict[str, Member]):
+    """The members while facts are folded in: one copy for all facts of a step. Nobody else ever sees it."""
+
+
+def observe_all(rule: Rule, group: Group, facts: Iterable[Fact], now: datetime) -> Group:
+    """Give the group with these facts folded in, one after the other."""
+    known = len(group.members)
+    for fact in facts:
+        group = folded(rule, group, fact, now)
+    if not isinstance(group.members, _Draft):
+        return group
+    members = group.members.items()
+    return replace(group, members=dict(sorted(members) if len(members) > known else members))
+
+
 def observe(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
     """Give the group with one fact folded in."""
+    return observe_all(rule, group, (fact,), now)
+
+
+def folded(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold one of a step's facts in; the members may be a draft before and after."""
     match fact:
         case Observation():
             return _observation(rule, group, fact, now)
@@ -48,8 +69,9 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> 
     signal = Signal(fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail)
     member = known or Member(Health.UNKNOWN, at)
     member = heard(member, fact.signal, signal, rule)
-    members = {**group.members, fact.target: member}
-    group = replace(group, members=members if known is not None else dict(sorted(members.items())))
+    members = group.members if isinstance(group.members, _Draft) else _Draft(group.members)
+    members[fact.target] = member
+    group = group if group.members is members else replace(group, members=members)
     return kind_of(rule).heard(rule, group, fact.target, at)
 
 

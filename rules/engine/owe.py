@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from bus.messages import Action, Mode, Notify
 from rules.engine.registry import kind_of
 from rules.group import Group, Owed, updated
-from rules.kinds.wish import Act, Wish
+from rules.kinds.wish import Act, Wish, cut
 from rules.language.model import Notification, Rule, TrafficFailover
 
 RESEND = timedelta(seconds=15)
@@ -69,7 +69,7 @@ def _action(rule: Rule, group: Group, act: Act, now: datetime) -> Action:
     return act.verb(
         **act.fields, id=f"{group.rule}/{act.object or group.object}/{group.generation}", rule=group.rule,
         object=act.object or group.object, lane=act.lane, generation=group.generation, mode=mode_of(rule),
-        because=act.because, detail=act.detail, decided_at=now,
+        because=act.because, detail=cut(act.detail), decided_at=now,
     )  # type: ignore[return-value]  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def _news(rule: Notification, group: Group, wish: Wish, now: datetime) -> tuple[
     group = replace(group, generation=group.generation + 1, told=wish.told)
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,
-        generation=group.generation, mode=mode_of(rule), because=wish.because, detail=wish.detail, decided_at=now,
-        to=rule.notify, message=wish.message,
+        generation=group.generation, mode=mode_of(rule), because=wish.because, detail=cut(wish.detail),
+        decided_at=now, to=rule.notify, message=cut(wish.message),
     )  # fmt: skip
     return owe_news(group, action, now), (action,)
 

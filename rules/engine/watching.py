@@ -30,7 +30,10 @@ class Watching:
     def heard(self, fact: Observation) -> list[Key]:
         """Keep what was said, and give the groups that listen to it."""
         if fact.target in self._heard or len(self._heard) < HEARD_MAX:
-            self._heard.setdefault(fact.target, {})[fact.signal] = fact
+            said = self._heard.setdefault(fact.target, {})
+            last = said.get(fact.signal)
+            if last is None or fact.observed_at >= last.observed_at:  # else it comes late, and is no news
+                said[fact.signal] = fact
         return sorted(self._watchers.get(fact.target, ()))
 
     def keep(self, group: Group, before: Group | None) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bus.messages import Workload, WorkloadCopy
 from rules.language.placement import ClusterAffinity, LabelSelector, Requirement
-from rules.language.workload import ResourceSelector
+from rules.language.workload import ResourceSelector, WorkloadFailover
 
 
 def selected(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
@@ -49,3 +50,14 @@ def meant(
         and selector.name in (None, name)
         and selected(selector.label_selector, labels)
     )
+
+
+def means(rule: WorkloadFailover, listed: Workload | WorkloadCopy) -> bool:
+    """Whether a rule speaks of this workload, by its name and by the labels that it has now."""
+    return rule.policies is not None or any(
+        meant(
+            one, api_version=listed.api_version, kind=listed.kind, namespace=listed.namespace, name=listed.name,
+            labels=listed.labels,
+        )
+        for one in rule.resource_selectors
+    )  # fmt: skip

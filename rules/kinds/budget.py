@@ -6,7 +6,7 @@ go-ahead of one that has not been used yet is suspended while too many peers are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -14,6 +14,7 @@ from functools import lru_cache
 from bus.messages import Claim, Cluster, Fact, Health, Mode, Observation, Verdict
 from rules.engine.limits import Bucket, Census, rate
 from rules.group import Group, updated
+from rules.kinds.gone import forget, next_end
 from rules.kinds.turns import answered, queued
 from rules.kinds.wish import Wish
 from rules.language.guards import Guards
@@ -82,6 +83,7 @@ def observe(_rule: BudgetRule, group: Group, fact: Fact, now: datetime) -> Group
 def advance(rule: BudgetRule, group: Group, _around: Group | None, now: datetime) -> Group:
     """Forget who is silent, fill the bucket, and answer all claims in the order of the queue."""
     state = group.budget or BudgetState()
+    group = forget(group, now, _listed(state))
     peers = census(rule, group)
     speed = rate(rule.guards, peers)
     bucket = Bucket(state.tokens, state.tokens_at)
@@ -101,18 +103,26 @@ def census(rule: BudgetRule, group: Group) -> Census:
     Too few for `at_least` count as none, so that a limit on bad ones means nothing.
     """
     listed = (group.budget or BudgetState()).listed
-    gone = {target for target, one in listed.items() if not one.exists}
-    peers = {target for target in {*listed, *group.members} - gone if _is_peer(rule, target)}
-    heard = [one for target, one in group.members.items() if target in peers]
-    if len(peers) < rule.at_least:
-        return Census(0, 0)
-    return Census(len(peers), sum(one.status is not Health.HEALTHY for one in heard))
+    total = bad = 0
+    for target, member in group.members.items():
+        if _is_peer(rule, target) and (target not in listed or listed[target].exists):
+            total += 1
+            bad += member.status is not Health.HEALTHY
+    for target, one in listed.items():
+        total += one.exists and target not in group.members and _is_peer(rule, target)
+    return Census(total, bad) if total >= rule.at_least else Census(0, 0)
 
 
-def desire(_rule: BudgetRule, group: Group, _around: Group | None, _now: datetime) -> Wish:
+def _listed(state: BudgetState) -> Callable[[str], bool]:
+    """Who is not forgotten, however silent: what the inventory says exists is Unknown, and counts as bad."""
+    return lambda target: target in state.listed and state.listed[target].exists
+
+
+def desire(_rule: BudgetRule, group: Group, _around: Group | None, now: datetime) -> Wish:
     """Give when to look again: when the next token is due, or somebody is to be forgotten."""
     state = group.budget or BudgetState()
     moments = [one.said_at + FORGOTTEN for one in state.claims]
+    moments += [end] if (end := next_end(group, now, _listed(state))) is not None else []
     if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.claims):
         due = Bucket(state.tokens, state.tokens_at).due(state.rate)
         moments += [due] if due is not None else []

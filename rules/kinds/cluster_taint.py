@@ -1,22 +1,25 @@
 """ClusterTaint: a cluster that is bad by any signal gets taints, and loses them when it is good again.
 
-What the taints lead to is the business of the WorkloadFailover rules and their tolerations.
+What the taints lead to is the business of the WorkloadFailover rules and their tolerations. Those count from the moment
+in which a taint was put on: one that a pause or a guard held back has not been there meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
 from rules.group import Group
 from rules.kinds.wish import Act, Wish
-from rules.language.model import UnknownAs
+from rules.language.model import Rule, UnknownAs
 from rules.language.targets import matches
 from rules.language.workload import ClusterTaint
 from rules.reasons import Because, Held
 from rules.states.workload import WorkloadState
+
+_SILENT = (Mode.DRY_RUN, Mode.OFF)
 
 
 def objects(rule: ClusterTaint, fact: Fact) -> Iterable[str]:
@@ -31,16 +34,18 @@ def covers(rule: ClusterTaint, object_: str) -> bool:
     return matches(rule.match, object_)
 
 
-def advance(rule: ClusterTaint, group: Group, _around: Group | None, now: datetime) -> Group:
-    """Keep the moment from which the cluster is to have the taints: it is their time, also when they come late."""
-    member, state = group.members.get(group.object), group.workload or WorkloadState()
-    if member is None or member.settled is None:
+def acts(rules: Mapping[str, Rule], name: str, cluster: str) -> bool:
+    """Whether a rule of this name puts taints on this cluster. What others once put there is known to nobody now."""
+    rule = rules.get(name)
+    return isinstance(rule, ClusterTaint) and rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
+
+
+def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Group:
+    """While it is off, none of its taints stands; those that are on a Karmada object stay there."""
+    state = group.workload
+    if rule.mode is not Mode.OFF or rule.carrier == "Karmada" or state is None or state.taints is None:
         return group
-    since = None
-    if not member.settled:
-        due = member.since + timedelta(seconds=rule.toleration_seconds)
-        since = state.tainted_since or (due if member.status is Health.UNHEALTHY and due <= now else now)
-    return group if since == state.tainted_since else replace(group, workload=replace(state, tainted_since=since))
+    return replace(group, workload=replace(state, taints=None))
 
 
 def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Wish:
@@ -54,11 +59,8 @@ def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: dateti
         held = (Held.TARGET_UNKNOWN, f"{group.object}: {member.detail or 'Unknown'}")
     if member.settled is None:
         return Wish(held=held)
-    want = tuple(
-        Taint(key=taint.key, value=taint.value, effect=taint.effect, time_added=state.tainted_since)
-        for taint in (rule.taints if state.tainted_since is not None else ())
-    )
-    if want == (state.taints or ()):
+    want = () if member.settled else _timed(rule, state)
+    if [_content(taint) for taint in want] == [_content(taint) for taint in state.taints or ()]:
         return Wish(held=held)
     fields = {
         "cluster": group.object.partition("/")[2], "taints": want, "before": state.taints or (),
@@ -69,11 +71,26 @@ def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: dateti
     return Wish(acts=(act,), held=held)
 
 
+def _timed(rule: ClusterTaint, state: WorkloadState) -> tuple[Taint, ...]:
+    """Those that stand keep their time; a new one has none before it is put on."""
+    since = {(taint.key, taint.effect): taint.time_added for taint in state.taints or ()}
+    return tuple(
+        Taint(key=one.key, value=one.value, effect=one.effect, time_added=since.get((one.key, one.effect)))
+        for one in rule.taints
+    )
+
+
+def _content(taint: Taint) -> tuple[str, str, str]:
+    return taint.key, taint.value, taint.effect
+
+
 def done(_rule: ClusterTaint, group: Group, action: Action, _at: datetime) -> Group:
-    """The taints stand as asked."""
+    """The taints stand as asked; the new ones since it was decided, which is the time that Karmada's objects show."""
     if not isinstance(action, SetTaints):
         return group
-    return replace(group, workload=replace(group.workload or WorkloadState(), taints=action.taints))
+    since = action.decided_at
+    taints = tuple(one if one.time_added else one.model_copy(update={"time_added": since}) for one in action.taints)
+    return replace(group, workload=replace(group.workload or WorkloadState(), taints=taints))
 
 
 def reset(_rule: ClusterTaint, group: Group) -> Group:
@@ -85,7 +102,7 @@ def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact],
     """Tell the rules that place workloads: when it changes, and again with each observation, as words can be lost."""
     taints = after.workload.taints if after.workload is not None else None
     earlier = before.workload.taints if before.workload is not None else None
-    if taints is None or rule.mode in (Mode.DRY_RUN, Mode.OFF):
+    if taints is None or rule.mode in _SILENT:
         return ()
     if taints == earlier and not any(isinstance(fact, Observation) for fact in facts):
         return ()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from bus.messages import Fact, Health, Mode, Observation
 from rules.engine.limits import amount
 from rules.group import Group
+from rules.kinds.gone import forget, next_end
 from rules.kinds.wish import Wish
 from rules.language.model import Rule
 from rules.language.sources import Quorum
@@ -36,7 +38,8 @@ def covers(_rule: QuorumRule, object_: str) -> bool:
 
 
 def advance(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Group:
-    """Say how the target is: when that changes, and again every refreshSeconds."""
+    """Forget who is gone, and say how the target is: when that changes, and again every refreshSeconds."""
+    group = forget(group, now)
     status, detail = judged(rule.source, group)
     said = group.quorum
     if status is None or (said is not None and said.status is status and now < _again_at(rule, said)):
@@ -49,14 +52,21 @@ def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
 
     Members that nobody knows may be bad: only where they cannot decide it does their health not matter.
     """
-    known = {target: one.status for target, one in group.members.items() if matches(source.members, target)}
-    if not known:
+    total = unknown = 0
+    bad = []
+    for target, member in group.members.items():
+        if not _matches(source.members, target):
+            continue
+        total += 1
+        if member.status is Health.UNHEALTHY:
+            bad.append(target)
+        elif member.status is Health.UNKNOWN:
+            unknown += 1
+    if not total:
         return None, ""
-    total = len(known)
     if total < source.min_members:
         return Health.UNKNOWN, f"{total} of at least {source.min_members} members known"
-    bad = sorted(target for target, status in known.items() if status is Health.UNHEALTHY)
-    unknown = sum(status is Health.UNKNOWN for status in known.values())
+    bad.sort()
     limit = max(amount(source.unhealthy_at, total, source.rounding or "Down"), 1)
     counts = f"{len(bad)} of {total} members Unhealthy, {unknown} Unknown (Unhealthy at {limit})"
     if len(bad) >= limit:
@@ -64,9 +74,10 @@ def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
     return (Health.UNKNOWN if len(bad) + unknown >= limit else Health.HEALTHY), counts
 
 
-def desire(rule: QuorumRule, group: Group, _around: Group | None, _now: datetime) -> Wish:
-    """Give when to say it again."""
-    return Wish(look_again=_again_at(rule, group.quorum) if group.quorum is not None else None)
+def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Wish:
+    """Give when to say it again, or somebody is to be forgotten."""
+    moments = [_again_at(rule, group.quorum) if group.quorum is not None else None, next_end(group, now)]
+    return Wish(look_again=min((at for at in moments if at is not None), default=None))
 
 
 def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
@@ -79,6 +90,12 @@ def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], 
         stale_seconds=source.stale_seconds, detail=said.detail,
     )  # fmt: skip
     return (observation,)
+
+
+@lru_cache(maxsize=100_000)
+def _matches(pattern: str, target: str) -> bool:
+    # Asked for every member at every look.
+    return matches(pattern, target)
 
 
 def _again_at(rule: QuorumRule, said: QuorumState) -> datetime:

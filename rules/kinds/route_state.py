@@ -77,11 +77,13 @@ def _written_generation(group: Group, fact: Route) -> int:
 
 def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> Group:
     """The weights stand as asked: take them as seen, until a newer look at the route says otherwise."""
-    if not isinstance(action, SetWeights) or group.route is None:
+    route = group.route
+    if not isinstance(action, SetWeights) or route is None:
         return group
     if action.mode is Mode.DRY_RUN:
         return replace(group, asked=dict(action.weights))
-    backends = tuple((service, action.weights.get(service, weight)) for service, weight in group.route.backends)
-    seen_at = max(at, group.route.observed_at)
-    step_at = seen_at if group.step is not None else None
-    return replace(group, route=replace(group.route, backends=backends, observed_at=seen_at), step_at=step_at)
+    group = replace(group, step_at=at if group.step is not None else None)
+    if at < route.observed_at:
+        return group  # it has been looked at since
+    backends = tuple((service, action.weights.get(service, weight)) for service, weight in route.backends)
+    return replace(group, route=replace(route, backends=backends, observed_at=at))

@@ -85,8 +85,11 @@ def best_groups(groups: Sequence[GroupOption], bounds: Bounds, target: int) -> l
     """Choose groups that have `target` clusters together, the heaviest first; empty: there is no such choice.
 
     Of all sets that are enough as soon as their last group is added: the heaviest, then the largest, then the first
-    found. Where the heaviest groups of the winner are enough by themselves, these.
+    found. Where the heaviest groups of the winner are enough by themselves, these. Where more groups are needed than
+    are searched, the heaviest.
     """
+    if bounds.least > GROUPS_MAX:
+        return _heaviest(groups, bounds, target)
     most = bounds.cut(len(groups))
     pool = sorted(groups, key=lambda one: (-one.weight, -one.value, one.name))[:GROUPS_MAX]
     found: list[list[GroupOption]] = []
@@ -104,7 +107,25 @@ def best_groups(groups: Sequence[GroupOption], bounds: Bounds, target: int) -> l
     for path in found:
         if len(path) < len(best) and best[: len(path)] == path:
             best = path
-    return [one.name for one in best]
+    return [one.name for one in best] or _heaviest(groups, bounds, target)
+
+
+def _heaviest(groups: Sequence[GroupOption], bounds: Bounds, target: int) -> list[str]:
+    """Choose the heaviest, as many as are needed, and where these are too small, larger ones for the smallest."""
+    ranked = sorted(groups, key=lambda one: (-one.weight, -one.value, one.name))
+    count = min(bounds.least, len(ranked))
+    while sum(one.value for one in ranked[:count]) < target and count < bounds.cut(len(ranked)):
+        count += 1
+    path, rest = ranked[:count], ranked[count:]
+    while rest and sum(one.value for one in path) < target:
+        smallest = min(reversed(path), key=lambda one: (one.value, one.weight))
+        largest = max(rest, key=lambda one: one.value)
+        if largest.value <= smallest.value:
+            break
+        path[path.index(smallest)] = largest
+        rest.remove(largest)
+    enough = bounds.least <= count and sum(one.value for one in path) >= target
+    return [one.name for one in sorted(path, key=lambda one: (-one.weight, one.name))] if enough else []
 
 
 def by_group(

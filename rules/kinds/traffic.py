@@ -244,6 +244,9 @@ def _shares(rule: TrafficFailover, serving: Sequence[Backend]) -> dict[str, int]
 
 def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
     serving = _serving(secondaries)
+    if not _stays(primary, secondaries) and not any(backend.settled for backend in serving):
+        # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
+        serving = _serving([backend for backend in secondaries if backend.settled is not None])
     if not serving:
         # Nobody is left who has been good for long enough: one that is good again now is better than none.
         again = [backend for backend in secondaries if backend.healthy_now]
@@ -258,6 +261,11 @@ def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Seq
     # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
     held = (Held.TARGET_UNKNOWN, _detail(primary)) if _waits(rule, primary) else None
     return Wish(weights, because=because, detail=_detail(primary), held=held)
+
+
+def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
+    """Whether those that serve go on as they are."""
+    return primary.weight == 0 and all(backend.settled is not False for backend in secondaries if backend.weight > 0)
 
 
 def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:

@@ -10,6 +10,14 @@ from typing import Any
 from bus.messages import ActionMessage
 from rules.reasons import Because, Held
 
+TEXT_MAX = 4096
+"""As long as a text of a message may be."""
+
+
+def cut(text: str) -> str:
+    """Give the text so that it fits into a message: what somebody else wrote may be as long as that by itself."""
+    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
+
 
 @dataclass(frozen=True, slots=True)
 class Act:

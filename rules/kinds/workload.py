@@ -13,7 +13,7 @@ from datetime import datetime
 from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
 from rules.group import Group
 from rules.kinds import workload_away, workload_causes, workload_census, workload_facts, workload_wish
-from rules.kinds.affinity import meant
+from rules.kinds.affinity import means
 from rules.kinds.wish import Wish
 from rules.kinds.workload_census import CENSUS as CENSUS
 from rules.language.workload import WorkloadFailover
@@ -28,7 +28,8 @@ def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
         case Cluster() | ClusterTaints():
             return (CENSUS,)
         case Workload() | WorkloadCopy():
-            return (fact.object,) if _means(rule, fact, fact.labels) else ()
+            # Not by its labels: that it has lost them, its group has to hear.
+            return (fact.object,) if _named(rule, *_path(fact)) else ()
         case Observation():
             kind, *path = fact.target.split("/")
             if kind == "cluster":
@@ -38,11 +39,13 @@ def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
     return ()
 
 
-def _means(rule: WorkloadFailover, ref: WorkloadRef, labels: dict[str, str]) -> bool:
-    return rule.policies is not None or any(
-        meant(one, api_version=ref.api_version, kind=ref.kind, namespace=ref.namespace, name=ref.name, labels=labels)
-        for one in rule.resource_selectors
-    )
+def opens(rule: WorkloadFailover, fact: Fact) -> bool:
+    """Whether a fact is reason enough for a new group: not for what the rule does not mean."""
+    return not isinstance(fact, Workload | WorkloadCopy) or means(rule, fact)
+
+
+def _path(ref: WorkloadRef) -> tuple[str, str, str]:
+    return ref.namespace, ref.kind, ref.name
 
 
 def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool:
@@ -84,6 +87,8 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     """Let time pass."""
     if group.object == CENSUS:
         return workload_census.advance(rule, group, now)
+    if not _is_meant(group):
+        return group
     return workload_away.advance(rule, workload_causes.advance(rule, group, around, now), around)
 
 
@@ -91,4 +96,8 @@ def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: date
     """Give what the rule wants now."""
     if group.object == CENSUS:
         return workload_census.desire(rule, group, now)
-    return workload_wish.desire(rule, group, around, now)
+    return workload_wish.desire(rule, group, around, now) if _is_meant(group) else Wish()
+
+
+def _is_meant(group: Group) -> bool:
+    return group.workload is None or group.workload.meant

@@ -7,7 +7,7 @@ is now the one and now the other is left in the end, and one that only nobody co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -67,6 +67,16 @@ def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> 
     stamped = added((), fact.taints, at)
     by_rule = {**state.by_rule, fact.rule: stamped} if stamped else _without(state.by_rule, fact.rule)
     return replace(state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at})
+
+
+def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool]) -> Group:
+    """Give the census without the taints of rules that put none on a cluster any more. `acts(rule, cluster)`."""
+    for name, state in clusters_of(group).items():
+        by_rule = {taints_of: taints for taints_of, taints in state.by_rule.items() if acts(taints_of, name)}
+        if len(by_rule) < len(state.by_rule):
+            said_at = {said_of: at for said_of, at in state.said_at.items() if said_of in by_rule}
+            group = _with(rule, group, name, replace(state, by_rule=by_rule, said_at=said_at))
+    return group
 
 
 def _without(by_rule: Mapping[str, tuple[Taint, ...]], rule: str) -> dict[str, tuple[Taint, ...]]:

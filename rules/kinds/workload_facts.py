@@ -24,6 +24,7 @@ from bus.messages import (
     WorkloadCopy,
 )
 from rules.group import Group
+from rules.kinds.affinity import means
 from rules.kinds.eviction import evicted
 from rules.language.workload import WorkloadFailover
 from rules.states.workload import Copy, Left, Move, WorkloadState
@@ -36,7 +37,7 @@ def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> 
         case Workload():
             state = _workload(rule, state, fact, min(fact.observed_at, now))
         case WorkloadCopy():
-            state = _copy(state, fact, min(fact.observed_at, now), _placing(group))
+            state = _copy(rule, state, fact, min(fact.observed_at, now), _placing(group))
     return group if state == group.workload else replace(group, workload=state)
 
 
@@ -48,12 +49,14 @@ def _placing(group: Group) -> set[str]:
 def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: datetime) -> WorkloadState:
     if state.listed_at is not None and at < state.listed_at:
         return state
+    if fact.exists and not means(rule, fact):
+        return replace(state, meant=False, exists=False, listed_at=at, listed={}, copies={}, moves={})
     again = state.listed_at is not None and dict(state.listed) == fact.clusters
     appeared_at = at if state.listed_at is not None else None
     policy = json.dumps(fact.policy, sort_keys=True) if fact.policy is not None else None
     state = replace(
         state, api_version=fact.api_version, uid=fact.uid, replicas=fact.replicas, exists=fact.exists, listed_at=at,
-        policy=policy, states={**state.states, **fact.states},
+        meant=True, policy=policy, states={**state.states, **fact.states},
     )  # fmt: skip
     if again or not fact.exists or (state.acted_at is not None and at <= state.acted_at):
         return state
@@ -65,11 +68,16 @@ def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: 
     return state
 
 
-def _copy(state: WorkloadState, fact: WorkloadCopy, at: datetime, placing: set[str]) -> WorkloadState:
+def _copy(
+    rule: WorkloadFailover, state: WorkloadState, fact: WorkloadCopy, at: datetime, placing: set[str]
+) -> WorkloadState:
     name, known = fact.cluster, state.copies.get(fact.cluster)
     seen_at = state.copy_seen.get(name)
     if seen_at is not None and at < seen_at:
         return state
+    if fact.exists and not means(rule, fact):
+        return _let_go(state, name, at)
+    state = replace(state, meant=True)
     if fact.state:
         state = replace(state, states={**state.states, name: fact.state})
     again = seen_at is not None and state.listed.get(name) == (fact.replicas or 0 if fact.exists else None)
@@ -86,6 +94,15 @@ def _copy(state: WorkloadState, fact: WorkloadCopy, at: datetime, placing: set[s
     copies = _sorted({**state.copies, name: _resized(known, fact.replicas, appeared_at)})
     listed = {**listed, name: fact.replicas or 0}
     return replace(state, exists=True, uid=state.uid or fact.uid, listed=listed, copies=copies)
+
+
+def _let_go(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
+    """A copy that has lost the labels by which it was selected is none of ours: it is neither counted nor moved."""
+    copies = _without(state.copies, name)
+    return replace(
+        state, meant=bool(copies), exists=bool(copies), copy_seen={**state.copy_seen, name: at}, copies=copies,
+        listed=_without(state.listed, name), moves=_without(state.moves, name),
+    )  # fmt: skip
 
 
 def _resized(known: Copy | None, replicas: int | None, appeared_at: datetime | None) -> Copy:

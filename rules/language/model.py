@@ -27,6 +27,8 @@ from rules.language.fields import Template as Template
 from rules.language.guards import Guards
 
 API_VERSION = "reactor/v1"
+STEPS_MAX = 100
+"""How many steps a gradual return may have."""
 
 
 class UnknownAs(StrEnum):
@@ -139,7 +141,7 @@ class TrafficFailover(Rule):
     """How ready secondaries share: each weight 1, or each its own `weight`."""
     on_all_down: OnAllDown = OnAllDown.HOLD
     """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit only."""
-    steps: tuple[Step, ...] = Field(default=(), max_length=100)
+    steps: tuple[Step, ...] = Field(default=(), max_length=STEPS_MAX)
     """Gradual return to the primary; empty: at once."""
 
 

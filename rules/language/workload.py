@@ -66,7 +66,7 @@ class Behaviour(Model):
     """How long Gracefully waits; 600 by default. Only with Gracefully."""
     on_grace_expired: OnGraceExpired | None = None
     """Default: the rule's."""
-    block_predecessor_seconds: AtLeastZero | None = None
+    block_predecessor_seconds: AtLeastZero | None = 600
     """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
     state_preservation: StatePreservation | None = None
     """State that is carried over, with purgeMode Directly and into a single new cluster."""
@@ -117,8 +117,6 @@ class ApplicationFailover(Behaviour):
     """What has to be so before a failure counts. Default: nothing."""
     decision_conditions: DecisionConditions = DecisionConditions()
     """When a failure is one."""
-    block_predecessor_seconds: AtLeastZero | None = 600
-    """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
 
 
 class ClusterFailover(Behaviour):

@@ -120,14 +120,14 @@ class WorkloadState:
     """In the census: the one that goes on now."""
     taints: tuple[Taint, ...] | None = None
     """ClusterTaint: those that it has put on its cluster; None: it has not touched it yet."""
-    tainted_since: datetime | None = None
-    """ClusterTaint: since when the cluster is to have them."""
     api_version: str = ""
     uid: str = ""
     replicas: int | None = None
     policy: str | None = None
     """The spec of the Karmada policy that governs it, as JSON."""
     exists: bool = False
+    meant: bool = True
+    """False: the rule's selectors mean it no more. It is followed, in case its labels come back, and left alone."""
     listed_at: datetime | None = None
     """When inventory last spoke of all copies together."""
     listed: Mapping[str, int] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """All chosen seeds are started when the first is waited for, some at once, and printed as one table at the end.
 
-CHAOS_SEEDS: how many seeds of each fault (default 1). CHAOS_JOBS: how many runs at once. CHAOS_JSON: a file for all
+CHAOS_SEEDS: how many seeds of each fault (default 5). CHAOS_JOBS: how many runs at once. CHAOS_JSON: a file for all
 results.
 """
 
@@ -19,8 +19,8 @@ from tests.chaos.run import Result
 from tests.chaos.table import table
 
 RESULTS = pytest.StashKey[list[Result]]()
-JOBS = 6
-"""A run mostly waits, and three reactors in it need half of a slow core."""
+JOBS = 7
+"""A run mostly waits, and needs a third of a core."""
 
 
 @pytest.fixture(scope="session")

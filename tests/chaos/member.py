@@ -18,13 +18,13 @@ from reactor.actions import settle
 from reactor.cli.run import run
 from reactor.clients import reflector
 from reactor.failpoints import Failpoint
-from reactor.roles import executor, fleet, known, partition, supervise
+from reactor.roles import executor, fleet, known, partition, peers, supervise
 from reactor.sources import routes
 from rules.engine import observe, owe
 
 PR_SET_PDEATHSIG = 1
 SCALE = 0.2
-LEASE = fleet.LEASE * SCALE
+LEASE = peers.LEASE * SCALE
 """Seconds without a sign of life after which a member counts as gone."""
 ROUTES_AGAIN = routes.REFRESH_SECONDS * SCALE
 """Seconds within which every route is told again."""
@@ -45,6 +45,7 @@ _LATER = (
 """What a reactor imports only once it starts."""
 _SPANS = {
     fleet: ("LEASE", "HEARTBEAT"),
+    peers: ("LEASE", "DEAF"),
     partition: ("LAP",),
     known: ("STUCK_SECONDS",),
     executor: ("EXTEND", "AGAIN"),

@@ -19,7 +19,7 @@ import pytest
 from bus.embedded import EmbeddedServer
 from reactor.demo.kube import Delay, Fault
 from reactor.failpoints import ENVIRONMENT
-from reactor.roles.fleet import LEASE
+from reactor.roles.peers import LEASE
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.service import Service, environment
 from tests.e2e.shop import Shop

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reactor import app as app_
-from reactor import reloading
+from reactor import presence, reloading
 from reactor.app import App, Died
 from reactor.crew import Crew
 from reactor.errors import SettingsError
@@ -98,3 +98,18 @@ async def test_where_the_old_ones_start_no_more_either_the_process_ends(
         async with asyncio.timeout(15):
             with pytest.raises(Died, match="no rules can be carried out"):
                 await app.failed()
+
+
+async def test_a_second_process_of_the_same_name_does_not_start(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "DYING_SECONDS", 0.1)
+    async with App(settings) as app:
+        assert app.server is not None
+        bus = settings.bus.model_copy(update={"url": app.server.url})
+        with pytest.raises(SettingsError, match="another process on this bus is called me"):
+            async with App(settings.model_copy(update={"bus": bus})):
+                pass
+        async with App(settings.model_copy(update={"bus": bus, "name": "other"})):
+            assert [one.name for one in await present(app.bus)] == ["me", "other"]
+        assert [one.name for one in await present(app.bus)] == ["me"]

@@ -10,9 +10,11 @@ from datetime import timedelta
 import pytest
 
 from bus import subjects, topology
-from bus.errors import NotFound, Refused
+from bus.errors import NotFound, Refused, StreamRecreated
+from bus.jetstream import JetStreamBus, provision
+from bus.memory import MemoryBus
 from bus.port import Bus, Delivery, Entry, Extent, Fence, Outgoing, Reading
-from bus.topology import ACTIONS, FACTS, GROUPS, Queue
+from bus.topology import ACTIONS, FACTS, GROUPS, Queue, Stream
 
 LONG = timedelta(seconds=5)
 SHORT = timedelta(milliseconds=50)
@@ -151,6 +153,61 @@ async def test_a_reader_can_ask_how_far_it_has_to_read(bus: Bus) -> None:
         assert await reading.newest() == reading.position == newest
 
 
+async def recreate(bus: Bus, stream: Stream) -> None:
+    """Delete a stream and create it anew, as an operator may."""
+    if isinstance(bus, MemoryBus):
+        bus.wipe(stream)
+        return
+    assert isinstance(bus, JetStreamBus)
+    await bus.connection.api(f"STREAM.DELETE.{stream.name}", {})
+    await provision(bus)
+
+
+async def test_a_stream_says_when_it_was_created_and_another_one_of_the_same_name_says_otherwise(bus: Bus) -> None:
+    created = (await bus.extent(FACTS)).created
+    assert created.tzinfo is not None
+    await bus.publish(fact(1))
+    assert (await bus.extent(FACTS)).created == created
+    await recreate(bus, FACTS)
+    again = await bus.extent(FACTS)
+    assert (again.first, again.last) == (1, 0)
+    assert again.created > created
+
+
+async def test_a_reader_is_told_that_its_stream_is_not_the_one_it_was(bus: Bus) -> None:
+    await bus.publish_all([fact(number) for number in range(3)])
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        await read_all(reading, 3)
+        await recreate(bus, FACTS)
+        await bus.publish_all([fact(number) for number in range(10, 15)])
+        with pytest.raises(StreamRecreated):
+            await reading.newest()
+        for _ in range(2):  # whoever did not hear it the first time hears it again
+            with pytest.raises(StreamRecreated):
+                await reading.next(LONG)
+        assert not reading.current
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        assert bodies(await read_all(reading, 5)) == [b"%d" % number for number in range(10, 15)]
+
+
+async def test_a_reader_that_waits_is_told_that_its_stream_is_not_the_one_it_was(bus: Bus) -> None:
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
+        waiting = asyncio.create_task(reading.next(LONG))
+        await asyncio.sleep(0)
+        await recreate(bus, FACTS)
+        with pytest.raises(StreamRecreated):
+            await waiting
+
+
+async def test_nobody_reads_on_from_a_position_that_the_stream_never_had(bus: Bus) -> None:
+    last = await bus.publish(fact(1))
+    async with bus.read(FACTS, subjects.facts(3), after=last) as reading:
+        assert not await reading.next(SHORT)
+    with pytest.raises(StreamRecreated):
+        async with bus.read(FACTS, subjects.facts(3), after=last + 1):
+            pass
+
+
 async def test_a_waiting_reader_is_woken_by_a_message(bus: Bus) -> None:
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         waiting = asyncio.create_task(read_all(reading, 1))
@@ -181,9 +238,9 @@ async def test_a_queue_begins_at_its_oldest_message_that_nobody_got_done(bus: Bu
     async with bus.work(topology.ROUTERS, batch=8) as work:
         first, second, third = await take(work, 3)
         await work.done([first, third])
-        await until_extent(bus, Extent(second.sequence, third.sequence))
+        await until_extent(bus, Extent(second.sequence, third.sequence, empty.created))
         await work.done([second])
-        await until_extent(bus, Extent(third.sequence + 1, third.sequence))
+        await until_extent(bus, Extent(third.sequence + 1, third.sequence, empty.created))
 
 
 async def until_extent(bus: Bus, wanted: Extent) -> None:

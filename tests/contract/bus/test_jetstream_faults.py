@@ -13,7 +13,7 @@ import pytest
 
 from bus import subjects, topology
 from bus.embedded import EmbeddedServer
-from bus.errors import Malformed, Refused, Unavailable, WrongServer
+from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongServer
 from bus.jetstream import Credentials, JetStreamBus, provision
 from bus.jetstream.keyvalue import EXPECTED
 from bus.jetstream.publishing import Post
@@ -88,16 +88,45 @@ async def test_a_watch_goes_on_after_the_server_was_killed(server: EmbeddedServe
         assert await anext(changes) == Entry("3.a", b"2", second)
 
 
-async def test_a_reader_starts_anew_where_the_store_was_wiped(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+async def wipe(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    await server.stop()
+    shutil.rmtree(server.folder / "store")
+    await server.start()
+    await provision(jetstream)
+
+
+async def test_a_reader_is_told_that_the_store_was_wiped(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
     await jetstream.publish_all([fact(number) for number in range(5)])
     async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
         await read_all(reading, 5)
-        await server.stop()
-        shutil.rmtree(server.folder / "store")
-        await server.start()
-        await provision(jetstream)
+        await wipe(server, jetstream)
         await jetstream.publish(fact(7))
-        assert [(one.body, one.sequence) for one in await read_all(reading, 1)] == [(b"7", 1)]
+        with pytest.raises(StreamRecreated):
+            await reading.next(LONG)
+        with pytest.raises(StreamRecreated):
+            await reading.newest()
+
+
+async def test_a_reader_that_waits_for_a_deleted_stream_is_told_when_there_is_another(jetstream: JetStreamBus) -> None:
+    async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
+        await jetstream.connection.api(f"STREAM.DELETE.{FACTS.name}", {})
+        assert not await reading.next(timedelta(seconds=3))
+        with pytest.raises(Unavailable):
+            await reading.newest()
+        await provision(jetstream)
+        with pytest.raises(StreamRecreated):
+            await reading.next(LONG)
+
+
+async def test_a_watch_goes_on_in_a_bucket_that_was_made_anew(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
+    store = jetstream.store(GROUPS)
+    await store.put_all([(f"3.{key}", b"old", 0) for key in "abc"])
+    async with store.watch("3.*") as changes:
+        for _ in "abc":
+            await anext(changes)
+        await wipe(server, jetstream)
+        revision = await store.put("3.d", b"new", revision=0)
+        assert await anext(changes) == Entry("3.d", b"new", revision)
 
 
 async def test_a_frozen_server_fails_the_probe_within_seconds(server: EmbeddedServer, jetstream: JetStreamBus) -> None:

@@ -191,3 +191,13 @@ async def test_a_bus_that_is_out_of_reach_is_exit_code_3(command: str, monkeypat
     result = await reactor_bus("nats://127.0.0.1:1", command)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "no NATS server at" in result.stderr
+
+
+@pytest.mark.parametrize("words", [["status"], ["fleet"], ["audit", "export"], ["pause", "*", "--comment", "x", "-y"]])
+async def test_a_bus_without_a_reactors_streams_is_told_and_is_no_bus_out_of_reach(
+    words: list[str], server: EmbeddedServer
+) -> None:
+    done = await asyncio.to_thread(CliRunner().invoke, cli, [*words, "--bus", server.url])
+    assert done.exit_code == 1
+    assert done.stderr.startswith("reactor: there are no streams of a reactor on this bus: is it the right one?")
+    assert done.stderr.count("\n") == 1

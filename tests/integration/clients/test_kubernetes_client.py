@@ -210,3 +210,40 @@ async def test_a_cluster_is_connected_once_for_all_who_ask(
     with pytest.raises(SettingsError, match=r"clusters.west: .* \(they name: east\)"):
         await clusters.get("west")
     await clusters.close()
+
+
+HANGS = {
+    "apiVersion": "client.authentication.k8s.io/v1",
+    "command": "sleep",
+    "args": ["5"],
+    "interactiveMode": "Never",
+}
+
+
+async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
+    emulator: Emulator, east: Cluster, tmp_path: Path, kubeconfig: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1", exec=HANGS).rename(tmp_path / "hung"))
+    good = ClusterSettings(kubeconfig=kubeconfig(emulator.url("east")))
+    clusters = Clusters({"hung": hung, "east": good})
+    waiting = asyncio.create_task(clusters.get("hung"))
+    async with asyncio.timeout(5):
+        assert await clusters.get("east") is await clusters.get("east")
+    assert not waiting.done()
+    waiting.cancel()
+    monkeypatch.setattr("reactor.clients.loading.WAIT_SECONDS", 0.05)
+    for _ in range(2):
+        with pytest.raises(ApiUnavailable, match=r"clusters.hung: .* does the program hang"):
+            await clusters.get("hung")
+    await clusters.close()
+
+
+async def test_a_program_for_credentials_that_hangs_later_is_not_waited_for_by_every_call(
+    guarded: Kubernetes, emulator: Emulator, kubeconfig: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfig(emulator.url("guarded"), exec=HANGS)
+    monkeypatch.setattr("reactor.clients.loading.WAIT_SECONDS", 0.05)
+    with pytest.raises(ApiUnavailable, match="does the program hang"):
+        await guarded.get("/version")
+    with pytest.raises(Forbidden):
+        await guarded.get("/version")

@@ -7,14 +7,19 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 
+import nats
+
 from bus import subjects
+from bus.embedded import EmbeddedServer
 from bus.envelope import decode, encode
 from bus.errors import Refused
+from bus.jetstream import provision
 from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, SetWeights
 from bus.port import Outgoing
 from bus.subjects import ROOT, own
 from bus.topology import DECISIONS, FACTS, ROUTERS
 from reactor import telemetry
+from reactor.roles.decider import Decider
 from rules.reasons import Held
 from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
 
@@ -215,3 +220,46 @@ async def test_a_trace_that_comes_in_is_carried_to_the_action_and_its_outcome(ma
         async with world.bus.read(FACTS, f"{ROOT}.facts.*.outcome.>", after=0) as outcomes:
             [outcome] = await outcomes.next(timedelta(seconds=5))
     assert outcome.traceparent == trace
+
+
+async def recreate_facts(world: World, server: EmbeddedServer) -> None:
+    """As an operator might, or a restore from a backup that did not hold them."""
+    client = await nats.connect(server.url)
+    await client.jetstream().delete_stream(FACTS.name)
+    await client.close()
+    await provision(world.bus)
+
+
+def unhealthy(decider: Decider) -> bool:
+    return any(member.window is not None for group in decider.groups() for member in group.members.values())
+
+
+async def test_deciders_go_on_hearing_when_the_stream_of_facts_is_created_anew(
+    make_world: Make, server: EmbeddedServer
+) -> None:
+    async with make_world(toleration=60.0) as world, world.decider("one") as decider:
+        await healthy(world)
+        for status in (Health.HEALTHY, Health.UNHEALTHY):
+            await world.see(EAST, status)
+        await eventually(lambda: unhealthy(decider))
+        await recreate_facts(world, server)
+        await world.see(EAST, Health.HEALTHY)
+        await eventually(lambda: bool(decider.groups()) and not unhealthy(decider))
+
+
+async def test_who_takes_over_hears_when_the_stream_of_facts_was_created_anew_meanwhile(
+    make_world: Make, server: EmbeddedServer
+) -> None:
+    async with make_world(toleration=60.0) as world:
+        async with world.decider("one") as decider:
+            await healthy(world)
+            for status in (Health.HEALTHY, Health.UNHEALTHY):
+                await world.see(EAST, status)
+            await eventually(lambda: unhealthy(decider))
+        await recreate_facts(world, server)
+        async with world.decider("two") as decider:
+            await eventually(lambda: unhealthy(decider))  # nobody has said that it is over
+        async with world.decider("three") as decider:
+            await eventually(lambda: bool(decider.groups()))
+            await world.see(EAST, Health.HEALTHY)
+            await eventually(lambda: bool(decider.groups()) and not unhealthy(decider))

@@ -6,6 +6,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+import pytest
+
+from bus.embedded import EmbeddedServer
+from bus.jetstream import JetStreamBus
+from reactor.roles import fleet as fleet_
 from reactor.roles.fleet import Fleet
 from reactor.roles.observer import KIND, Observer, Start
 from tests.integration.roles.conftest import World, eventually, running
@@ -59,3 +64,22 @@ async def test_observers_and_deciders_are_fleets_of_their_own(make_world: Make) 
     async with make_world() as world, world.decider("one") as decider, running(observer(world, "two", where).run):
         await eventually(lambda: where.shared({"two"}))
         assert decider.fleet.members() == ["one"]
+
+
+async def test_whoever_connects_again_is_silent_until_it_is_heard_again_which_is_at_once(
+    make_world: Make, server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_, "HEARTBEAT", 3600.0)
+    async with (
+        make_world() as world,
+        JetStreamBus.connect(server.url, name="one") as own,
+        Fleet(world.bus, "two", len(NAMES), world.clock).joined(),
+    ):
+        one = Fleet(own, "one", len(NAMES), world.clock, losses=lambda: own.connection.losses)
+        async with one.joined():
+            assert one.members() == ["one", "two"]
+            await own.connection.client.force_reconnect()
+            await eventually(lambda: own.connection.losses == 1)
+            assert (one.heard, one.present) == (False, True)
+            await eventually(lambda: one.heard)
+            assert one.members() == ["one", "two"]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 
 import pytest
 
+from bus import subjects
 from bus.memory import MemoryBus
+from bus.topology import LEASES
 from reactor.clock import Clock
 from reactor.roles import fleet, observer
-from reactor.roles.fleet import LEASE, Fleet
+from reactor.roles.fleet import Fleet
 from reactor.roles.observer import Observer
+from reactor.roles.peers import LEASE
 from tests.clock import HandClock
 from tests.integration.roles.conftest import eventually, running
 
@@ -41,6 +46,32 @@ class Source:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name in ((fleet, "HEARTBEAT"), (fleet, "LOOK"), (observer, "LOOK")):
         monkeypatch.setattr(module, name, 0.005)
+
+
+class Neighbour:
+    """Another member as the bus shows it: a heartbeat that stands, and whoever answers for it."""
+
+    def __init__(self, bus: MemoryBus, name: str = "two") -> None:
+        self._bus, self._name = bus, name
+
+    async def comes(self) -> None:
+        await self._bus.answer(subjects.alive(self._name))
+        await self.beats()
+
+    async def beats(self) -> None:
+        value = json.dumps({"name": self._name}).encode()
+        await self._bus.store(LEASES).put(subjects.key("member", self._name), value, revision=None)
+
+
+class Deaf(MemoryBus):
+    """A bus on which the next questions are answered as told."""
+
+    def __init__(self, clock: Clock, *answers: bool | None) -> None:
+        super().__init__(clock.now)
+        self.answers = list(answers)
+
+    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
+        return self.answers.pop(0) if self.answers else await super().ask(subject, timeout)
 
 
 def observing(own: Fleet, job: Job) -> AbstractAsyncContextManager[asyncio.Task[None]]:
@@ -80,10 +111,93 @@ async def test_a_process_that_is_alone_keeps_its_partitions_while_the_bus_is_slo
         assert one.wanted() == {0, 1}
         bus.down = False
         async with two.joined():
-            await eventually(lambda: not one._alone)
+            await eventually(lambda: not one._alone and one.fresh)
             bus.down = True
             await eventually(lambda: one._missed and one.fresh)
             assert len(one.wanted()) == 1  # for a lease the others leave it alone
             clock.seconds += 2 * LEASE
             assert one.wanted() == set()
             bus.down = False
+
+
+async def test_one_that_joins_begins_with_its_share_and_not_with_everything() -> None:
+    bus, source = MemoryBus(Clock().now), Source()
+    one, two = (Fleet(bus, name, 2, Clock()) for name in ("one", "two"))
+    async with two.joined(), observing(one, source.start):
+        await eventually(lambda: bool(source.began))
+        assert source.began == [True]
+        assert not one.alone
+
+
+async def test_after_an_outage_nobody_takes_what_the_others_own_until_they_were_silent_for_a_lease() -> None:
+    clock = HandClock()
+    bus = MemoryBus(clock.now)
+    one, two = Fleet(bus, "one", 2, clock), Neighbour(bus)
+    await two.comes()
+    async with one.joined():
+        assert len(one.wanted()) == 1
+        bus.down = True
+        await eventually(lambda: one._missed)
+        clock.seconds += 3 * LEASE
+        assert one.wanted() == set()
+        bus.down = False
+        await eventually(lambda: one.fresh)
+        assert one.members() == ["one", "two"]
+        assert len(one.wanted()) == 1
+        assert not one.alone
+        for _ in range(3):
+            clock.seconds += LEASE / 3 + 0.1
+            await eventually(lambda: one.fresh and one._known is not None and one._known.began == clock.seconds)
+        assert one.members() == ["one"]
+        assert one.alone
+
+
+async def test_one_that_was_alone_stops_when_another_has_come_before_the_line_broke(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet, "HEARTBEAT", 3600.0)
+    clock = HandClock()
+    bus = MemoryBus(clock.now)
+    one = Fleet(bus, "one", 2, clock)
+    async with one.joined():
+        assert one.alone
+        await Neighbour(bus).comes()
+        await eventually(lambda: one.members() == ["one", "two"])
+        bus.down = True
+        clock.seconds += 2 * LEASE
+        assert not one.heard
+        assert one.wanted() == set()
+
+
+async def test_after_a_lost_connection_nothing_is_said_before_we_are_heard_again_and_that_is_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet, "HEARTBEAT", 3600.0)
+    clock, losses = HandClock(), [0]
+    bus, source = MemoryBus(clock.now), Source()
+    one = Fleet(bus, "one", 2, clock, losses=lambda: losses[0])
+    async with observing(one, source.start):
+        await eventually(lambda: source.began == [True, True])
+        bus.down, losses[0] = True, 1
+        clock.seconds += 2 * LEASE
+        assert (one.heard, one.present) == (False, True)
+        assert one.wanted() == {0, 1}
+        bus.down = False
+        await eventually(lambda: one.heard)  # an hour before the next heartbeat would be due
+        assert one.alone
+        assert source.began == [True, True]  # what ran went on
+
+
+async def test_one_that_connects_again_is_not_gone_because_nobody_answered_once() -> None:
+    clock = HandClock()
+    bus = Deaf(clock)
+    one = Fleet(bus, "one", 2, clock)
+    await Neighbour(bus).comes()
+    async with one.joined():
+        bus.answers += [False, True, False, None, False, True]
+        await eventually(lambda: not bus.answers)
+        assert one.members() == ["one", "two"]
+        bus.answers += [False, False]
+        await eventually(lambda: one.members() == ["one"])
+        await Neighbour(bus).beats()
+        await eventually(lambda: one.members() == ["one", "two"])

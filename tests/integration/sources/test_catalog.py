@@ -7,12 +7,14 @@ import importlib
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from bus.messages import Health
 from reactor.demo.kube import Cluster
+from reactor.errors import SettingsError
 from reactor.sources import http_probe
 from reactor.sources.catalog import MODULES, start_all
 from reactor.sources.pacing import Pace
@@ -21,6 +23,7 @@ from reactor.telemetry import REGISTRY
 from rules.language.kinds import LoadedSource
 from rules.language.model import RouteSelection
 from rules.language.sources import AlertmanagerWebhook, EndpointsWatch, HttpProbe, PrometheusQuery, Quorum, TcpProbe
+from tests.clock import HandClock
 from tests.integration.sources.conftest import Heard
 
 
@@ -87,6 +90,30 @@ async def test_a_source_that_cannot_run_takes_no_other_down(
     await heard.status("custom/port", Health.HEALTHY)
     assert broken("nowhere", "SettingsError") == before + 1
     assert broken("nobody", "SettingsError") >= 1
+    await stop(tasks)
+
+
+async def test_why_a_source_cannot_run_is_logged_once_and_in_one_line(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    reasons = ["no kubeconfig", "no kubeconfig", "no kubeconfig", "no context"]
+    tries, done = iter(reasons), asyncio.Event()
+
+    async def cannot(source: HttpProbe, world: World) -> None:
+        reason = next(tries, None)
+        if reason is None:
+            done.set()
+            await asyncio.Event().wait()
+        raise ExceptionGroup("unhandled", [SettingsError(str(reason))])
+
+    monkeypatch.setattr(http_probe, "run", cannot)
+    before = broken("web", "SettingsError")
+    probe = HttpProbe(name="web", kind="HttpProbe", target="custom/web", url="http://127.0.0.1:1/")
+    tasks = start_all([probe], replace(world, clock=HandClock()))
+    await asyncio.wait_for(done.wait(), 8)
+    assert [record.reason for record in caplog.records] == ["no kubeconfig", "no context"]  # type: ignore[attr-defined]
+    assert not any(record.exc_info for record in caplog.records)
+    assert broken("web", "SettingsError") == before + len(reasons)
     await stop(tasks)
 
 

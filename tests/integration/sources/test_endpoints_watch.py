@@ -131,6 +131,41 @@ async def test_a_template_may_use_the_labels_of_a_service(
     assert {observation.target for observation in heard.observations} == {"custom/pay/checkout"}
 
 
+@pytest.mark.parametrize("team", ["risk", None], ids=["another team", "no team"])
+async def test_a_target_that_a_changed_label_has_left_is_unknown(
+    world: World, heard: Heard, east: Cluster, running: Running, team: str | None
+) -> None:
+    east.create(service("checkout"))
+    east.create(slice_("a", True, team="pay"))
+    async with running(endpoints_watch.run(source(target="custom/team/{team}", refresh_seconds=1), world)):
+        await heard.status("custom/team/pay", Health.HEALTHY)
+        east.patch("services", "checkout", {"metadata": {"labels": {"team": team}}}, "shop")
+        await heard.status("custom/team/pay", Health.UNKNOWN)
+        if team:
+            await heard.status("custom/team/risk", Health.HEALTHY)
+        told = len(heard.observations)
+        east.patch("endpointslices", "a", {"endpoints": endpoints(False)}, "shop")
+        if team:
+            await heard.status("custom/team/risk", Health.UNHEALTHY)
+        east.create(service("other"))
+        await heard.status("custom/team/pay", Health.UNHEALTHY)
+        assert Health.HEALTHY not in [one.status for one in heard.observations[told:] if one.target.endswith("pay")]
+
+
+async def test_of_several_services_of_one_target_the_worst_speaks(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", False, service="a", team="pay"))
+    east.create(slice_("b", True, service="b", team="pay"))
+    async with running(endpoints_watch.run(source(target="custom/team/{team}"), world)):
+        await heard.status("custom/team/pay", Health.UNHEALTHY)
+        east.patch("endpointslices", "a", {"endpoints": endpoints(True)}, "shop")
+        await heard.status("custom/team/pay", Health.HEALTHY)
+        east.patch("endpointslices", "b", {"endpoints": endpoints(False)}, "shop")
+        await heard.status("custom/team/pay", Health.UNHEALTHY)
+    assert heard.statuses("custom/team/pay") == [Health.UNHEALTHY, Health.HEALTHY, Health.UNHEALTHY]
+
+
 async def test_nothing_is_said_before_the_whole_list_is_known(
     world: World, heard: Heard, east: Cluster, running: Running
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,25 @@ async def test_nothing_is_said_of_bindings_while_policies_cannot_be_read(
         assert not [fact for fact in heard.inventory if isinstance(fact, Workload)]
         hidden.remove()
         await heard.heard(nginx(lambda one: one.policy == POLICY))
+
+
+async def test_what_was_seen_in_one_look_is_dated_then_however_slowly_the_bus_takes_it(
+    karmada: Cluster, world: World, heard: Heard
+) -> None:
+    members = [f"member{number}" for number in range(5)]
+    for name in members:
+        karmada.create(member(name))
+    karmada.create(binding(dict.fromkeys(members, 1), dict.fromkeys(members, "Healthy")))
+
+    async def slowly(fact: Fact) -> None:
+        await asyncio.sleep(0.2)
+        await heard.tell(fact)
+
+    def dates(start: str) -> list[datetime]:
+        return [one.observed_at for one in heard.observations if one.target.startswith(start)]
+
+    async with watching(replace(world, tell=slowly)):
+        await heard.until(lambda: min(len(dates("cluster/")), len(dates("workload/"))) >= len(members))
+    # One after the other it would take the bus 1.6 s from the first to the last.
+    for start in ("cluster/", "workload/"):
+        assert max(dates(start)) - min(dates(start)) < timedelta(seconds=0.2)

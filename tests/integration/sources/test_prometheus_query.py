@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Health
-from reactor.clients.promql import Queries, QueryFailed, Sample
+from reactor.clients.promql import Queries, QueryFailed, QueryRefused, Sample
 from reactor.errors import SettingsError
 from reactor.sources import prometheus_query
 from reactor.sources.world import World
@@ -26,10 +28,13 @@ class Results:
     def __init__(self) -> None:
         self.series: dict[str, float] = {}
         self.broken = False
+        self.refused = ""
         self.asked: list[tuple[str, datetime | None]] = []
 
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:
         self.asked.append((promql, at))
+        if self.refused:
+            raise QueryRefused(f"prometheus.main: {self.refused}")
         if self.broken:
             raise QueryFailed("prometheus.main: no answer within 10 s")
         return [Sample({"service": name.partition("#")[0], "i": name}, value, 0) for name, value in self.series.items()]
@@ -96,6 +101,29 @@ async def test_a_failed_query_makes_all_its_targets_unknown(
             assert "no answer" in (await heard.status(of(name), N)).detail
         results.broken = False
         await heard.status(of("cart"), U)
+
+
+async def test_why_a_query_has_never_worked_is_logged_once_and_that_it_works_again(
+    world: World, heard: Heard, results: Results, running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def asked_again() -> None:
+        asked = len(results.asked) + 2
+        async with asyncio.timeout(8):
+            while len(results.asked) < asked:
+                await asyncio.sleep(0.01)
+
+    caplog.set_level(logging.INFO, prometheus_query.log.name)
+    results.series = {"cart": 1}
+    async with running(prometheus_query.run(source(), world)):
+        for why in ("HTTP 401: <x object at 0x7f01>", "HTTP 401: <x object at 0x7f02>", "HTTP 400", "HTTP 401: <x>"):
+            results.refused = why
+            await asked_again()
+        assert heard.observations == []
+        results.refused = ""
+        await heard.status(of("cart"), U)
+    logged = [f"{record.levelname} {getattr(record, 'reason', '')}" for record in caplog.records]
+    assert logged[:2] == ["WARNING prometheus.main: HTTP 401: <x>", "WARNING prometheus.main: HTTP 400"]
+    assert [record.getMessage() for record in caplog.records][2:] == ["a query works again"]
 
 
 async def test_samples_are_compared_with_the_bounds(

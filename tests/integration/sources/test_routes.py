@@ -208,6 +208,23 @@ async def test_the_version_that_the_cluster_serves_is_used(east: Cluster, cluste
         await served(api, KINDS["HTTPRoute"])
 
 
+async def test_a_version_that_is_served_no_more_is_looked_for_anew(
+    world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
+    east.create(split())
+    name = "trafficsplits.split.smi-spec.io"
+    definition = east.get("customresourcedefinitions", name)
+    async with running(routes.run([wanted()], world)):
+        await heard.until(is_told(heard, CHECKOUT, lambda route: route.exists))
+        other = next(version for version in definition["spec"]["versions"] if version["name"] == "v1alpha2")
+        definition["metadata"] = {"name": name}
+        definition["spec"]["versions"] = [other | {"name": "v1alpha4", "storage": True}]
+        east.install(definition)
+        east.create(split(primary=7) | {"apiVersion": "split.smi-spec.io/v1alpha4"})
+        await heard.until(is_told(heard, CHECKOUT, lambda route: weights(route).get("checkout") == 7))
+
+
 def test_named_routes_of_one_namespace_share_a_watch() -> None:
     selections = [wanted("a"), wanted("b"), wanted("c", namespace="other"), wanted(None, selector="x=y")]
     found = routes.scopes(selections)

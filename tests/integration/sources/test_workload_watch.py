@@ -128,6 +128,46 @@ async def test_a_deleted_workload_is_a_copy_that_is_gone_and_its_health_unknown(
         await heard.heard(copy(exists=True, replicas=0))
 
 
+async def test_a_target_that_a_changed_label_has_left_is_unknown(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(deployment(team="pay"))
+    settle(east, available=2)
+    async with running(workload_watch.run(source(target="custom/team/{team}", refresh_seconds=1), world)):
+        await heard.status("custom/team/pay", Health.HEALTHY)
+        east.patch("deployments", "nginx", {"metadata": {"labels": {"team": "risk"}}}, "shop")
+        await heard.status("custom/team/pay", Health.UNKNOWN)
+        await heard.status("custom/team/risk", Health.HEALTHY)
+        told = len(heard.observations)
+        await heard.until(lambda: len(heard.observations) >= told + 2)
+        assert {one.target for one in heard.observations[told:]} == {"custom/team/risk"}
+        east.delete("deployments", "nginx", "shop")
+        await heard.status("custom/team/risk", Health.UNKNOWN)
+
+
+async def test_of_several_workloads_of_one_target_the_worst_speaks_whatever_their_kinds(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    for name in ("a", "b"):
+        east.create(deployment(name, team="pay"))
+        settle(east, available=2, name=name)
+    claim = {"metadata": {"name": "c", "namespace": "shop", "labels": {"team": "pay"}}, "status": {"phase": "Lost"}}
+    async with running(
+        workload_watch.run(source("Deployment", "PersistentVolumeClaim", target="custom/team/{team}"), world)
+    ):
+        await heard.status("custom/team/pay", Health.HEALTHY)
+        east.create({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}, **claim})
+        await heard.status("custom/team/pay", Health.UNHEALTHY)
+        told = len(heard.observations)
+        settle(east, available=1, name="a")
+        settle(east, available=2, name="a")
+        east.delete("persistentvolumeclaims", "c", "shop")
+        await heard.status("custom/team/pay", Health.HEALTHY)
+        settle(east, available=1, name="b")
+        await heard.status("custom/team/pay", Health.UNHEALTHY)
+    assert [one.status for one in heard.observations[told:]] == [Health.HEALTHY, Health.UNHEALTHY]
+
+
 async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
     world: World, heard: Heard, east: Cluster, running: Running
 ) -> None:

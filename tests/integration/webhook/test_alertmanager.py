@@ -163,6 +163,7 @@ async def test_a_lost_firing_and_a_lost_resolved_heal_against_a_real_api(tmp_pat
         async with Keeper(
             sources=[source(matchers='alertname="Down"', onResolved="Healthy")], store=bus.store(ALERTS), clock=clock,
             tell=heard.tell, query=nothing, alertmanagers={"main": main}, reconcile_every=timedelta(0),
+            absent_for=timedelta(0),
         ) as keeper:  # fmt: skip
             await keeper.sweep()
             await heard.until("Unhealthy")
@@ -170,5 +171,5 @@ async def test_a_lost_firing_and_a_lost_resolved_heal_against_a_real_api(tmp_pat
             async with asyncio.timeout(20):
                 while heard.said.empty():
                     await keeper.sweep()
-            await heard.until("Healthy")
+            assert (await heard.until("Unknown")).resolved
         await main.close()

@@ -167,7 +167,9 @@ async def test_9_a_resolved_that_never_comes_is_found_in_the_api() -> None:
         await world.pass_time(world.keeper_, 100)
         assert world.statuses() == ["Unhealthy"]
         world.apis["main"].listed.clear()  # and then it is over
-        await world.pass_time(world.keeper_, 200)
+        await world.pass_time(world.keeper_, 390)
+        assert world.statuses() == ["Unhealthy"]  # an Alertmanager that was started again would list as little
+        await world.pass_time(world.keeper_, 450)
         assert world.statuses() == ["Unhealthy", "Unknown resolved"]
 
 

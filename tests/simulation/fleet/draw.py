@@ -48,6 +48,16 @@ def crashing(seed: int) -> Scenario:
     return Scenario(seed, FLEETS[-1], plans, faults)
 
 
+def pausing(seed: int) -> Scenario:
+    """Give one in which deciders stand still over a takeover, in the middle of something, and then go on with it."""
+    random = Random(f"pausing {seed}")
+    names = [name for name, roles in FLEETS[-1] if roles == "decider"]
+    moments = sorted(round(random.uniform(CALM, SCRIPT_UNTIL - 15), 3) for _ in range(3))
+    faults = tuple(Fault("pause", at, 15.0, random.choice(names), random.randint(1, 12)) for at in moments)
+    plans = tuple(_plan(random, number) for number in range(6))
+    return Scenario(seed, FLEETS[-1], plans, faults)
+
+
 def unacknowledged(seed: int) -> Scenario:
     """Give one in which every action is given out again half a minute later, for objects that carry no stamps."""
     random = Random(f"unacknowledged {seed}")

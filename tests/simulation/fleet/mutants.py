@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,8 +17,8 @@ from reactor.roles.partition import Partition
 from reactor.roles.records import Records
 from reactor.roles.speaker import Speaker
 from reactor.roles.wanted import Wanted
-from rules.engine import decide as engine
 from rules.engine import observe as facts_in
+from rules.engine import owe
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.group import Group
@@ -52,14 +52,14 @@ def no_fence(patch: pytest.MonkeyPatch) -> None:
 
 def from_receipt(patch: pytest.MonkeyPatch) -> None:
     """Windows run from when an observation is heard, not from when it was made."""
-    observe = facts_in.observe
+    folded = facts_in.folded
 
     def late(rule: Any, group: Any, fact: Fact, now: datetime) -> Any:
         if isinstance(fact, Observation):
             fact = fact.model_copy(update={"observed_at": now})
-        return observe(rule, group, fact, now)
+        return folded(rule, group, fact, now)
 
-    patch.setattr(engine, "observe", late)
+    patch.setattr(facts_in, "folded", late)
 
 
 def no_catching_up(patch: pytest.MonkeyPatch) -> None:
@@ -136,12 +136,13 @@ def no_intent_check(patch: pytest.MonkeyPatch) -> None:
 
 
 def owed_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """A new owner does not publish what the one before it owed."""
+    """A new owner does not publish what the one before it owed, and nobody repeats it."""
 
     async def nothing(self: Any) -> None:
         return
 
     patch.setattr(partition.Partition, "_publish_owed", nothing)
+    patch.setattr(owe, "RESEND", timedelta(hours=1))
 
 
 MUTANTS: dict[str, Mutant] = {

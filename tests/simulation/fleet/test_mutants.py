@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.simulation.fleet.draw import crashing, draw, unacknowledged
+from tests.simulation.fleet.draw import crashing, draw, pausing, unacknowledged
 from tests.simulation.fleet.judge import judge
 from tests.simulation.fleet.mutants import MUTANTS
 from tests.simulation.fleet.scenario import Scenario
@@ -30,7 +30,7 @@ class Hunt:
 
 HUNTS = (
     Hunt("saved_after_publish", frozenset({"unowed"})),
-    Hunt("no_fence", frozenset({"stale-owner", "interleaved"})),
+    Hunt("no_fence", frozenset({"stale-owner", "interleaved"}), pausing, 150),
     Hunt("from_receipt", frozenset({"blind", "lost", "early"})),
     Hunt("no_catching_up", frozenset({"blind", "needless", "doubled"})),
     Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 150),
@@ -53,7 +53,7 @@ def test_the_simulation_sees(hunt: Hunt, monkeypatch: pytest.MonkeyPatch) -> Non
     pytest.fail(f"{hunt.seeds} seeds, and nobody noticed {hunt.mutant}")
 
 
-@pytest.mark.parametrize("harsher", [crashing, unacknowledged], ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("harsher", [crashing, pausing, unacknowledged], ids=lambda draw: draw.__name__)
 def test_without_a_mistake_the_same_scenarios_break_nothing(harsher: Callable[[int], Scenario]) -> None:
     for seed in range(20):
         assert judge(World(harsher(seed)).play()) == []

@@ -7,6 +7,7 @@ from typing import Any
 from bus.messages import SetWeights
 from rules.bench.play import at
 from rules.group import dump, load
+from rules.language.model import STEPS_MAX
 from tests.unit.rules.builders import (
     OBJECT,
     failover,
@@ -117,3 +118,11 @@ def test_a_return_by_steps_happens_in_a_dry_run_too() -> None:
     assert moves(gradual(mode="DryRun"), *FAILED, healthy("a", at=20)) == [
         (5, AWAY), (30, TEN), (90, FIFTY), (210, HOME),
     ]  # fmt: skip
+
+
+def test_as_many_steps_as_a_rule_may_have_are_rehearsed_without_a_pause() -> None:
+    steps = [{"percent": percent, "pauseSeconds": 0} for percent in range(1, STEPS_MAX + 1)]
+    rehearsed = failover(mode="DryRun", steps=steps)
+    came = moves(rehearsed, route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0), unhealthy("a", at=10),
+                 healthy("a", at=20))  # fmt: skip
+    assert [weights["a"] for _, weights in came] == [0, *range(1, STEPS_MAX + 1), 1]

@@ -235,3 +235,22 @@ def test_a_hold_is_told_once_and_anew_when_its_reason_changes() -> None:
     )  # fmt: skip
     assert [reason for _, reason in holds(failover(), *story)][:1] == ["NoHealthySecondary"]
     assert holds(failover(), *story)[-1] == (30, "RouteNotFound")
+
+
+def test_a_done_that_comes_late_does_not_undo_a_newer_look_at_the_route() -> None:
+    """Somebody has set the weights back since: in one batch or one after the other, it is seen and set right."""
+    put_back = route(HOME, at=14)
+    done = outcome(FIRST, "Done", at=12)
+    together = step(RULE, failed().group, 15, done, put_back)
+    seen_first = step(RULE, step(RULE, failed().group, 14, put_back).group, 15, done)
+    for decision in (together, seen_first):
+        assert decision.group.route is not None
+        assert decision.group.route.backends == (("a", 1), ("b", 0))
+        assert ids(decision) == [SECOND]
+
+
+def test_a_done_of_the_moment_of_the_last_look_counts() -> None:
+    decision = step(RULE, failed().group, 14, outcome(FIRST, "Done", at=14), route(HOME, at=14))
+    assert decision.group.route is not None
+    assert decision.group.route.backends == (("a", 0), ("b", 1))
+    assert decision.actions == ()

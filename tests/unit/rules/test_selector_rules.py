@@ -137,3 +137,17 @@ def test_a_pause_reaches_every_group_that_its_pattern_means() -> None:
     kept = book()
     take(kept, labelled(), labelled(name="api"), *HEALTH, paused(at=1))
     assert all(group.paused is not None for group in kept.groups.values())
+
+
+def test_a_group_of_another_rule_of_the_route_is_not_carried_over() -> None:
+    def of_rule(number: int | str | None, *groups: Group) -> Book:
+        return Book(Routing(rule_set(selecting(kind="HTTPRoute", rule=number)).rules), groups)
+
+    kept = of_rule(0)
+    take(kept, labelled(kind="HTTPRoute", rule=0), *HEALTH)
+    stored = list(kept.groups.values())
+    assert list(of_rule(0, *stored).groups) == [("web", "east/shop/HTTPRoute/web#0")]
+    for other in (1, "named", None):
+        again = of_rule(other, *stored)
+        assert dict(again.groups) == {}
+        assert again.dropped == {("web", "east/shop/HTTPRoute/web#0")}

@@ -243,3 +243,33 @@ def test_two_rules_on_one_target_both_hear_of_it() -> None:
     )
     events = (*WELL, route(A, name="api"), unhealthy("a", at=5))
     assert moves([failover(), other], *events) == [(5, BOTH), (5, BOTH)]
+
+
+# --- backends that nobody has spoken of ----------------------------------------------------------------------------
+
+
+def test_traffic_is_not_moved_to_a_backend_that_nobody_has_heard_of() -> None:
+    """It has a share already, and no probe: the route would stand on it alone."""
+    rule = failover(backends=backends("a", "b"))
+    both = route({"a": 1, "b": 1})
+    assert moves(rule, both, unhealthy("a", at=0), until=60) == []
+    assert holds(rule, both, unhealthy("a", at=0), until=60) == [(0, "NoHealthySecondary")]
+    assert moves(rule, both, unhealthy("a", at=0), unknown("b", at=0), until=60) == []
+    assert moves(rule, both, unhealthy("a", at=0), healthy("b", at=5), until=60) == [(5, {"a": 0, "b": 1})]
+
+
+def test_one_that_nobody_has_heard_of_keeps_its_share_beside_one_that_is_ready() -> None:
+    three = route({"a": 1, "b": 1, "c": 0})
+    rule = failover(backends=backends("a", "b", "c"))
+    assert moves(rule, three, unhealthy("a", at=5), healthy("c", at=0), until=60) == [(5, {"a": 0, "b": 1, "c": 1})]
+
+
+def test_a_ready_one_of_a_higher_tier_is_better_than_one_that_nobody_has_heard_of() -> None:
+    three = route({"a": 1, "b": 1, "c": 0})
+    rule = failover(backends=backends("a", "b", {"service": "c", "tier": 2}))
+    assert moves(rule, three, unhealthy("a", at=5), healthy("c", at=0), until=60) == [(5, {"a": 0, "b": 0, "c": 1})]
+
+
+def test_what_was_moved_before_the_bus_was_wiped_stays_until_it_is_heard_of() -> None:
+    rule = failover(backends=backends("a", "b"))
+    assert said(rule, route({"a": 0, "b": 1}), unhealthy("a", at=0), until=60) == []

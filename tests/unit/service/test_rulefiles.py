@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from reactor import reloading, telemetry
 from reactor.errors import ReactorError, SettingsError
 from reactor.reloading import RuleFiles
-from reactor.rulefiles import Snapshot, digest, load_for
+from reactor.rulefiles import Snapshot, digest, load_alone, load_for
 from reactor.settings import Settings
 from rules.errors import InvalidFiles
 from rules.language.loader import RuleSet
@@ -163,3 +164,47 @@ def test_a_digest_tells_of_everything_that_a_file_can_say(file: Path, more: str)
     before = digest(load_for(named(file)))
     file.write_text(ONE + more)
     assert digest(load_for(named(file))) != before
+
+
+ZONES = "rules:\n- {name: r, kind: ZoneIsolation, zones: [{name: a, id: a1}, {name: b, id: b1}]"
+TAINT = "rules:\n- {name: r, kind: ClusterTaint, match: cluster/a, taints: [{key: a, effect: NoExecute}]"
+ASKS = [
+    ("sources:\n- {name: s, kind: ClusterProbe, cluster: typo}", "source s: cluster: 'typo'"),
+    ("sources:\n- {name: s, kind: LeaseWatch, cluster: typo}", "source s: cluster: 'typo'"),
+    ("sources:\n- {name: s, kind: EndpointsWatch, cluster: typo}", "source s: cluster: 'typo'"),
+    ("sources:\n- {name: s, kind: WorkloadWatch, cluster: typo}", "source s: cluster: 'typo'"),
+    ("sources:\n- {name: s, kind: NodeWatch, cluster: typo}", "source s: cluster: 'typo'"),
+    (
+        "sources:\n- {name: s, kind: PrometheusQuery, prometheus: typo, query: up, target: custom/a}",
+        "source s: prometheus: 'typo' is not in the settings; prometheus has main",
+    ),
+    (
+        "rules:\n- {name: r, kind: TrafficFailover, route: {cluster: typo, kind: TrafficSplit, namespace: n, name: a}}",
+        "route.cluster: 'typo' is not in the settings; clusters has east",
+    ),
+    (f"{ZONES}, cluster: typo}}", "cluster: 'typo'"),
+    (
+        f"{ZONES}, cluster: east, verify: {{prometheus: typo, query: up}}}}",
+        "verify.prometheus: 'typo'",
+    ),
+    (
+        f"{ZONES}, cluster: east, carrier: Gardener, shoot: {{cluster: typo, namespace: n, name: s}}}}",
+        "shoot.cluster: 'typo'",
+    ),
+    (f"{TAINT}, carrier: Karmada}}", "karmada.cluster: 'karmada'"),
+    ("rules:\n- {name: r, kind: Notification, match: 'cluster/*', notify: [typo]}", "notify: 'typo'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "refused"), ASKS, ids=[refused for _, refused in ASKS])
+def test_what_rules_and_sources_ask_of_the_settings_has_to_be_there(file: Path, said: str, refused: str) -> None:
+    settings = Settings.model_validate({
+        "ruleFiles": [str(file)], "clusters": {"east": {}}, "prometheus": {"main": {"url": "http://main:9090"}},
+    })  # fmt: skip
+    file.write_text(f"apiVersion: reactor/v1\n{said}\n")
+    with pytest.raises(SettingsError, match=re.escape(refused)):
+        load_for(settings, Snapshot.take(settings))
+    assert load_alone(settings), "who only looks at them needs none of it"
+    file.write_text(file.read_text().replace("typo", "main" if "prometheus" in refused else "east"))
+    if not refused.startswith(("karmada", "notify")):
+        assert load_for(settings, Snapshot.take(settings))

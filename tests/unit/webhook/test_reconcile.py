@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import Health
-from tests.unit.webhook.builders import Api, World, alert, resolved, source
+from rules.language.sources import AlertmanagerWebhook
+from tests.unit.webhook.builders import CONFIRM, Api, World, alert, resolved, source
 
 MATCHED = source(matchers='alertname="Down"')
 BELIEVED = source(matchers='alertname="Down"', onResolved="Healthy")
@@ -18,26 +19,87 @@ def world() -> World:
     return world
 
 
-async def test_a_lost_resolved_heals_after_two_absences(world: World) -> None:
+@pytest.mark.parametrize("kept", [source(), BELIEVED], ids=["confirm", "believed"])
+async def test_an_alert_that_stays_absent_is_unknown_and_never_recovered(
+    world: World, kept: AlertmanagerWebhook
+) -> None:
+    """Nobody has said resolved, so there is nothing to believe."""
+    async with world.keeper(kept) as keeper:
+        world.apis["b"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 59)
+        world.apis["b"].listed.clear()
+        await world.pass_time(keeper, 359)
+        assert world.last() == "Unhealthy"
+        await world.pass_time(keeper, 400)
+    assert world.statuses() == ["Unhealthy", "Unknown resolved"]
+
+
+async def test_a_restart_of_alertmanager_ends_no_alert(world: World) -> None:
+    """It keeps no alerts, and lists none until Prometheus has sent them again."""
     async with world.keeper(BELIEVED) as keeper:
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        for restart in range(60, 1200, 300):
+            await world.pass_time(keeper, restart)
+            world.apis["a"].up = False
+            await world.pass_time(keeper, restart + 5)
+            world.apis["a"].up = True
+            world.apis["a"].listed.clear()
+            await world.pass_time(keeper, restart + 240)
+            world.apis["a"].lists(alert())
+        await world.pass_time(keeper, 1500)
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_an_absence_in_which_nobody_looked_does_not_count(world: World) -> None:
+    """This process was stopped: whether the alert was listed in the meantime nobody knows."""
+    async with world.keeper() as keeper:
         world.apis["a"].lists(alert())
         await world.post(keeper, alert(), at=0)
         await world.pass_time(keeper, 59)
         world.apis["a"].listed.clear()
-        await world.pass_time(keeper, 63)
-        assert world.last() == "Unhealthy"
-        await world.pass_time(keeper, 95)
+        await world.pass_time(keeper, 100)
+        await world.pass_time(keeper, 1000, step=900)
+        await world.pass_time(keeper, 1200)
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_what_is_posted_is_not_gone_whatever_is_listed(world: World) -> None:
+    async with world.keeper() as keeper:
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 5)
+        world.apis["a"].listed.clear()
+        for at in range(120, 1200, 120):
+            await world.pass_time(keeper, at)
+            await world.post(keeper, alert())
+    assert world.statuses() == ["Unhealthy"]
+
+
+async def test_a_resolved_that_comes_after_its_absence_is_believed_where_it_may_be(world: World) -> None:
+    async with world.keeper(BELIEVED) as keeper:
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 5)
+        world.apis["a"].listed.clear()
+        await world.pass_time(keeper, 400)
+        assert world.last() == "Unknown resolved"
+        await world.post(keeper, resolved(starts=-600, ends=-300), at=410)  # of an episode before
+        assert world.last() == "Unknown resolved"
+        await world.post(keeper, resolved(ends=90), at=420)
     assert world.last() == "Healthy"
 
 
-async def test_a_lost_resolved_is_unknown_where_resolved_is_not_believed(world: World) -> None:
-    async with world.keeper() as keeper:
-        world.apis["b"].lists(alert())
+async def test_an_absence_is_proven_as_a_resolved_is(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        world.apis["a"].lists(alert())
         await world.post(keeper, alert(), at=0)
         await world.pass_time(keeper, 5)
-        world.apis["b"].listed.clear()
-        await world.pass_time(keeper, 95)
-    assert world.last() == "Unknown resolved"
+        world.apis["a"].listed.clear()
+        world.series = [{"service": "checkout"}]
+        await world.pass_time(keeper, 420)
+    assert world.statuses() == ["Unhealthy", "Unknown resolved", "Healthy"]
 
 
 async def test_a_lost_firing_heals(world: World) -> None:

@@ -63,6 +63,12 @@ def test_tokens_are_asked_for_last_and_all_rules_ask_in_one_order() -> None:
     assert asks(rule, *files) == ["guard.b", "guard.z", "guard.a", "rule.w0"]
 
 
+def test_guards_that_only_count_peers_are_asked_first() -> None:
+    [rule] = webs(1, guards={"maxUnhealthy": 0})
+    files = [shared(name="a", maxConcurrent=1), shared(name="b", maxConcurrent=1, maxUnhealthy=2)]
+    assert asks(rule, *files) == ["rule.w0", "guard.a", "guard.b"]
+
+
 def test_a_rehearsal_has_guards_of_its_own() -> None:
     [real], [dry] = webs(1), webs(1, mode="DryRun")
     guard = shared(maxConcurrent=1)

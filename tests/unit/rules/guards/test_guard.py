@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bus.messages import Approve, Hold
+from bus.messages import Approve, Hold, Notify
 from rules.bench.play import at
 from rules.engine.decide import decide
 from rules.group import Group, dump, load
@@ -21,6 +21,7 @@ from tests.unit.rules.builders import (
     paused,
     resumed,
     route,
+    rule_set,
     said,
     step,
     the_rule,
@@ -37,9 +38,11 @@ def rule(**keys: Any) -> dict[str, Any]:
     return failover(backends=backends("a", "b"), **keys)
 
 
-def approved(when: float, *, asked: float | None = None) -> Event:
+def approved(when: float, *, asked: float | None = None, request: str = "") -> Event:
     moment = at(when if asked is None else asked)
-    return when, Approve(rule="web", object="east/shop/TrafficSplit/web", by="ann", reason="INC-7", observed_at=moment)
+    return when, Approve(
+        rule="web", object="east/shop/TrafficSplit/web", by="ann", reason="INC-7", observed_at=moment, request=request,
+    )  # fmt: skip
 
 
 # --- pause ---------------------------------------------------------------------------------------------------------
@@ -138,6 +141,37 @@ def test_a_yes_to_something_else_is_none() -> None:
     assert moves(asking, *history, approved(30, asked=15), until=5000) == []
     assert moves(asking, *history, approved(30), until=5000) == [(30, to_c)]
     assert moves(asking, *history, approved(919), until=5000) == [(919, to_c)]
+
+
+THREE = [route({"a": 1, "b": 0, "c": 0}), *(healthy(name, at=0) for name in "abc")]
+WITH_C = rule(mode="Approve") | {"backends": [{"service": "a"}, {"service": "b"}, {"service": "c", "tier": 2}]}
+CHANGES = [*THREE, unhealthy("a", at=10), unhealthy("b", at=20)]
+
+
+def test_a_wish_that_changes_is_shown_anew() -> None:
+    shown = [(one.at, one.what.detail) for one in said(WITH_C, *CHANGES, until=500) if isinstance(one.what, Hold)]
+    assert [at for at, _ in shown] == [10, 20]
+    assert ["'b': 1" in detail for _, detail in shown] == [True, False]
+    assert "'c': 1" in shown[1][1]
+
+
+def test_people_are_told_of_each_wish_that_waits_for_them() -> None:
+    told = [one for one in said(WITH_C | {"notify": ["oncall"]}, *CHANGES, until=500) if isinstance(one.what, Notify)]
+    assert [one.at for one in told] == [10, 20]
+
+
+def test_a_yes_that_names_what_it_was_shown_counts_for_nothing_else() -> None:
+    group = step(rule_set(WITH_C).rules[0], None, 10, *CHANGES[:-1]).group
+    later = step(rule_set(WITH_C).rules[0], group, 20, CHANGES[-1]).group
+    shown, shown_later = (one.leave.request.wish for one in (group, later) if one.leave and one.leave.request)
+    assert shown != shown_later
+    assert moves(WITH_C, *CHANGES, approved(30, request=shown)) == []
+    assert moves(WITH_C, *CHANGES, approved(30, request=shown_later)) == [(30, {"a": 0, "b": 0, "c": 1})]
+
+
+def test_a_yes_of_an_older_version_names_nothing_and_is_for_what_was_asked_last() -> None:
+    body = {"rule": "web", "object": "x", "by": "ann", "reason": "seen", "observedAt": "2026-01-01T00:00:00Z"}
+    assert Approve.model_validate(body).request == ""
 
 
 def test_a_yes_counts_for_one_failure_only() -> None:

@@ -442,7 +442,8 @@ def test_never_leaves_the_old_copy_to_a_person() -> None:
 
 
 def test_with_never_the_move_ends_when_the_person_has_removed_the_copy() -> None:
-    given = rule(failover={"cluster": {"purgeMode": "Never"}}, placement=placement("m1", "m2", "m3", tolerate=100))
+    never = {"cluster": {"purgeMode": "Never", "blockPredecessorSeconds": None}}
+    given = rule(failover=never, placement=placement("m1", "m2", "m3", tolerate=100))
     events = [held_copy("m1", 2, at=0), held_copy("m2", 2, at=0), *clusters("Healthy", "m1", "m2", "m3")]
     removed = held_copy("m2", None, at=300, exists=False)
     back = [cluster("m2", "Healthy", at=400), cluster("m1", "Unhealthy", at=500)]
@@ -523,3 +524,14 @@ def test_a_dry_run_purges_too_where_a_history_says_that_the_copy_is_healthy() ->
 
 def test_mode_off_does_nothing() -> None:
     assert acts(rule(mode="Off"), *start(), cluster("m2", "Unhealthy", at=10)) == []
+
+
+@pytest.mark.parametrize(("keys", "back_at"), [({}, 710.0), ({"blockPredecessorSeconds": 0}, None)])
+def test_a_cluster_that_was_left_gets_no_new_copy_for_a_while(keys: dict[str, Any], back_at: float | None) -> None:
+    given = rule(failover={"cluster": keys}, placement=placement("m1", "m2", tolerate=100))
+    to_m2 = [workload({"m1": 2}, replicas=2), *clusters("Healthy", "m1", "m2"), cluster("m1", "Unhealthy", at=10)]
+    serves = [copy("m2", "Healthy", at=120), cluster("m1", "Healthy", at=200), cluster("m2", "Unhealthy", at=300)]
+    came = acts(given, *to_m2, *serves, until=2000)
+    assert came[:3] == [(110.0, "Place", {"m2": 2}), (110.0, "Evict", "m1"), (120.0, "Purge", "m1")]
+    back = [one for one in came[3:] if one[1] == "Place"]
+    assert back == ([(back_at, "Place", {"m1": 2})] if back_at else [])

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.rules.builders import Event
-from tests.unit.rules.workload.builders import acts, cluster, clusters, happens, placement, workload, workload_rule
+import pytest
+
+from bus.messages import ClusterTaints, Mode, Taint
+from rules.bench.play import Player
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from tests.unit.rules.builders import Event, paused, resumed, rule_set
+from tests.unit.rules.workload.builders import (
+    acts,
+    cluster,
+    clusters,
+    happens,
+    placement,
+    short,
+    workload,
+    workload_rule,
+)
 
 TAINT = {"key": "reactor/brownout", "effect": "NoExecute"}
 SHOWN = [{"key": "reactor/brownout", "value": "", "effect": "NoExecute"}]
@@ -35,11 +52,31 @@ def test_other_signals_do_not_count() -> None:
     assert acts(taint_rule(), cluster("east", "Unhealthy", at=0)) == []
 
 
-def test_the_taint_is_timed_from_when_it_was_due_and_taken_off_with_what_stood_before() -> None:
+def test_the_taint_is_timed_from_when_it_was_put_on_and_taken_off_with_what_stood_before() -> None:
     events = [dim("east", "Unhealthy", at=10), dim("east", "Healthy", at=200)]
-    put, off = (one.what for one in happens(taint_rule(), *events))
-    assert getattr(put, "taints")[0].time_added.timestamp() == 110  # noqa: B009
-    assert getattr(off, "before") == getattr(put, "taints")  # noqa: B009
+    _put, off = (one.what for one in happens(taint_rule(), *events))
+    [before] = getattr(off, "before")  # noqa: B009
+    assert (before.key, before.time_added) == ("reactor/brownout", at_(110))
+
+
+def test_a_taint_that_was_held_back_is_borne_from_when_it_was_put_on() -> None:
+    moves = workload_rule(placement=placement("m1", "m2", tolerate=300), failover={"cluster": {}}, signals=["ready"])
+    ready = [cluster(name, "Healthy", at=0, signal="ready") for name in ("m1", "m2")]
+    held_back = [dim("m1", "Unhealthy", at=10), paused("brownout", at=11), resumed("brownout", at=1000)]
+    came = acts([taint_rule(), moves], workload({"m1": 2}, replicas=2), *ready, *held_back, until=1500)
+    assert came == [(1000.0, "SetTaints", SHOWN), (1300.0, "Place", {"m2": 2}), (1300.0, "Evict", "m1")]
+
+
+def test_a_taint_that_stands_keeps_its_time_when_the_rule_gets_another_one() -> None:
+    book = played(taint_rule(tolerationSeconds=0), dim("m1", "Unhealthy", at=10))
+    second = {"key": "reactor/slow", "effect": "NoSchedule"}
+    again = rules_changed(book, [taint_rule(tolerationSeconds=0, taints=[TAINT, second])])
+    run(again, [dim("m1", "Unhealthy", at=50)])
+    state = again.groups["brownout", "cluster/m1"].workload
+    assert state is not None
+    assert [(one.key, one.time_added) for one in state.taints or ()] == [
+        ("reactor/brownout", at_(10)), ("reactor/slow", at_(50)),
+    ]  # fmt: skip
 
 
 def test_workloads_leave_a_tainted_cluster_by_their_own_tolerations() -> None:
@@ -65,3 +102,72 @@ def test_a_rehearsed_taint_moves_nothing() -> None:
     events = [workload({"m1": 2}, replicas=2), *clusters("Healthy", "m1", "m2"), dim("m1", "Unhealthy", at=10)]
     came = acts([taint_rule(mode="DryRun"), moves], *events)
     assert came == [(110.0, "SetTaints", SHOWN)]
+
+
+# --- rules that are taken away or put to rest ----------------------------------------------------------------------
+MOVES = workload_rule(placement=placement("m1", "m2", tolerate=30), failover={"cluster": {}}, signals=["ready"])
+READY = [cluster(name, "Healthy", at=0, signal="ready") for name in ("m1", "m2")]
+OFF, RETIRED = taint_rule(mode="Off", tolerationSeconds=0), taint_rule(match="cluster/elsewhere")
+
+
+def run(book: Book, events: list[Event]) -> list[tuple[Any, ...]]:
+    """What comes out of these events, and of all that follows within 1000 s."""
+    player, found = Player(book, outcomes=True), []
+    for when, fact in events:
+        found += [*player.until(at_(when)), *player.take([fact], at_(when))]
+    found += [*player.until(at_(events[-1][0] + 1000))]
+    return short(found)
+
+
+def played(*rules_and_events: Any) -> Book:
+    given = [one for one in rules_and_events if isinstance(one, dict)]
+    book = Book(Routing.of(rule_set(*given)))
+    player = Player(book, outcomes=True)
+    for when, fact in (one for one in rules_and_events if not isinstance(one, dict)):
+        list(player.take([fact], at_(when)))
+    return book
+
+
+def rules_changed(book: Book, rules: list[dict[str, Any]]) -> Book:
+    """What a process does that gets other rules: its groups are read back from the store."""
+    return Book(Routing.of(rule_set(*rules)), [load(dump(group)) for group in book.groups.values()])
+
+
+def tainted(*more: Event) -> Book:
+    return played(taint_rule(tolerationSeconds=0), MOVES, *READY, *more, dim("m1", "Unhealthy", at=10))
+
+
+@pytest.mark.parametrize("after", [[], [OFF], [OFF | {"mode": "DryRun"}], [RETIRED]], ids=["gone", "off", "dry", "no"])
+def test_a_rule_that_is_taken_away_or_put_to_rest_leaves_no_taint_behind(after: list[dict[str, Any]]) -> None:
+    again = rules_changed(tainted(), [*after, MOVES])
+    came = run(again, [dim("m1", "Healthy", at=100), workload({"m1": 2}, at=5000, replicas=2)])
+    assert [one for one in came if one[1] != "SetTaints"] == []
+
+
+def test_what_waits_for_a_taint_stays_when_its_rule_is_taken_away() -> None:
+    again = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [MOVES])
+    assert list(Player(again, outcomes=True).until(at_(3000))) == []
+
+
+@pytest.mark.parametrize("after", [[], [OFF]], ids=["gone", "off"])
+def test_an_old_word_of_a_rule_that_was_taken_away_counts_for_nothing(after: list[dict[str, Any]]) -> None:
+    again = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [*after, MOVES])
+    taint = Taint(key="reactor/brownout", effect="NoExecute", time_added=at_(10))
+    late = ClusterTaints(cluster="m1", rule="brownout", taints=(taint,), observed_at=at_(12))
+    assert run(again, [(12, late)]) == []
+
+
+def test_a_rule_that_was_off_puts_its_taint_on_anew() -> None:
+    off = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [OFF, MOVES])
+    run(off, [dim("m1", "Unhealthy", at=20)])
+    on = rules_changed(off, [taint_rule(tolerationSeconds=0), MOVES])
+    came = run(on, [dim("m1", "Unhealthy", at=2000)])
+    assert came[:3] == [(2000.0, "SetTaints", SHOWN), (2030.0, "Place", {"m2": 2}), (2030.0, "Evict", "m1")]
+
+
+def test_a_rule_that_goes_on_keeps_its_taints_over_a_change_of_others() -> None:
+    other = taint_rule(name="other", match="cluster/m2")
+    again = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [taint_rule(tolerationSeconds=0), other, MOVES])
+    assert again.groups["brownout", "cluster/m1"].mode is Mode.ENFORCE
+    came = [(one.at, type(one.what).__name__) for one in Player(again, outcomes=True).until(at_(3000))]
+    assert came[:2] == [(40.0, "Place"), (40.0, "Evict")]

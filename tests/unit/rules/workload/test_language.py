@@ -67,15 +67,14 @@ def test_both_spellings_of_the_purge_modes_are_read() -> None:
         assert loaded.failover.cluster.purge_mode.value == new
 
 
-def test_null_and_absent_blocks_are_told_apart() -> None:
+@pytest.mark.parametrize("cause", ["application", "cluster"])
+def test_null_and_absent_blocks_are_told_apart(cause: str) -> None:
     blocks = [{}, {"blockPredecessorSeconds": None}, {"blockPredecessorSeconds": 0}]
     found = []
     for keys in blocks:
-        rule = rule_set(workload_rule(failover={"application": keys})).rules[0]
+        rule = rule_set(workload_rule(failover={cause: keys})).rules[0]
         assert isinstance(rule, WorkloadFailover)
-        assert rule.failover is not None
-        assert rule.failover.application is not None
-        found.append(rule.failover.application.block_predecessor_seconds)
+        found.append(getattr(rule.failover, cause).block_predecessor_seconds)
     assert found == [600, None, 0]
 
 

@@ -137,3 +137,13 @@ def test_a_persons_word_is_the_yes_that_mode_approve_waits_for() -> None:
 def test_an_isolation_by_hand_of_a_bad_zone_starts_before_its_toleration() -> None:
     found = said(zone_rule(), WELL, unhealthy("a", at=100), isolate("a", at=103))
     assert {step[0] for step in steps(found)} == {103.0}
+
+
+def test_of_commands_that_are_read_together_the_older_one_comes_first() -> None:
+    """A restarted decider may read both at once: the failback is not lost, and the later wish finds one on its way."""
+    late = [(20.0, fact) for _, fact in (*failback("a", at=15), *isolate("b", at=16, by="bob"))]
+    apart = [*failback("a", at=15), *isolate("b", at=16, by="bob")]
+    for asked in (late, late[::-1], apart):
+        found = said(zone_rule(), WELL, isolate("a", at=9), asked)
+        assert names(found)[-3:] == ["-CutNetwork", "-ShiftTraffic", "-Fence"]
+        assert {step[1] for step in steps(found)} == {"a"}

@@ -1,0 +1,84 @@
+"""nats-py's client, made to give up in time.
+
+As it comes it closes a connection that it has found dead in an orderly way: it waits until the peer has taken all that
+was written, over TCP for a quarter of an hour, over TLS for half a minute, before it tells anybody or dials another
+server. And it swallows a cancellation that reaches a caller who waits for room in a full buffer, so that no timeout
+ever ends that call. Both were seen; both are put right here, in the two places that everything goes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import ParseResult
+
+from nats.aio.client import Client, Srv
+from nats.aio.transport import TcpTransport
+
+LEAVE_SECONDS = 2.0  # what is still to be sent when we hang up may take so long
+WEBSOCKET = ("ws", "wss")  # aiohttp closes those, and gives up by itself
+
+
+class PromptTransport(TcpTransport):
+    """A connection that nobody waits for once it is given up."""
+
+    def __init__(self, leaving: Callable[[], bool]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._leaving = leaving
+
+    async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
+        """Connect. What an attempt before left open would stay open: a server that accepts and never says a word."""
+        self.abort()
+        await super().connect(uri, buffer_size, connect_timeout)
+
+    def close(self) -> None:
+        """Close in an orderly way where it was our will; what has failed is dropped with all that was written to it."""
+        if self._leaving():
+            super().close()  # type: ignore[no-untyped-call]
+        else:
+            self.abort()
+
+    def abort(self) -> None:
+        """End it at once. Whoever waits for it goes on."""
+        if self._io_writer is not None:
+            self._io_writer.transport.abort()
+
+    def __bool__(self) -> bool:
+        """Always: nats-py would take one of its own in the place of one that was not connected yet."""
+        return True
+
+
+class PromptClient(Client):
+    """A `nats.aio.client.Client` that does not wait for the dead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leaving = False
+        """True from the moment at which we ourselves hang up."""
+
+    async def leave(self) -> None:
+        """Send what is still to be sent, and close: whatever the peer does, within LEAVE_SECONDS."""
+        self.leaving = True
+        giving_up = asyncio.get_running_loop().call_later(LEAVE_SECONDS, self._abort)
+        try:
+            await self.close()
+        finally:
+            giving_up.cancel()
+
+    def _abort(self) -> None:
+        if isinstance(self._transport, PromptTransport):
+            self._transport.abort()
+
+    async def _connect_to_server(self, s: Srv) -> None:
+        if self._transport is None and s.uri.scheme not in WEBSOCKET:
+            self._transport = PromptTransport(lambda: self.leaving)
+        await super()._connect_to_server(s)
+
+    async def _flush_pending(self, force_flush: bool = False) -> Any:
+        task = asyncio.current_task()
+        before = task.cancelling() if task else 0
+        flushed = await super()._flush_pending(force_flush)
+        if task and task.cancelling() > before:
+            raise asyncio.CancelledError  # it came while we waited, and was swallowed
+        return flushed

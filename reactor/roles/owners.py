@@ -1,0 +1,79 @@
+"""Who has said that a share is theirs: a key for each, written by compare-and-set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bus import subjects
+from bus.errors import NotFound, Refused
+from bus.port import Entry, Store
+
+NOBODY = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    name: str
+    revision: int
+
+
+class Owners:
+    """The owners' words as the watch told them, and our own."""
+
+    def __init__(self, store: Store, name: str, kind: str) -> None:
+        self._store = store
+        self._name = name
+        self._kind = kind
+        self._owners: dict[int, _Owner] = {}
+
+    def owner(self, share: int) -> str:
+        """Whose it is; empty: nobody's."""
+        owner = self._owners.get(share)
+        return owner.name if owner is not None else NOBODY
+
+    def ours(self) -> frozenset[int]:
+        """All that our own word stands on."""
+        return frozenset(share for share, owner in self._owners.items() if owner.name == self._name)
+
+    def told(self, share: int, entry: Entry) -> None:
+        """The watch told of a word."""
+        self._owners[share] = _Owner(entry.value.decode(), entry.revision)
+
+    async def take(self, share: int) -> bool:
+        """Write our word where the one that we know still stands. Raises Unavailable."""
+        await self._write(share, self._name)
+        return share in self.ours()
+
+    async def give_up(self, share: int) -> None:
+        """Empty our word, so that the next owner need not wait. Raises Unavailable."""
+        if share in self.ours():
+            await self._write(share, NOBODY)
+
+    async def _write(self, share: int, name: str) -> None:
+        key, before = subjects.key(self._kind + "owner", str(share)), self._owners.get(share)
+        try:
+            revision = await self._store.put(key, name.encode(), revision=before.revision if before else 0)
+        except Refused:
+            await self._look_again(share, key)
+        else:
+            self._learn(share, before, _Owner(name, revision))
+
+    async def _look_again(self, share: int, key: str) -> None:
+        """Somebody was faster; or the store was wiped, and no watch tells of a key that was never written again."""
+        before = self._owners.get(share)
+        try:
+            entry = await self._store.get(key)
+        except NotFound:
+            self._learn(share, before, None)
+        else:
+            self._learn(share, before, _Owner(entry.value.decode(), entry.revision))
+
+    def _learn(self, share: int, before: _Owner | None, answer: _Owner | None) -> None:
+        """Take an answer, unless the watch spoke while it was on its way: the watch comes to the newest in the end,
+        and an older answer on top of that would stand for ever."""
+        if self._owners.get(share) != before:
+            return
+        if answer is None:
+            self._owners.pop(share, None)
+        else:
+            self._owners[share] = answer

@@ -1,0 +1,64 @@
+"""A bus that is slow to take one word keeps a decider from that partition, and from none that it has."""
+
+from __future__ import annotations
+
+import pytest
+
+from bus.errors import Unavailable
+from bus.memory import MemoryBus
+from bus.topology import LEASES
+from reactor.clock import Clock
+from reactor.roles import decider as decider_
+from reactor.roles import fleet
+from reactor.roles.decider import Decider
+from reactor.roles.partition import Desk
+from rules.engine.routing import Routing
+from tests.integration.roles.conftest import eventually, running
+
+LATE = 2
+
+
+class Slow(MemoryBus):
+    """A bus that does not confirm our word on one partition, and counts how often it was asked to."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock.now)
+        self.slow = True
+        self.asked = 0
+
+    def refuse(self, key: str) -> None:
+        if self.slow and key == f"owner.{LATE}":
+            self.asked += 1
+            raise Unavailable("no confirmation")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (fleet, decider_):
+        monkeypatch.setattr(module, "LOOK", 0.005)
+
+
+async def test_one_slow_claim_or_release_ends_no_partition(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    bus = Slow(clock)
+    store = bus.store(LEASES)
+    put = store.put
+
+    async def slow(key: str, value: bytes, *, revision: int | None) -> int:
+        bus.refuse(key)
+        return await put(key, value, revision=revision)
+
+    monkeypatch.setattr(store, "put", slow)
+    one = Decider(Desk(bus, clock, Routing([]), 3, "one"))
+    async with running(one.run):
+        await eventually(lambda: bus.asked > 3)
+        assert one.owned() == [0, 1]
+        before = dict(one._running)
+        await eventually(lambda: bus.asked > 6)
+        assert dict(one._running) == before
+        bus.slow = False
+        await eventually(lambda: one.owned() == [0, 1, 2])
+        bus.slow, bus.asked = True, 0
+        monkeypatch.setattr(one.fleet, "wanted", lambda: frozenset({0, 1}))
+        await eventually(lambda: bus.asked > 3)
+        assert {number: one._running[number] for number in one.owned()} == before

@@ -1,0 +1,155 @@
+"""What somebody has deleted on the bus is made again, and readiness says what could not be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus import topology
+from bus.embedded import EmbeddedServer
+from bus.errors import BusError, Unavailable, WrongServer
+from bus.jetstream import JetStreamBus, provision
+from bus.jetstream.provisioning import plan
+from reactor import upkeep
+from reactor.app import App
+from reactor.connecting import agree_on_partitions, partitions_of
+from reactor.errors import SettingsError
+from reactor.settings import BusSettings, Settings
+from reactor.upkeep import Upkeep
+
+PARTITIONS = 4
+RULES = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
+SETTINGS = BusSettings(partitions=PARTITIONS)
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
+    """A bus with all that a reactor keeps on it."""
+    async with (
+        EmbeddedServer(tmp_path / "nats") as server,
+        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus,
+    ):
+        await provision(bus)
+        await agree_on_partitions(bus, PARTITIONS)
+        yield bus
+
+
+async def whole(bus: JetStreamBus) -> bool:
+    return not any(step.new for step in await plan(bus)) and await partitions_of(bus) == PARTITIONS
+
+
+async def until_whole(bus: JetStreamBus) -> None:
+    async with asyncio.timeout(15):
+        while not await whole(bus):
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "STREAM.DELETE.REACTOR_FACTS",
+        "STREAM.DELETE.REACTOR_ACTIONS",
+        "STREAM.DELETE.KV_reactor_leases",
+        "CONSUMER.DELETE.REACTOR_ACTIONS.executors",
+        "CONSUMER.DELETE.REACTOR_INBOX.routers",
+    ],
+)
+async def test_what_was_deleted_is_made_again(bus: JetStreamBus, lost: str) -> None:
+    own = Upkeep(bus, SETTINGS)
+    await bus.connection.api(lost, {})
+    assert not await whole(bus)
+    await own.look()
+    assert await whole(bus)
+    assert not own.lacking
+
+
+async def test_after_everything_was_wiped_the_number_of_partitions_is_agreed_on_again(bus: JetStreamBus) -> None:
+    names = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
+    for name in names:
+        await bus.connection.api(f"STREAM.DELETE.{name}", {})
+    await Upkeep(bus, SETTINGS).look()
+    assert await whole(bus)
+
+
+async def test_what_differs_is_left_to_the_next_start(bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two versions side by side would change it back and forth."""
+    asked: list[str] = []
+    api = bus.connection.api
+
+    async def heard(name: str, request: Any) -> dict[str, Any]:
+        asked.append(name)
+        return await api(name, request)
+
+    monkeypatch.setattr(bus.connection, "api", heard)
+    await Upkeep(bus, BusSettings(partitions=PARTITIONS, replicas=3)).look()
+    assert asked
+    assert not [name for name in asked if "CREATE" in name or "UPDATE" in name]
+
+
+async def test_what_may_not_be_made_is_told_and_asked_for_again(
+    bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Upkeep(bus, SETTINGS)
+    tries: list[int] = []
+
+    async def denied(*_: object, **__: object) -> None:
+        tries.append(len(tries))
+        raise Unavailable("no answer to STREAM within 2 s")
+
+    monkeypatch.setattr(upkeep, "provision", denied)
+    await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
+    own.look_now()
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await own.run()  # at once: until it has succeeded there is doubt
+    assert own.lacking == [f"REACTOR_FACTS: is missing ({upkeep.INIT})"]
+    monkeypatch.undo()
+    await own.look()
+    assert not own.lacking
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        (BusSettings(partitions=PARTITIONS + 1), SettingsError, "was set up with 4"),
+        (SETTINGS, WrongServer, "REACTOR_FACTS exists with subjects"),
+    ],
+)
+async def test_what_cannot_be_used_is_told(
+    bus: JetStreamBus, settings: BusSettings, error: type[BusError], said: str
+) -> None:
+    if error is WrongServer:
+        await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
+        await bus.connection.api("STREAM.CREATE.REACTOR_FACTS", {"name": "REACTOR_FACTS", "subjects": ["other.>"]})
+    own = Upkeep(bus, settings)
+    with pytest.raises(error):
+        await own.look()
+    assert said in own.lacking[0]
+
+
+async def test_a_reactor_makes_again_what_is_lost_and_says_what_it_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LOOK_SECONDS", 0.1)
+    (tmp_path / "rules.yaml").write_text(RULES)
+    settings = Settings.model_validate(
+        {
+            "ruleFiles": [str(tmp_path / "rules.yaml")], "receiver": {"listen": "127.0.0.1:0"},
+            "bus": {"store": str(tmp_path / "nats"), "partitions": PARTITIONS},
+        }
+    )  # fmt: skip
+    async with App(settings) as app:
+        assert await app._not_ready() == []
+        await app.bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
+        await until_whole(app.bus)
+        await app.bus.connection.api("STREAM.DELETE.REACTOR_ACTIONS", {})
+        await app.bus.connection.api("STREAM.CREATE.REACTOR_ACTIONS", {"name": "REACTOR_ACTIONS", "subjects": ["a.>"]})
+        async with asyncio.timeout(15):
+            while not (said := await app._not_ready()):
+                await asyncio.sleep(0.02)
+        assert said[0].startswith("bus: REACTOR_ACTIONS exists with subjects")

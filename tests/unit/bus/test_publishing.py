@@ -1,0 +1,66 @@
+"""What a publisher makes of what nats-py says when it is given a message."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import cast
+
+import pytest
+from nats import errors
+
+from bus.errors import BusError, Malformed, Unavailable
+from bus.jetstream.client import PromptClient
+from bus.jetstream.connection import KEPT_MAX, Connection
+from bus.jetstream.publishing import Post, Publisher
+
+POST = Post("reactor.commands.pause", b"{}", {"Nats-Msg-Id": "1"})
+
+
+class Refusing:
+    """A client that takes no message."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def new_inbox(self) -> str:
+        return "_INBOX.1"
+
+    async def publish(self, *_: object) -> None:
+        raise self._error
+
+
+def connection(error: Exception) -> Connection:
+    made = Connection(cast("PromptClient", Refusing(error)), timeout=timedelta(seconds=1))
+    made.up.set()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (errors.MaxPayloadError(), Malformed),
+        (errors.BadSubjectError(), Malformed),
+        (errors.BadHeaderError("a b"), Malformed),
+        (errors.OutboundBufferLimitError(), Unavailable),
+        (errors.ConnectionClosedError(), Unavailable),
+        (errors.ConnectionDrainingError(), Unavailable),
+        (errors.ConnectionReconnectingError(), Unavailable),
+        (errors.Error("something new"), Unavailable),
+    ],
+)
+async def test_only_what_is_wrong_with_the_message_itself_is_the_senders_mistake(
+    said: Exception, meant: type[BusError]
+) -> None:
+    """A connection that counts as up may have no room left: who acknowledged the message would lose it."""
+    publisher = Publisher(connection(said), patience=timedelta(seconds=1))
+    with pytest.raises(meant):
+        await publisher.send([POST])
+
+
+async def test_errors_that_never_end_take_no_more_and_more_memory() -> None:
+    one = connection(errors.Error("unused"))
+    for number in range(2 * KEPT_MAX + 5):
+        await one.on_error(errors.Error(f'nats: permissions violation for publish to "$js.ack.{number}"'))
+        assert f"$js.ack.{number}" in one.denied
+    assert len(one.errors) <= KEPT_MAX
+    assert len(one.denied) <= KEPT_MAX

@@ -1,0 +1,68 @@
+"""Who counts as there: silence while we listen, and nothing else."""
+
+from __future__ import annotations
+
+from reactor.roles.peers import DEAF, DOUBTS, LEASE, Peers
+from tests.clock import HandClock
+
+STEP = DEAF - 1
+
+
+def listening(peers: Peers, clock: HandClock, seconds: float) -> None:
+    """Let time pass while we hear all that is said."""
+    while seconds > 0:
+        clock.seconds += min(STEP, seconds)
+        peers.listened()
+        seconds -= STEP
+
+
+def test_who_is_silent_for_a_lease_is_gone_and_comes_back_with_a_word() -> None:
+    clock = HandClock()
+    peers = Peers("one", clock)
+    assert peers.spoke("two", 1)
+    listening(peers, clock, LEASE - 0.1)
+    assert peers.there() == ["one", "two"]
+    assert not peers.spoke("two", 1)  # the same word again says nothing
+    listening(peers, clock, 0.2)
+    assert peers.there() == ["one"]
+    assert peers.spoke("two", 2)
+    assert not peers.spoke("two", 3)  # a mere heartbeat
+    assert peers.there() == ["one", "two"]
+
+
+def test_while_we_are_deaf_nobody_goes_and_afterwards_everybody_has_a_whole_lease() -> None:
+    clock = HandClock()
+    peers = Peers("one", clock)
+    peers.spoke("two", 1)
+    clock.seconds += 100
+    assert peers.there() == ["one", "two"]
+    peers.listened()
+    listening(peers, clock, LEASE - 0.1)
+    assert peers.there() == ["one", "two"]
+    listening(peers, clock, 0.2)
+    assert peers.there() == ["one"]
+
+
+def test_who_was_gone_before_we_were_deaf_stays_gone() -> None:
+    clock = HandClock()
+    peers = Peers("one", clock)
+    peers.spoke("two", 1)
+    listening(peers, clock, LEASE)
+    clock.seconds += 100
+    peers.listened()
+    assert peers.there() == ["one"]
+
+
+def test_one_for_whom_nobody_answers_again_and_again_is_gone() -> None:
+    peers = Peers("one", HandClock())
+    peers.spoke("two", 1)
+    assert [peers.answered("two", False) for _ in range(DOUBTS)] == [False] * (DOUBTS - 1) + [True]
+    assert peers.there() == ["one"]
+    assert peers.asked() == []
+    peers.spoke("two", 2)
+    assert peers.there() == ["one", "two"]
+    peers.answered("two", False)
+    peers.answered("two", None)
+    assert not peers.answered("two", False)
+    peers.left("two")
+    assert not peers.answered("two", False)

@@ -1,0 +1,120 @@
+"""The settings: which names of the environment count, and what is said of a file that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reactor import settings
+from reactor.errors import SettingsError
+from reactor.settings import Settings
+
+File = Callable[[str | bytes], Path]
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.upper().startswith("REACTOR_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> File:
+    """Write a settings file."""
+
+    def write(content: str | bytes) -> Path:
+        path = tmp_path / "reactor.yaml"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+# --- the environment ---------------------------------------------------------------------------------------------
+
+
+def test_no_name_without_the_prefix_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields.values():
+        for name in {str(field.alias), str(field.alias).upper()}:
+            monkeypatch.setenv(name, "x")
+            monkeypatch.setenv(f"{name}__url", "x")
+    assert settings.load(None).model_fields_set == set()
+
+
+def test_the_name_of_the_machine_does_not_beat_the_name_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAME", "b")
+    monkeypatch.setenv("REACTOR_NAME", "a")
+    assert settings.load(None).name == "a"
+
+
+def test_the_environment_beats_the_file_in_every_part(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = file(
+        "logFormat: json\nruleFiles: [a]\nbus: {caFile: /a, url: nats://a}\n"
+        "prometheus: {main: {url: http://a, bearerTokenFile: /a}}\n"
+    )
+    monkeypatch.setenv("REACTOR_LOG_FORMAT", "logfmt")
+    monkeypatch.setenv("REACTOR_RULE_FILES", '["b"]')
+    monkeypatch.setenv("REACTOR_BUS__CA_FILE", "/b")
+    monkeypatch.setenv("REACTOR_PROMETHEUS__MAIN__BEARER_TOKEN_FILE", "/b")
+    read = settings.load(path)
+    assert (read.log_format, read.rule_files, read.bus.ca_file) == ("logfmt", ("b",), Path("/b"))
+    assert (read.bus.url, read.prometheus["main"].bearer_token_file) == ("nats://a", Path("/b"))
+    assert settings.load(path, rule_files=("c",)).rule_files == ("c",)
+
+
+@pytest.mark.parametrize("name", ["REACTOR_RULE_FILES", "REACTOR_RECEIVER__BEARER_TOKEN_FILES", "REACTOR_CLUSTERS"])
+def test_a_variable_that_is_no_json_is_named_with_what_to_write(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "rules.yaml")
+    with pytest.raises(SettingsError, match=rf"^{name}: not JSON .*: lists are JSON, as in "):
+        settings.load(None)
+
+
+def test_a_variable_with_a_wrong_value_is_named_and_not_the_file(file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REACTOR_BUS__REPLICAS", "9")
+    with pytest.raises(SettingsError, match=r"^REACTOR_BUS__REPLICAS: Input should be less than or equal to 5$"):
+        settings.load(file("bus:\n  replicas: 3\n"))
+
+
+# --- the file ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('name: x\nbus: {url: "nats://x\n', ":3:1: not YAML: "),
+        ("name: x\n---\nname: y\n", ":2:1: not YAML: "),
+        ("# these\n- a\n- b\n", ":2: settings are keys with values"),
+        (b"name: x\nbus: \xff\n", ":2: not UTF-8: byte 0xff; save it as UTF-8"),
+        ("clusterz: {}\n", ":1:1: clusterz: there is no such key: `reactor schema settings` prints all"),
+        ("1: x\n", ":1:1: 1: there is no such key"),
+        ("name: 2020-13-45\n", ": not YAML: "),
+        ("bus:\n  url: x\n  replicas: 9\n", ":3:3: bus.replicas: Input should be less than or equal to 5"),
+        ("bus: {user: me}\n", ":1:1: bus: user goes together with password or passwordFile"),
+        ("clusters: {east: {labels: [a]}}\n", ":1:19: clusters.east.labels: "),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_its_line(content: str | bytes, says: str, file: File) -> None:
+    path = file(content)
+    with pytest.raises(SettingsError) as told:
+        settings.load(path)
+    assert str(told.value).startswith(f"{path}{says}")
+    assert len(str(told.value).splitlines()) == 1
+
+
+def test_every_key_that_is_wrong_is_told(file: File) -> None:
+    with pytest.raises(SettingsError, match=r"a: there is no such key(.*)\n(.*)b: there is no such key"):
+        settings.load(file("a: 1\nb: 2\n"))
+
+
+def test_a_file_that_is_not_there_and_a_folder_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="gone: no such file"):
+        settings.load(tmp_path / "gone")
+    with pytest.raises(SettingsError, match="it is a folder"):
+        settings.load(tmp_path)
+
+
+def test_an_empty_file_is_the_defaults(file: File) -> None:
+    assert settings.load(file("# nothing\n")).model_fields_set == set()
