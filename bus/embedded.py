@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -68,17 +68,16 @@ class EmbeddedServer:
 
     async def start(self) -> None:
         """Start, and come back when JetStream answers."""
-        binary = find_binary()
+        command = self.command()
         self.folder.mkdir(parents=True, exist_ok=True)
         if self._lock is None or self._lock.closed:
             self._lock = await _lock(self.folder)
         for stale in self.folder.glob("nats-server_*.ports"):
             stale.unlink()  # left behind by a server that was killed
-        config = self.folder / "nats.conf"
-        config.write_text(self.configuration())
+        (self.folder / "nats.conf").write_text(self.configuration())
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                binary, "-c", str(config), stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
+                *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
                 # The child holds the lock too, for as long as it may touch the store.
                 pass_fds=[self._lock.fileno()], preexec_fn=_end_with_parent(),
                 start_new_session=True,  # a Ctrl-C in the terminal is for us: the server is stopped last
@@ -124,6 +123,10 @@ class EmbeddedServer:
     def log(self) -> Path:
         """Where the server writes what it says."""
         return self.folder / "nats-server.log"
+
+    def command(self) -> Sequence[str]:
+        """What is run. Raises NoBinary."""
+        return find_binary(), "-c", str(self.folder / "nats.conf")
 
     def configuration(self) -> str:
         """The server's configuration file."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 ENVIRONMENT = "REACTOR_FAILPOINT"
 NAMES = (
     "decider.epoch-taken", "decider.loaded", "decider.fact-read", "decider.decided", "decider.state-stored",
-    "decider.actions-published", "decider.groups-stored", "decider.checkpointed",
+    "decider.actions-published", "decider.audit-published", "decider.groups-stored", "decider.checkpointed",
     "executor.taken", "executor.intent-stored", "executor.before-write", "executor.after-write",
     "executor.done-stored", "executor.outcome-published", "executor.before-ack",
     "router.taken", "router.before-ack",

@@ -96,6 +96,7 @@ class Partition:
             groups, self._position = await self._records.load()
             self.book = Book(self._desk.routing, groups, mine=self._mine)
             await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
+            await self._audit_owed()
             reach("decider.loaded")
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 known = Known(self._desk.bus, self._desk.clock, reading)
@@ -114,15 +115,22 @@ class Partition:
 
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
-        now = self._desk.clock.now()
-        # Its records may be lost as well: an action has one that says at least who asked for it.
-        owing = [
+        actions = self._speaker.actions(self._owing(), None)
+        said = self._speaker.facts(self.book.said(self._desk.clock.now()), None)
+        if messages := [*actions, *said]:
+            await self._desk.bus.publish_all(messages)
+
+    async def _audit_owed(self) -> None:
+        """The owner before us may have published actions and died before their records: each gets one that says at
+        least that it was asked for. At once: with its outcome, an action is owed no more."""
+        await self._desk.bus.publish_all(self._audit(self._owing(), self._desk.clock.now(), None))
+
+    def _owing(self) -> list[Decision]:
+        return [
             Decision(group, actions, because=("it was owed when this partition was taken over",))
             for group in self.book.groups.values()
             if (actions := tuple(owed.action for owed in group.owed if owed.wanted and not owed.failed))
         ]
-        messages = [*self._audit(owing, now, None), *self._speaker.actions(owing, None)]
-        await self._desk.bus.publish_all([*messages, *self._speaker.facts(self.book.said(now), None)])
 
     def _mine(self, rule: str, scope: str) -> bool:
         return subjects.partition_of(rule, scope, self._desk.partitions) == self._number
@@ -228,11 +236,12 @@ class Partition:
         reach("decider.decided")
         await self._records.save(self.book, [(decision.group.rule, decision.group.object) for decision in loud])
         reach("decider.state-stored")
+        if messages := [*self._speaker.actions(loud, trace), *self._speaker.facts(loud, trace)]:
+            await self._desk.bus.publish_all(messages)
+            reach("decider.actions-published")
         told = [decision for decision in loud if decision.actions or decision.held]
-        # The audit goes with the actions, before them: nothing is done that nobody can explain.
-        messages = [*self._audit(told, now, trace), *self._speaker.actions(loud, trace)]
-        await self._desk.bus.publish_all([*messages, *self._speaker.facts(loud, trace)])
-        reach("decider.actions-published")
+        await self._desk.bus.publish_all(self._audit(told, now, trace))
+        reach("decider.audit-published")
         for decision in told:
             report(decision)
 

@@ -1,4 +1,4 @@
-"""The network between one reactor and everything else is parted, while the others see all. Needs namespaces."""
+"""The network is parted: between one reactor and everything else, or between NATS servers. Needs namespaces."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from urllib.parse import urlsplit
 
 from tests.chaos import namespaces
 from tests.chaos.faults import Fault
+from tests.chaos.faults_bus import BACK
 from tests.chaos.faults_process import TAKEN_OVER
 from tests.chaos.fleet import Member
+from tests.chaos.nodes import COUNT, Node, cut, mend
 from tests.chaos.proxy import proxy
 from tests.chaos.world import World
 
@@ -26,6 +28,20 @@ async def part(world: World, random: Random) -> None:
             namespaces.unplug(far.link)
             await asyncio.sleep(random.uniform(0.5, 6))
             namespaces.plug(far.link)
+
+
+async def part_nodes(world: World, random: Random) -> None:
+    """One of three NATS servers loses the others, and they it, while their clients still reach all; twice."""
+    nodes = [server for server in world.servers if isinstance(server, Node)]
+    for _ in range(2):
+        await asyncio.sleep(random.uniform(0.5, 2))
+        one, *others = random.sample(nodes, COUNT)
+        async with world.trouble(recovery=BACK + TAKEN_OVER):
+            for other in others:
+                cut(one, other)
+            await asyncio.sleep(random.uniform(1, 9))
+            for other in others:
+                mend(one, other)
 
 
 async def _far(world: World) -> Member:
@@ -49,4 +65,7 @@ async def _reachable(world: World, url: str) -> str:
     return f"{namespaces.OURS}:{link.port}"
 
 
-FAULTS = (Fault("network:parted", part, seconds=16, lacks=namespaces.lacks, apart=True),)
+FAULTS = (
+    Fault("network:parted", part, seconds=16, lacks=namespaces.lacks, apart=True),
+    Fault("nats:parted", part_nodes, seconds=20, nodes=COUNT, lacks=namespaces.lacks, apart=True),
+)

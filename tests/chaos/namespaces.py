@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 
 SWITCH, OURS = "br0", "10.77.0.1"
 CLONE_NEWNET = 0x40000000
@@ -27,7 +28,7 @@ _TRIAL = "ip link add br0 type bridge && ip link add name one type veth peer nam
 @cache
 def lacks() -> str:
     """Why there are no namespaces here; empty: there are."""
-    if missing := [tool for tool in ("unshare", "ip") if shutil.which(tool) is None]:
+    if missing := [tool for tool in ("unshare", "nsenter", "ip") if shutil.which(tool) is None]:
         return f"no {' and no '.join(missing)}: apt-get install util-linux iproute2 (Debian)"
     done = subprocess.run([*APART, "sh", "-c", _TRIAL], capture_output=True, check=False)
     return "" if done.returncode == 0 else f"no network namespaces without root: {done.stderr.decode().strip()}"
@@ -82,6 +83,31 @@ def apart(address: str) -> Iterator[str]:
         os.close(home)
 
 
+def is_apart(pid: int) -> bool:
+    """Whether the process lives in a network namespace that is not ours."""
+    return Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
+
+
+def connect(pid: int, address: str, *, link: str) -> None:
+    """Give a process that lives apart a cable into our switch, and this address at its end."""
+    _ip("link", "add", "name", link, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    _ip_of(pid, "link", "set", "lo", "up")
+    _ip_of(pid, "link", "set", "eth0", "up")
+    _ip_of(pid, "address", "add", f"{address}/24", "dev", "eth0")
+    _ip("link", "set", link, "up")
+    plug(link)
+
+
+def mislead(pid: int, address: str, hardware: str) -> None:
+    """Let a process send what is for this address to somebody else."""
+    _ip_of(pid, "neighbour", "replace", address, "lladdr", hardware, "nud", "permanent", "dev", "eth0")
+
+
+def lead(pid: int, address: str) -> None:
+    """Let it find out for itself again where the address is."""
+    _ip_of(pid, "neighbour", "delete", address, "dev", "eth0")
+
+
 def _done(code: int) -> None:
     if code:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -89,3 +115,7 @@ def _done(code: int) -> None:
 
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
+
+
+def _ip_of(pid: int, *words: str) -> None:
+    subprocess.run(["nsenter", f"--net=/proc/{pid}/ns/net", "ip", *words], check=True)

@@ -53,7 +53,9 @@ async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int 
     environment = fault.environment(folder)
     played: list[Act] = []
     failure = ""
-    async with world(folder, acts, seconds=fault.seconds, nodes=fault.nodes, environment=environment) as scene:
+    async with world(
+        folder, acts, seconds=fault.seconds, nodes=fault.nodes, apart=fault.apart, environment=environment
+    ) as scene:
         tasks = [asyncio.create_task(loop) for loop in (scene.stranger.speak(), scene.watch_ourselves())]
         try:
             await _begin(scene, fault)

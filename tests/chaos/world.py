@@ -18,6 +18,7 @@ from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
 from rules.group import Group, load
 from tests.chaos import scene
 from tests.chaos.fleet import Member
+from tests.chaos.nodes import nodes as three_nodes
 from tests.chaos.nursery import Nursery, nursery
 from tests.chaos.script import Plan, turns
 from tests.chaos.stranger import Stranger
@@ -187,9 +188,9 @@ def _is_complete(group: Group) -> bool:
 
 @asynccontextmanager
 async def world(
-    folder: Path, acts: Sequence[Act], *, seconds: float, nodes: int, environment: Mapping[str, str]
+    folder: Path, acts: Sequence[Act], *, seconds: float, nodes: int, apart: bool, environment: Mapping[str, str]
 ) -> AsyncIterator[World]:
-    """Build it without reactors, and take it down again."""
+    """Build it without reactors, and take it down again. `apart`: several NATS servers have a namespace each."""
     script = [plan for act in acts for plan in act.script]
     async with AsyncExitStack() as stack:
         cleanup = await stack.enter_async_context(AsyncExitStack())
@@ -200,7 +201,8 @@ async def world(
         if nodes == 1:
             servers = [await stack.enter_async_context(EmbeddedServer(folder / "nats"))]
         else:
-            servers = list(await stack.enter_async_context(three_servers(folder / "nats")))
+            cluster_of = three_nodes if apart else three_servers
+            servers = list(await stack.enter_async_context(cluster_of(folder / "nats")))
         write_kubeconfig(folder / "kubeconfig", emulator)
         (folder / "rules.yaml").write_text(scene.rule_file(script), "utf-8")
         urls = [server.url for server in servers]

@@ -27,7 +27,7 @@ LEAVING = (
     ("decider.fact-read", "decider.decided", "decider.groups-stored", "decider.epoch-taken"),
     ("decider.checkpointed", "executor.taken", "decider.state-stored", "decider.loaded"),
     ("decider.actions-published", "executor.intent-stored", "executor.before-write", "executor.done-stored"),
-    ("executor.after-write", "executor.outcome-published", "executor.before-ack"),
+    ("decider.audit-published", "executor.after-write", "executor.outcome-published", "executor.before-ack"),
 )
 PURGING = ("executor.before-write", "executor.after-write", "decider.decided", "decider.actions-published")
 

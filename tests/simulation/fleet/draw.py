@@ -14,6 +14,8 @@ CALM = 8.0
 FAULTS_UNTIL = 40.0
 SCRIPT_UNTIL = 60.0
 SKEW = 0.1
+PUBLISH = "publish "
+"""How the names of calls begin that publish."""
 TOLERATIONS = (1.0, 3.0, 6.0, 9.0)
 RECOVERIES = (0.5, 2.0)
 FLEETS: tuple[tuple[tuple[str, Roles], ...], ...] = (
@@ -39,21 +41,24 @@ def draw(seed: int) -> Scenario:
 
 
 def crashing(seed: int) -> Scenario:
-    """Give one in which deciders die again and again: for mistakes that hurt only in one narrow moment."""
+    """Give one in which deciders die again and again, also between storing what is owed and publishing it."""
     random = Random(f"crashing {seed}")
     names = [name for name, roles in FLEETS[-1] if roles == "decider"]
     moments = sorted(round(random.uniform(CALM, SCRIPT_UNTIL - 5), 3) for _ in range(12))
-    faults = tuple(Fault("crash", at, 1.0, random.choice(names), random.randint(1, 12)) for at in moments)
+    faults = tuple(
+        Fault("crash", at, 1.0, random.choice(names), random.randint(1, 12), of=random.choice(("", PUBLISH)))
+        for at in moments
+    )  # fmt: skip
     plans = tuple(_plan(random, number) for number in range(6))
     return Scenario(seed, FLEETS[-1], plans, faults)
 
 
 def pausing(seed: int) -> Scenario:
-    """Give one in which deciders stand still over a takeover, in the middle of something, and then go on with it."""
+    """Give one in which deciders stand still over a takeover, as they are about to publish, and then go on with it."""
     random = Random(f"pausing {seed}")
     names = [name for name, roles in FLEETS[-1] if roles == "decider"]
     moments = sorted(round(random.uniform(CALM, SCRIPT_UNTIL - 15), 3) for _ in range(3))
-    faults = tuple(Fault("pause", at, 15.0, random.choice(names), random.randint(1, 12)) for at in moments)
+    faults = tuple(Fault("pause", at, 15.0, random.choice(names), of=PUBLISH) for at in moments)
     plans = tuple(_plan(random, number) for number in range(6))
     return Scenario(seed, FLEETS[-1], plans, faults)
 

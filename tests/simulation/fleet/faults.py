@@ -55,7 +55,7 @@ class Faults:
         for who, process in self._concerned(fault):
             if fault.kind in ("crash", "pause"):
                 strike = partial(self._crash if fault.kind == "crash" else self._pause, fault, who, process)
-                process.bus.traps.append(Trap(fault.calls, fault.late, strike))
+                process.bus.traps.append(Trap(fault.calls, fault.late, strike, fault.of))
             elif fault.kind == "cut":
                 self._tell(f"{process.name} is cut off from the bus for {fault.seconds:g} s")
                 process.bus.cut_since = self._loop.time()

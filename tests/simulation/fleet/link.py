@@ -43,6 +43,8 @@ class Trap:
     calls: int
     late: bool
     spring: Callable[[], None]
+    of: str = ""
+    """Only calls whose names begin so count."""
 
 
 class Link:
@@ -72,7 +74,7 @@ class Link:
 
     async def call(self, what: str, operation: Callable[[], Awaitable[T]]) -> T:
         """Let the server do something. Raises what it answers, or that there was no answer."""
-        late = await self._step_on_traps()
+        late = await self._step_on_traps(what)
         self._sender.trace(what)
         if self._sender.dead:
             raise self._gone("killed")
@@ -115,8 +117,8 @@ class Link:
         """Write down what the process does."""
         self._sender.trace(what)
 
-    async def _step_on_traps(self) -> Callable[[], None] | None:
-        for trap in list(self.traps):
+    async def _step_on_traps(self, what: str) -> Callable[[], None] | None:
+        for trap in [trap for trap in self.traps if what.startswith(trap.of)]:
             trap.calls -= 1
             if trap.calls > 0:
                 continue

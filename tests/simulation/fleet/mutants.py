@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from reactor.roles.records import Records
 from reactor.roles.speaker import Speaker
 from reactor.roles.wanted import Wanted
 from rules.engine import observe as facts_in
-from rules.engine import owe
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.group import Group
@@ -136,13 +135,12 @@ def no_intent_check(patch: pytest.MonkeyPatch) -> None:
 
 
 def owed_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """A new owner does not publish what the one before it owed, and nobody repeats it."""
+    """A new owner does not publish what the one before it owed."""
 
     async def nothing(self: Any) -> None:
         return
 
     patch.setattr(partition.Partition, "_publish_owed", nothing)
-    patch.setattr(owe, "RESEND", timedelta(hours=1))
 
 
 MUTANTS: dict[str, Mutant] = {

@@ -45,6 +45,8 @@ class Fault:
     """crash: the next one has another name."""
     rate: float = 0.0
     """rough: how likely each call goes wrong."""
+    of: str = ""
+    """crash, pause: only calls count whose names begin so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Hunt:
 
 HUNTS = (
     Hunt("saved_after_publish", frozenset({"unowed"})),
-    Hunt("no_fence", frozenset({"stale-owner", "interleaved"}), pausing, 150),
+    Hunt("no_fence", frozenset({"stale-owner", "interleaved"}), pausing),
     Hunt("from_receipt", frozenset({"blind", "lost", "early"})),
     Hunt("no_catching_up", frozenset({"blind", "needless", "doubled"})),
     Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 150),

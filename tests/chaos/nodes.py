@@ -1,0 +1,74 @@
+"""Three NATS servers as one cluster, each in a network namespace of its own, so that the ways between them can be cut.
+
+A way is cut by a wrong hardware address: each of the two sends to nobody, and is told nothing. Their clients still
+reach them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from bus.embedded import EmbeddedServer
+from tests.chaos import namespaces
+
+COUNT = 3
+CLIENTS, ROUTES = 4222, 6222
+NOBODY = "02:00:00:00:00:01"
+PLUGGED_SECONDS = 10.0
+_PLUGGED = 'until ip -4 address show dev eth0 2>/dev/null | grep -q inet; do sleep 0.02; done; exec "$@"'
+"""A server cannot listen on an address that is not there yet."""
+
+
+class Node(EmbeddedServer):
+    """One of them."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        super().__init__(folder, port=CLIENTS)
+        self._number = number
+        self.address = _address(number)
+
+    def command(self) -> Sequence[str]:
+        return "unshare", "--net", "sh", "-c", _PLUGGED, "sh", *super().command()
+
+    def configuration(self) -> str:
+        others = (number for number in range(COUNT) if number != self._number)
+        routes = ", ".join(f'"nats-route://{_address(number)}:{ROUTES}"' for number in others)
+        alone = super().configuration().replace("reactor-embedded", f"n{self._number}")
+        alone = alone.replace("127.0.0.1:", f"{self.address}:")
+        return f'{alone}cluster {{ name: chaos, listen: "{self.address}:{ROUTES}", routes: [{routes}] }}\n'
+
+    async def _ready(self, process: Process) -> None:
+        async with asyncio.timeout(PLUGGED_SECONDS):
+            while not namespaces.is_apart(process.pid):
+                await asyncio.sleep(0.01)
+        namespaces.connect(process.pid, self.address, link=f"n{self._number}")
+        await super()._ready(process)
+
+
+def cut(one: Node, other: Node) -> None:
+    """From now on neither hears anything of the other."""
+    for here, there in ((one, other), (other, one)):
+        namespaces.mislead(here.pid, there.address, NOBODY)
+
+
+def mend(one: Node, other: Node) -> None:
+    """From now on they hear each other again."""
+    for here, there in ((one, other), (other, one)):
+        namespaces.lead(here.pid, there.address)
+
+
+@asynccontextmanager
+async def nodes(folder: Path) -> AsyncIterator[list[Node]]:
+    """Three servers that found each other."""
+    members = [Node(folder / f"n{number}", number) for number in range(COUNT)]
+    async with AsyncExitStack() as stack:
+        await asyncio.gather(*(stack.enter_async_context(member) for member in members))
+        yield members
+
+
+def _address(number: int) -> str:
+    return f"10.77.0.{11 + number}"
