@@ -35,7 +35,7 @@ WINDOW, LONG_WINDOW = 60.0, 900.0
 DOWN_AT = 50.0
 """Seconds after the first outage at which the process is killed: by then every window is open and stored."""
 ACTING = 10.0
-ALL_DONE = 60.0
+ALL_DONE = 150.0
 """Seconds in which a thousand writes are through on a busy machine; the bar is that none is lost."""
 RULES = f"""
 apiVersion: reactor/v1

@@ -44,14 +44,13 @@ async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
     assert heard.statuses(EAST) == [Health.HEALTHY, Health.UNHEALTHY, Health.HEALTHY]
 
 
-async def test_three_failed_tries_are_no_failed_reading(
-    world: World, heard: Heard, east: Cluster, running: Running
-) -> None:
+async def test_a_failed_try_is_no_failed_reading(world: World, heard: Heard, east: Cluster, running: Running) -> None:
     async with running(cluster_probe.run(source(failure_seconds=0, refresh_seconds=1), world)):
         await heard.status(EAST, Health.HEALTHY)
-        hiccup = east.faults.add(Fault(Answer(500), count=3))
+        # One: whether more fit into the two seconds of a reading hangs on how busy the machine is (see the unit tests).
+        hiccup = east.faults.add(Fault(Answer(500), count=1))
         async with asyncio.timeout(8):
-            while hiccup.hits < 3:
+            while not hiccup.hits:
                 await asyncio.sleep(0.01)
         told = len(heard.observations)
         await heard.until(lambda: len(heard.observations) > told)
