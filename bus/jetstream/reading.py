@@ -79,8 +79,7 @@ class OrderedReading:
         Raises Unavailable, StreamRecreated.
         """
         newest = (await last(self._connection, self._stream, self._subject)).sequence
-        if newest < self._after:
-            await self._check_stream()  # what was read has expired, or it was another stream that answered
+        await self._check_stream()  # afterwards: then it was this stream that answered
         return newest
 
     async def start_over(self) -> None:
