@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -212,18 +214,26 @@ async def test_a_cluster_is_connected_once_for_all_who_ask(
     await clusters.close()
 
 
-HANGS = {
-    "apiVersion": "client.authentication.k8s.io/v1",
-    "command": "sleep",
-    "args": ["5"],
-    "interactiveMode": "Never",
-}
+@pytest.fixture
+async def hangs(tmp_path: Path) -> AsyncIterator[JsonObject]:
+    """A program for credentials that hangs until the test is over."""
+    pids = tmp_path / "pids"
+    yield {
+        "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+        "command": "sh", "args": ["-c", f"echo $$ >> {pids}; exec sleep 60"],
+    }  # fmt: skip
+    for pid in pids.read_text("utf-8").split():
+        os.kill(int(pid), signal.SIGKILL)
+        while Path("/proc", pid).exists():
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)  # its pipes are closed by the event loop
 
 
 async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
-    emulator: Emulator, east: Cluster, tmp_path: Path, kubeconfig: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hung = ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1", exec=HANGS).rename(tmp_path / "hung"))
+    emulator: Emulator, east: Cluster, tmp_path: Path, kubeconfig: Callable[..., Path], hangs: JsonObject,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    hung = ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1", exec=hangs).rename(tmp_path / "hung"))
     good = ClusterSettings(kubeconfig=kubeconfig(emulator.url("east")))
     clusters = Clusters({"hung": hung, "east": good})
     waiting = asyncio.create_task(clusters.get("hung"))
@@ -239,9 +249,10 @@ async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
 
 
 async def test_a_program_for_credentials_that_hangs_later_is_not_waited_for_by_every_call(
-    guarded: Kubernetes, emulator: Emulator, kubeconfig: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kubeconfig(emulator.url("guarded"), exec=HANGS)
+    guarded: Kubernetes, emulator: Emulator, kubeconfig: Callable[..., Path], hangs: JsonObject,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    kubeconfig(emulator.url("guarded"), exec=hangs)
     monkeypatch.setattr("reactor.clients.loading.WAIT_SECONDS", 0.05)
     with pytest.raises(ApiUnavailable, match="does the program hang"):
         await guarded.get("/version")
