@@ -3,18 +3,17 @@
 Intent and result stand in KV, by revision, per object: an action older than the newest generation is refused, one that
 is done is not done again. A step of a zone's isolation is many writes: while it may still be at work in one process, no
 other begins what comes after it, or an undo would read the world before the last write of what it undoes. The
-acknowledgement is only flow control: the late ack of a paused process silently
-acknowledges its successor's delivery (measured), so it must not be the record that work is done.
+acknowledgement is only flow control: the late ack of a paused process silently acknowledges its successor's delivery
+(measured), so it must not be the record that work is done.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from weakref import WeakValueDictionary
 
 from bus import subjects
@@ -26,7 +25,9 @@ from bus.topology import ACTIONS, EXECUTORS, GROUPS, INTENTS
 from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
+from reactor.roles.intent import Intent
 from reactor.roles.publisher import Publisher
+from reactor.roles.quarantine import put_aside
 from reactor.roles.wanted import Wanted
 from rules.engine.observe import GOES_ON
 
@@ -40,50 +41,8 @@ AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
 AT_ONCE = timedelta(0)
 DETAIL_MAX = 500
-CLOCKS = timedelta(seconds=5)
-"""More than the clocks of two deciders are ever apart: who decides goes by the bus's time within a second."""
 AT_WORK = timedelta(seconds=45)
 """How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Intent:
-    generation: int
-    epoch: int
-    action: str
-    done: bool
-    until: str = ""
-    """Until when somebody may be at work on it; empty: nobody is, or it is one write, which its object fences."""
-    decided_at: str = ""
-    """When the action was decided: a group that was forgotten and comes again counts from one again, and its actions
-    have the ids of the old ones. Empty: an older version has written it."""
-
-    @classmethod
-    def of(cls, action: Action, *, until: str) -> _Intent:
-        return cls(action.generation, action.epoch, action.id, False, until, iso(action.decided_at))
-
-    @classmethod
-    def read(cls, body: bytes) -> _Intent:
-        found = json.loads(body)
-        return cls(**{name: found[name] for name in cls.__slots__ if name in found})  # a newer version may say more
-
-    def dump(self) -> bytes:
-        return json.dumps(
-            {name: getattr(self, name) for name in self.__slots__ if name != "until" or self.until}
-        ).encode()
-
-    def is_of(self, action: Action) -> bool:
-        return self.action == action.id and self.decided_at in ("", iso(action.decided_at))
-
-    def is_newer_than(self, action: Action) -> bool:
-        """Whether it is of a later decision: a higher generation, and the action was not decided clearly after it."""
-        if (self.generation, self.epoch) <= (action.generation, action.epoch):
-            return False
-        return not self.decided_at or action.decided_at <= datetime.fromisoformat(self.decided_at) + CLOCKS
-
-    def left(self, now: datetime) -> timedelta:
-        """How long somebody may still be at work on it."""
-        return datetime.fromisoformat(self.until) - now if self.until else AT_ONCE
 
 
 class _AtWork(Exception):
@@ -147,8 +106,7 @@ class Executor:
         try:
             action = decode(delivery.body).data
         except Malformed as error:
-            telemetry.quarantined.labels(ACTIONS.name).inc()
-            log.warning("action %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
+            put_aside(delivery, ACTIONS, error)
             return
         reach("executor.taken")
         await self._acted(action, delivery)
@@ -176,7 +134,7 @@ class Executor:
         except NotFound:
             known, revision = None, 0
         else:
-            known, revision = _Intent.read(entry.value), entry.revision
+            known, revision = Intent.read(entry.value), entry.revision
         if known is not None and known.is_of(action) and known.done:
             return self._outcome(action, "Done", wrote=False)
         if known is not None and known.is_newer_than(action):
@@ -187,7 +145,7 @@ class Executor:
         if (why := await self._wanted.called_off(action, now)) is not None:
             return self._outcome(action, "Refused", reason="CalledOff", detail=why[:DETAIL_MAX])
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
-        intent = _Intent.of(action, until=until)
+        intent = Intent.of(action, until=until)
         revision = await self._intents.put(key, intent.dump(), revision=revision)
         reach("executor.intent-stored")
         outcome = await self._write(action)

@@ -25,6 +25,7 @@ from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.known import Known
 from reactor.roles.publisher import Publisher
+from reactor.roles.quarantine import put_aside
 from reactor.roles.records import Lost, Records
 from reactor.roles.speaker import Speaker, report
 from rules.engine.book import Book
@@ -171,8 +172,7 @@ class Partition:
             try:
                 fact = decode(delivery.body).data
             except Malformed as error:
-                telemetry.quarantined.labels(FACTS.name).inc()
-                log.warning("fact %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
+                put_aside(delivery, FACTS, error)
                 continue
             if isinstance(fact, _FACTS):
                 facts.append(fact)

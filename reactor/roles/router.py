@@ -21,6 +21,7 @@ from bus.topology import INBOX, ROUTERS
 from reactor import telemetry
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
+from reactor.roles.quarantine import put_aside
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +78,7 @@ class Router:
         try:
             await self._route(delivery)
         except Malformed as error:
-            telemetry.quarantined.labels(INBOX.name).inc()
-            log.warning("message %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)
+            put_aside(delivery, INBOX, error)
         except Unavailable as error:
             log.warning("routing waits for the bus: %s", error)
             await _later(work, delivery)

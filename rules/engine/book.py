@@ -19,11 +19,10 @@ from rules.engine.routing import Routing, named_ref, scope_of
 from rules.engine.stored import covers, untainted
 from rules.engine.watching import Key, Watching
 from rules.group import Group
-from rules.kinds import cluster_taint, workload
-from rules.language.model import Rule, TrafficFailover
+from rules.kinds import cluster_taint
+from rules.language.model import TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.language.targets import matches
-from rules.language.workload import WorkloadFailover
 
 
 class Book:
@@ -176,7 +175,7 @@ class Book:
             for object_ in kind_of(rule).objects(rule, fact):
                 key = (rule.name, object_)
                 if key not in self._groups:
-                    if not self._mine(rule.name, scope_of(rule, object_)) or not _opens(rule, fact):
+                    if not self._mine(rule.name, scope_of(rule, object_)) or not kind_of(rule).opens(rule, fact):
                         continue
                     self._open(*key)
                 yield key
@@ -208,7 +207,3 @@ class Book:
 
 def _key(group: Group) -> Key:
     return group.rule, group.object
-
-
-def _opens(rule: Rule, fact: Fact) -> bool:
-    return workload.opens(rule, fact) if isinstance(rule, WorkloadFailover) else True

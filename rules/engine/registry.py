@@ -68,6 +68,8 @@ class Kind:
     has to be repeated from time to time where that matters."""
     objects: Callable[[Any, Fact], Iterable[str]] = _none
     """(rule, fact): the objects of the groups that the fact concerns; those that do not exist yet are opened."""
+    opens: Callable[[Any, Fact], bool] = _yes
+    """(rule, fact): whether the fact is reason enough to open a group."""
     owner: Callable[[Any, str], str] = _itself
     """(rule, object of an action): the object of the group that asks for it."""
     scope: Callable[[Any, str], str] = _itself
@@ -103,6 +105,7 @@ KINDS: Mapping[type[Rule], Kind] = {
         failed=workload.failed,
         reset=workload.reset,
         objects=workload.objects,
+        opens=workload.opens,
         scope=workload.scope,
         covers=workload.covers,
         census=workload.CENSUS,

@@ -20,6 +20,7 @@ from reactor.actions.zone.context import CALL_SECONDS
 from reactor.clients import aws
 from reactor.roles import executor
 from reactor.roles.executor import Executor
+from reactor.roles.intent import Intent
 from tests.integration.roles.conftest import EAST, WEST, World, eventually, running
 from tests.unit.actions.zone.builders import zone_step
 
@@ -120,7 +121,7 @@ async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_i
     async with make_world() as world:
         step = zone_step("CutNetwork", generation=1)
         died = world.clock.now()
-        left = executor._Intent(1, 1, step.id, done=False, until=iso(died + timedelta(seconds=3)))
+        left = Intent(1, 1, step.id, done=False, until=iso(died + timedelta(seconds=3)))
         await world.bus.store(INTENTS).put(subjects.key(step.rule, step.object), left.dump(), revision=0)
         await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=died))
         async with world.executor():

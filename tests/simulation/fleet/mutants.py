@@ -12,6 +12,7 @@ import pytest
 from bus.messages import Fact, Observation, Outcome
 from bus.port import Outgoing
 from reactor.roles import executor, partition
+from reactor.roles.intent import Intent
 from reactor.roles.known import Known
 from reactor.roles.partition import Partition
 from reactor.roles.records import Records
@@ -101,7 +102,7 @@ def _without_windows(group: Group) -> Group:
 
 def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
     """The executor carries an older action out although a newer one was."""
-    read = executor._Intent.read
+    read = Intent.read
 
     def ageless(body: bytes) -> Any:
         return replace(read(body), generation=-1, epoch=-1)
@@ -109,7 +110,7 @@ def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
     async def wanted(*_: Any) -> None:
         return None
 
-    patch.setattr(executor._Intent, "read", ageless)
+    patch.setattr(Intent, "read", ageless)
     patch.setattr(Wanted, "called_off", wanted)  # which would notice most of them
 
 

@@ -1,0 +1,56 @@
+"""What executors know of an object: the newest action that was begun on it, and whether it is done."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bus.messages import Action, iso
+
+CLOCKS = timedelta(seconds=5)
+"""More than the clocks of two deciders are ever apart: who decides goes by the bus's time within a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    generation: int
+    epoch: int
+    action: str
+    done: bool
+    until: str = ""
+    """Until when somebody may be at work on it; empty: nobody is, or it is one write, which its object fences."""
+    decided_at: str = ""
+    """When the action was decided: a group that was forgotten and comes again counts from one again, and its actions
+    have the ids of the old ones. Empty: an older version has written it."""
+
+    @classmethod
+    def of(cls, action: Action, *, until: str) -> Intent:
+        """Give that of an action that begins now."""
+        return cls(action.generation, action.epoch, action.id, False, until, iso(action.decided_at))
+
+    @classmethod
+    def read(cls, body: bytes) -> Intent:
+        """Give what `dump` gave."""
+        found = json.loads(body)
+        return cls(**{name: found[name] for name in cls.__slots__ if name in found})  # a newer version may say more
+
+    def dump(self) -> bytes:
+        """Give it as JSON."""
+        return json.dumps(
+            {name: getattr(self, name) for name in self.__slots__ if name != "until" or self.until}
+        ).encode()
+
+    def is_of(self, action: Action) -> bool:
+        """Whether it is of this action, and not of one of the same id from an earlier life of the group."""
+        return self.action == action.id and self.decided_at in ("", iso(action.decided_at))
+
+    def is_newer_than(self, action: Action) -> bool:
+        """Whether it is of a later decision: a higher generation, and the action was not decided clearly after it."""
+        if (self.generation, self.epoch) <= (action.generation, action.epoch):
+            return False
+        return not self.decided_at or action.decided_at <= datetime.fromisoformat(self.decided_at) + CLOCKS
+
+    def left(self, now: datetime) -> timedelta:
+        """How long somebody may still be at work on it."""
+        return datetime.fromisoformat(self.until) - now if self.until else timedelta(0)
