@@ -9,9 +9,6 @@ ARGS ?=
 # `make lock` is the only target that needs uv.
 UV ?= $(firstword $(wildcard $(VENV)/bin/uv) uv)
 
-# Most tests wait for servers, so they wait side by side, a file at a time. With more than four at once, or with the end
-# to end tests among those that compute, the ones that measure how late things are done are starved. Chaos starts its
-# own processes: it runs alone.
 PYTEST = PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m pytest
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
@@ -34,8 +31,7 @@ test: $(VENV)/.test ## run the tests: make test ARGS="-k failover"
 	@scripts/debian-packages $(VENV)/bin
 	@scripts/npm-packages $(VENV)/bin
 ifeq ($(strip $(ARGS)),)
-	@$(PYTEST) --numprocesses 4 --dist loadfile --ignore tests/chaos
-	@$(PYTEST) tests/chaos
+	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/all-tests $(VENV)/bin/python
 else
 	@$(PYTEST) $(ARGS)
 endif

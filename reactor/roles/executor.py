@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from bus import subjects
@@ -29,7 +29,7 @@ from reactor.roles.intent import Intent
 from reactor.roles.publisher import Publisher
 from reactor.roles.quarantine import put_aside
 from reactor.roles.wanted import Wanted
-from rules.engine.observe import GOES_ON
+from rules.engine.observe import GOES_ON, WAITED
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,9 @@ EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
 AT_ONCE = timedelta(0)
+WAITED_MAX = timedelta(seconds=30)
+"""What has waited for longer is not begun: nobody knows what it was decided on any more, and while the bus was away its
+decider heard nothing. It is asked whether it still wants it, and by then has read what was said before our question."""
 DETAIL_MAX = 500
 AT_WORK = timedelta(seconds=45)
 """How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
@@ -115,7 +118,7 @@ class Executor:
         """Carry out and publish the outcome. Raises Refused, Unavailable where it has to be done again."""
         lock = self._busy.setdefault(_key(action), asyncio.Lock())
         async with lock:
-            outcome = await self._fenced(action)
+            outcome = await self._fenced(action, delivery.stored_at)
         outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
         self._report(action, outcome)
         # The delivery's own number: a second try of the same action has an outcome of its own.
@@ -125,7 +128,7 @@ class Executor:
         await self._publisher.publish(outcome, id_, delivery.traceparent, also=[asker])
         reach("executor.outcome-published")
 
-    async def _fenced(self, action: Action) -> Outcome:
+    async def _fenced(self, action: Action, asked_at: datetime) -> Outcome:
         if isinstance(action, Notify):
             return await self._write(action)  # told twice is better than not told
         key = _key(action)
@@ -144,6 +147,8 @@ class Executor:
             raise _AtWork(left)
         if (why := await self._wanted.called_off(action, now)) is not None:
             return self._outcome(action, "Refused", reason="CalledOff", detail=why[:DETAIL_MAX])
+        if (waited := now - asked_at) > WAITED_MAX:
+            return self._outcome(action, "Failed", reason=WAITED, detail=f"for {waited.total_seconds():.0f} s")
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
         intent = Intent.of(action, until=until)
         revision = await self._intents.put(key, intent.dump(), revision=revision)

@@ -15,10 +15,13 @@ from rules.language.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_MAX = timedelta(minutes=5)
-GOES_ON = {"InProgress": RETRY_FIRST, "Kept": timedelta(minutes=1)}
+WAITED = "Waited"
+GOES_ON = {"InProgress": RETRY_FIRST, "Kept": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
 
-InProgress: it takes longer than one call, and gets on. Kept: it keeps up what stands, for as long as it is wanted."""
+InProgress: it takes longer than one call, and gets on. Kept: it keeps up what stands, for as long as it is wanted.
+Waited: nobody came to it in time. Whoever hears that has read what was said before, and a second more for what is on
+its way."""
 
 
 class _Draft(dict[str, Member]):
@@ -96,7 +99,7 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     if fact.status == "Refused" or not owed.wanted:
         return replace(group, owed=rest)
     goes_on = (fact.reason or "") in GOES_ON
-    wait = GOES_ON.get(fact.reason or "") or min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
+    wait = GOES_ON[fact.reason or ""] if goes_on else min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
     tries, rounds = owed.tries + (not goes_on), owed.rounds + goes_on
     again = replace(owed, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)

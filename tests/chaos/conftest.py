@@ -1,6 +1,6 @@
 """All chosen seeds are started when the first is waited for, some at once, and printed as one table at the end.
 
-CHAOS_SEEDS: how many seeds of each fault (default 2). CHAOS_JOBS: how many runs at once. CHAOS_JSON: a file for all
+CHAOS_SEEDS: how many seeds of each fault (default 5). CHAOS_JOBS: how many runs at once. CHAOS_JSON: a file for all
 results.
 """
 

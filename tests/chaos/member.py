@@ -48,7 +48,7 @@ _SPANS = {
     peers: ("LEASE", "DEAF"),
     partition: ("LAP",),
     known: ("STUCK_SECONDS",),
-    executor: ("EXTEND", "AGAIN"),
+    executor: ("EXTEND", "AGAIN", "WAITED_MAX"),
     settle: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,16 @@ def settings_file(path: Path, *, name: str, bus: Sequence[str], kubeconfig: Path
 
 
 def history(
-    plan: Plan, start: float, happened: Mapping[tuple[str, float], float], writes: Sequence[Write]
+    plan: Plan,
+    start: float,
+    happened: Mapping[tuple[str, float], float],
+    writes: Sequence[Write],
+    taken: Mapping[str, float],
 ) -> RouteHistory:
     """Give what the checker has to know of one route.
 
-    `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came.
+    `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came; `taken`:
+    when the bus took the newest one of a target.
     """
 
     def real(at: float) -> float:
@@ -104,8 +110,14 @@ def history(
         name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=RECOVERY,
         outages=tuple(moved(span) for span in plan.outages),
         writes=tuple(_fold(plan, [write for write in writes if write.name == plan.name])),
-        deserted=moved(plan.deserted) if plan.deserted else None,
+        deserted=_known(plan, moved(plan.deserted), taken) if plan.deserted else None,
     )  # fmt: skip
+
+
+def _known(plan: Plan, deserted: Span, taken: Mapping[str, float]) -> Span:
+    """Who is told by the bus cannot know of it before the bus has taken it."""
+    told = taken.get(target(plan, plan.second), inf) if plan.told_by_bus else deserted.begin
+    return Span(max(deserted.begin, told), deserted.end)
 
 
 def _fold(plan: Plan, writes: Sequence[Write]) -> list[Seen]:

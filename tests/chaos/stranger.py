@@ -37,12 +37,15 @@ class Stranger:
         self.followed: Sequence[str] = ()
         """Those that may change now."""
         self._bell = asyncio.Event()
+        self.taken: dict[str, float] = {}
+        """When the bus took the newest turn of a target, on the event loop's clock: until then nobody could know it."""
         self.refused = 0
         """How often the bus did not take what was said."""
 
     def turn(self, target: str, *, healthy: bool) -> None:
         """From now on the target is so."""
         self._healthy[target] = healthy
+        self.taken.pop(target, None)
         self._turned.add(target)
         self._bell.set()
 
@@ -67,6 +70,8 @@ class Stranger:
                 self._turned |= turned
                 await asyncio.sleep(0.1)
                 continue
+            now = asyncio.get_running_loop().time()
+            self.taken |= dict.fromkeys(turned - self._turned, now)
             try:
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await self._bell.wait()

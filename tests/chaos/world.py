@@ -163,7 +163,7 @@ class World:
     def run(self, act: Act) -> Run:
         """Give what happened to the routes of an act so far, for the checker."""
         writes = self.emulator.writes.effective("trafficsplits", manager="alert-reactor")
-        routes = tuple(scene.history(plan, act.start, act.happened, writes) for plan in act.script)
+        routes = tuple(scene.history(plan, act.start, act.happened, writes, self.stranger.taken) for plan in act.script)
         return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:

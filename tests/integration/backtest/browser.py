@@ -14,6 +14,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.e2e.processes import free_port
+
 STARTED = re.compile(rb"started successfully on port (\d+)")
 PATIENCE = 60.0
 """Seconds: a browser starts slowly on a busy machine."""
@@ -63,7 +65,7 @@ async def browsing(folder: Path) -> AsyncIterator[Browser]:
     if driver is None or chromium is None:
         pytest.skip("no chromium with its chromedriver on PATH: apt-get install chromium chromium-driver")
     process = await asyncio.create_subprocess_exec(
-        driver, "--port=0", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        driver, f"--port={free_port()}", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     try:
         async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as session:
@@ -87,7 +89,9 @@ async def browsing(folder: Path) -> AsyncIterator[Browser]:
 
 async def _port(process: asyncio.subprocess.Process) -> int:
     assert process.stdout is not None
+    said = []
     async for line in process.stdout:
         if found := STARTED.search(line):
             return int(found[1])
-    raise AssertionError("chromedriver ended at its start")
+        said.append(line.decode(errors="replace"))
+    raise AssertionError(f"chromedriver ended at its start: {''.join(said)}")

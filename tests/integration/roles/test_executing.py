@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bus import subjects
 from bus.envelope import decode, encode
-from bus.messages import DecisionRecord, Mode, Outcome, RouteRef, SetWeights
+from bus.messages import DecisionRecord, Health, Mode, Outcome, RouteRef, SetWeights
 from bus.port import Outgoing
 from bus.topology import DECISIONS, FACTS, GROUPS, INTENTS
+from reactor.clock import Clock
+from reactor.roles.executor import Executor
 from rules.engine.routing import scope_of
 from rules.group import Group, Owed, dump
-from tests.integration.roles.conftest import PARTITIONS, World, eventually
+from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
 ROUTE = "east/shop/TrafficSplit/checkout"
@@ -98,6 +100,35 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
         record = decode(told.body).data
         assert isinstance(record, DecisionRecord)
         assert [one["id"] for one in record.actions] == [asked.id]
+
+
+class Ahead(Clock):
+    """An hour later than the bus."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=1)
+
+
+def too_late(world: World) -> Executor:
+    """One that comes to everything an hour after it was asked for."""
+    return Executor(world.bus, Ahead(), world.publisher, world.carry_out)
+
+
+async def ask_for_a_failover(world: World) -> None:
+    await world.list_route(checkout=1, checkout_west=0)
+    await world.see(EAST, Health.HEALTHY)
+    await world.see(WEST, Health.HEALTHY)
+    await world.see(EAST, Health.UNHEALTHY)
+
+
+async def test_what_has_waited_too_long_is_done_once_its_decider_still_wants_it(make_world: Make) -> None:
+    async with make_world() as world, world.decider("one") as decider:
+        await ask_for_a_failover(world)
+        async with running(too_late(world).run):
+            await eventually(lambda: any(owed.rounds for group in decider.groups() for owed in group.owed))
+        assert world.written == []
+        async with world.executor():
+            await eventually(lambda: [one.generation for one in world.written] == [1])
 
 
 async def outcome(world: World, asked: SetWeights, *, partition: str = "*") -> Outcome:

@@ -87,6 +87,20 @@ def test_a_failed_action_is_a_hold_with_its_reason_until_it_succeeds() -> None:
     assert mended.group.held is None
 
 
+def test_an_action_that_waited_too_long_is_asked_for_again_soon_and_has_not_failed() -> None:
+    waited = step(RULE, failed().group, 40, outcome(FIRST, "Failed", at=40, reason="Waited"))
+    assert (waited.actions, waited.held, waited.wake_at) == ((), None, at(41))
+    assert ids(step(RULE, waited.group, 41)) == [FIRST]
+
+
+def test_an_action_that_waited_too_long_gives_way_to_what_was_heard_meanwhile() -> None:
+    heard = healthy("a", at=0.5), outcome(FIRST, "Failed", at=100, reason="Waited")
+    waited = step(RULE, failed().group, 100, *heard)
+    assert [(action.id, action.weights) for action in waited.actions if isinstance(action, SetWeights)] == [
+        (SECOND, HOME)
+    ]
+
+
 def test_a_refused_action_is_forgotten_and_asked_anew_with_a_higher_generation() -> None:
     refused = step(RULE, failed().group, 1, outcome(FIRST, "Refused", at=1))
     assert ids(refused) == [SECOND]
