@@ -3,7 +3,8 @@
 As it comes it closes a connection that it has found dead in an orderly way: it waits until the peer has taken all that
 was written, over TCP for a quarter of an hour, over TLS for half a minute, before it tells anybody or dials another
 server. And it swallows a cancellation that reaches a caller who waits for room in a full buffer, so that no timeout
-ever ends that call. Both were seen; both are put right here, in the two places that everything goes through.
+ever ends that call. And where TLS is asked for and the server has none it connects in plain text. All were seen, and
+are put right here, in the places that everything goes through.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from urllib.parse import ParseResult
 
 from nats.aio.client import Client, Srv
 from nats.aio.transport import TcpTransport
+from nats.errors import Error
 
 LEAVE_SECONDS = 2.0  # what is still to be sent when we hang up may take so long
 WEBSOCKET = ("ws", "wss")  # aiohttp closes those, and gives up by itself
@@ -74,6 +76,15 @@ class PromptClient(Client):
         if self._transport is None and s.uri.scheme not in WEBSOCKET:
             self._transport = PromptTransport(lambda: self.leaving)
         await super()._connect_to_server(s)
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        """Before we say who we are: where TLS was asked for, nothing goes out in plain text."""
+        server = self._current_server
+        if initial_connection and server is not None and (server.uri.scheme == "tls" or "tls" in self.options):
+            if not info.get("tls_required") and not info.get("tls_available"):
+                raise Error("nats: TLS is asked for, by tls:// or certificates, and this server has none")
+            info["tls_required"] = True  # what it merely offers we take
+        await super()._process_info(info, initial_connection)
 
     async def _flush_pending(self, force_flush: bool = False) -> Any:
         task = asyncio.current_task()

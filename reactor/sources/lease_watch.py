@@ -5,7 +5,7 @@
 A renewal that we saw is the only proof: timestamps are those of another clock, and a Lease that is merely there may be
 years old. More than `graceSeconds` without one is Unknown; one that was never seen renewed has `startupGraceSeconds`.
 While the watch is lost nothing is said, and that time is no silence of theirs. A Lease that is deleted says nothing
-any more, and its target is Unknown after `staleSeconds`.
+any more, and its target is Unknown after `staleSeconds`. Several Leases of one target: the worst speaks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bus.messages import Health
 from reactor.clients.changes import Change, Key, Kind, key_of, strings_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
+from reactor.sources.chorus import Chorus
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.heartbeats import Heartbeats, mark, project
 from reactor.sources.voice import Voice
@@ -35,9 +36,8 @@ async def run(source: LeaseWatch, world: World) -> None:
 
 @dataclass(slots=True)
 class _Lease:
-    """What a Lease speaks of, and what was last said."""
+    """What its target is made of, and what was last said."""
 
-    target: str
     labels: dict[str, str]
     said: Health | None = None
 
@@ -51,6 +51,7 @@ class Watch:
         self._known: dict[Key, _Lease] = {}
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
         self.voice = Voice(source, world.tell, world.clock)
+        self.chorus: Chorus[Key] = Chorus(self.voice, world.clock, lambda _: self.leases.vouched)
         self.leases = Reflector(
             api, collection(LEASES, "leases", source.namespace), self._changed, project=project,
             # A watch that is dead and does not know it has to be found out before its silence is taken for theirs.
@@ -61,7 +62,7 @@ class Watch:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.leases.run())
-            group.create_task(self.voice.refresh(lambda: self.leases.vouched))
+            group.create_task(self.chorus.keep())
             group.create_task(self._monitor())
 
     async def _changed(self, changes: Sequence[Change]) -> None:
@@ -70,16 +71,17 @@ class Watch:
             if key is None:
                 continue
             if kind is Kind.DELETED:
-                self._forget(key)
+                self._beats.gone(key)
+                self._known.pop(key, None)
+                self.chorus.forget(key)
                 continue
             labels = {**strings_of(found["metadata"]["labels"]), "cluster": self._source.cluster, **key._asdict()}
-            target = self.voice.target(labels)
-            if target is None:
-                continue
-            lease = self._known.setdefault(key, _Lease(target, labels))
+            lease = self._known.setdefault(key, _Lease(labels))
+            lease.labels = labels
             beat = self._beats.seen(key, mark(found), self._clock.monotonic())
             if beat.last_beat is not None:
-                await self._say(lease, Health.HEALTHY, "its Lease is renewed")
+                self._note(key, lease, Health.HEALTHY, "its Lease is renewed")
+        await self.chorus.speak()
 
     async def _monitor(self) -> None:
         while True:
@@ -94,13 +96,9 @@ class Watch:
                 )  # fmt: skip
                 if status is Health.UNKNOWN:
                     silent = beat.silent_seconds(now)
-                    await self._say(lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
+                    self._note(key, lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
+            await self.chorus.speak()
 
-    async def _say(self, lease: _Lease, status: Health, detail: str) -> None:
+    def _note(self, key: Key, lease: _Lease, status: Health, detail: str) -> None:
         lease.said = status
-        await self.voice.say(lease.target, status, labels=lease.labels, detail=detail)
-
-    def _forget(self, key: Key) -> None:
-        self._beats.gone(key)
-        if lease := self._known.pop(key, None):
-            self.voice.forget(lease.target)
+        self.chorus.note(key, status, labels=lease.labels, detail=detail)

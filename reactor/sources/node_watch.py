@@ -3,7 +3,8 @@
     - {name: nodes, kind: NodeWatch, cluster: prod}      # zoneLabel: topology.kubernetes.io/zone
 
 Targets are `node/{cluster}/{node}` (with the label zone) and `zone/<cluster>/<zone>`. A node that is deleted, and a
-zone that has lost its last node, is Unknown, said once: that nobody is there proves nothing.
+zone that has lost its last node, is Unknown, said once: that nobody is there proves nothing. Several nodes of one
+target, by a template of its own: the worst speaks.
 
 The inventory of zones needs to see Pods, EndpointSlices and node Leases too. What may not be read is not made up: the
 demand is unknown, and so are the expired leases; but that no Service is confined to one zone is only said when the
@@ -21,6 +22,7 @@ from reactor.clients.changes import Change, Kind, key_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources import heartbeats, nodes, pods, service_zones
+from reactor.sources.chorus import Chorus
 from reactor.sources.heartbeats import Heartbeats
 from reactor.sources.lease_watch import LEASES
 from reactor.sources.nodes import Node, Tally, node_of, tally, zone_verdict
@@ -61,6 +63,10 @@ class Watch:
         self._rest = _Rest()
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
         self.voice = Voice(source, world.tell, world.clock)
+        """Speaks of zones."""
+        self.chorus: Chorus[str] = Chorus(
+            Voice(source, world.tell, world.clock), world.clock, lambda _: self.nodes.vouched
+        )
         self.inventory: Standing[Zones] = Standing(world.tell, world.clock, period_seconds=source.refresh_seconds)
         self.nodes = Reflector(api, "/api/v1/nodes", self._nodes_changed, project=nodes.project)
         self.pods = Reflector(api, "/api/v1/pods", _read_later, project=pods.project)
@@ -78,36 +84,31 @@ class Watch:
             for reflector in (self.nodes, self.pods, self.slices, self.leases):
                 group.create_task(reflector.run())
             group.create_task(self.voice.refresh(lambda: self.nodes.vouched))
+            group.create_task(self.chorus.keep())
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[Change]) -> None:
-        touched: dict[str, Node] = {}
         for kind, found in changes:
             node = node_of(found, self._source.zone_label)
-            touched[node.name] = node
             if kind is Kind.DELETED:
                 self._nodes.pop(node.name, None)
+                self.chorus.leave(node.name, "the node is gone")
             else:
                 self._nodes[node.name] = node
+                self._note(node)
         before, self._zones = self._zones, tally(self._nodes.values())
         zones = sorted(before.keys() | self._zones.keys())
         await together([
-            *(self._say_node(node, gone=name not in self._nodes) for name, node in touched.items()),
+            self.chorus.speak(),
             *(self._say_zone(zone) for zone in zones),
             self._say_inventory(),
         ])  # fmt: skip
 
-    async def _say_node(self, node: Node, *, gone: bool = False) -> None:
+    def _note(self, node: Node) -> None:
         labels = {"cluster": self._source.cluster, "node": node.name}
         if node.zone:
             labels["zone"] = node.zone
-        target = self.voice.target(labels)
-        if target is None:
-            return
-        if gone:
-            await self.voice.say_once(target, Health.UNKNOWN, labels=labels, detail="the node is gone")
-        else:
-            await self.voice.say(target, node.verdict.status, labels=labels, detail=node.verdict.detail)
+        self.chorus.note(node.name, node.verdict.status, labels=labels, detail=node.verdict.detail)
 
     async def _say_zone(self, zone: str) -> None:
         labels = {"cluster": self._source.cluster, "zone": zone}

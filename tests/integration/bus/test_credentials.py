@@ -58,6 +58,21 @@ async def test_a_server_that_asks_for_a_certificate_gets_ours(tmp_path: Path) ->
         await refused(server.url, "no NATS server at", **theirs)
 
 
+async def test_where_tls_is_asked_for_nothing_is_said_in_plain_text(tmp_path: Path) -> None:
+    certificates(tmp_path)
+    async with Configured(tmp_path / "nats", jetstream(tmp_path)) as server:
+        await refused(server.url.replace("nats://", "tls://"), "TLS is asked for")
+        await refused(server.url, "TLS is asked for", ca_file=tmp_path / "ca.pem")
+
+
+async def test_tls_that_a_server_merely_offers_is_taken(tmp_path: Path) -> None:
+    certificates(tmp_path)
+    configuration = f"{tls(tmp_path)}\nallow_non_tls: true\n{jetstream(tmp_path)}"
+    async with Encrypted(tmp_path / "nats", configuration) as server:
+        await works(server.url, ca_file=tmp_path / "ca.pem")
+        await refused(server.url, "CERTIFICATE_VERIFY_FAILED", ca_file=tmp_path / "stranger.pem")
+
+
 async def test_a_password_from_a_file_over_tls(tmp_path: Path) -> None:
     certificates(tmp_path)
     (tmp_path / "password").write_text("s3cret\n")

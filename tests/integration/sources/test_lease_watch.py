@@ -148,3 +148,17 @@ async def test_a_lease_that_is_gone_says_nothing_any_more(
         async with asyncio.timeout(8):
             while made.voice.targets:
                 await asyncio.sleep(0.01)
+
+
+async def test_of_several_leases_of_one_target_the_silent_one_speaks(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    for name in ("one", "two"):
+        east.create(lease(name))
+    async with running(lease_watch.run(source(target="custom/agents"), world)), beating(east, "one"):
+        async with beating(east, "two"):
+            await heard.status("custom/agents", Health.HEALTHY)
+        await heard.status("custom/agents", Health.UNKNOWN)
+        east.delete("leases", "two", NAMESPACE)
+        await heard.status("custom/agents", Health.HEALTHY)
+    assert heard.statuses("custom/agents") == [Health.HEALTHY, Health.UNKNOWN, Health.HEALTHY]

@@ -237,3 +237,20 @@ async def test_what_happened_while_the_watch_was_cut_is_caught_up_with(
 def test_a_lease_that_says_nothing_of_its_length_lasts_as_long_as_the_kubelets() -> None:
     for spec in ({}, {"leaseDurationSeconds": "40"}, {"leaseDurationSeconds": 0}):
         assert heartbeats.lasts(heartbeats.project({"metadata": {}, "spec": spec})) == heartbeats.LEASE_SECONDS
+
+
+async def test_of_several_nodes_of_one_target_the_worst_speaks(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    for name in ("one", "two"):
+        east.create(node(name))
+    async with running(node_watch.run(source(target="custom/pool-{zone}"), world)):
+        await heard.status("custom/pool-a", Health.HEALTHY)
+        ready(east, "one", "False")
+        await heard.status("custom/pool-a", Health.UNHEALTHY)
+        east.set_condition("nodes", "two", kind="MemoryPressure", status="False")
+        east.delete("nodes", "one")
+        await heard.status("custom/pool-a", Health.HEALTHY)
+        east.delete("nodes", "two")
+        await heard.status("custom/pool-a", Health.UNKNOWN)
+    assert heard.statuses("custom/pool-a") == [Health.HEALTHY, Health.UNHEALTHY, Health.HEALTHY, Health.UNKNOWN]
