@@ -36,7 +36,8 @@ def main() -> int:
     [first, *more] = arguments.seed
     seeds = [first, *more] if more else range(first, first + arguments.seeds)
     began = time.monotonic()
-    results = play_all([(name, seed) for name in wanted for seed in seeds], jobs=arguments.jobs, keep=arguments.keep)
+    runs = [(name, seed) for name in wanted for seed in seeds]
+    results = play_all(runs, jobs=arguments.jobs, routes=arguments.routes, keep=arguments.keep)
     print(table(results))
     print(f"{time.monotonic() - began:.0f} s")
     if arguments.json:

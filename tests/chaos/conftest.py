@@ -1,7 +1,7 @@
 """All chosen seeds are started when the first is waited for, some at once, and printed as one table at the end.
 
-CHAOS_SEEDS: how many seeds of each fault (default 5). CHAOS_JOBS: how many runs at once. CHAOS_JSON: a file for all
-results.
+CHAOS_SEEDS: how many seeds of each fault (default 5). CHAOS_ROUTES: how many routes a seed has. CHAOS_JOBS: how many
+runs at once. CHAOS_JSON: a file for all results.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from tests.chaos.table import table
 RESULTS = pytest.StashKey[list[Result]]()
 JOBS = 7
 """A run mostly waits, and needs a third of a core."""
+ROUTES = 12
+"""Half as many as `make chaos` has: more seeds show more than more routes."""
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +30,10 @@ def runs(request: pytest.FixtureRequest) -> Iterator[Runs]:
     """The runs of all tests that were selected."""
     wanted = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     chosen = [(params["fault"], params["seed"]) for params in wanted if {"fault", "seed"} <= params.keys()]
-    futures = start_all(chosen, jobs=int(os.environ.get("CHAOS_JOBS", JOBS)))
+    jobs, routes = (
+        int(os.environ.get(f"CHAOS_{name}", default)) for name, default in (("JOBS", JOBS), ("ROUTES", ROUTES))
+    )
+    futures = start_all(chosen, jobs=jobs, routes=routes)
     yield futures
     for future in futures.values():
         future.cancel()

@@ -93,7 +93,11 @@ class Member:
 
     async def launch(self, failpoint: str = "") -> None:
         """Start it and do not wait."""
-        self.wanted = True
+        async with self._starting:  # a supervisor that sees the last one dead must not start another beside it
+            self.wanted = True
+            await self._launch(failpoint)
+
+    async def _launch(self, failpoint: str = "") -> None:
         self.starts += 1
         self._read_from = self._log.stat().st_size if self._log.exists() else 0
         order = Order(str(self.config), str(self._log), failpoint, self._environment, self._address)
@@ -149,15 +153,14 @@ class Member:
         while True:
             await self.life.wait()
             await asyncio.sleep(RESTART_SECONDS)
-            if self.wanted:
-                await self._again()
+            await self._again()
             while not self.wanted:
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def _again(self) -> None:
         async with self._starting:
-            if self.life.over:
-                await self.launch()
+            if self.wanted and self.life.over:
+                await self._launch()
 
     def tail(self) -> str:
         """The last of what it said."""

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from tests.chaos.faults import Fault, catalog
 from tests.chaos.nursery import ROOT
-from tests.chaos.run import Result
+from tests.chaos.run import ROUTES, Result
 
 Key = tuple[str, int]
 """A fault's name and a seed."""
@@ -29,13 +29,13 @@ AGAIN = 2
 """How often a seed is played again that broke something while this machine let the truth itself stand still."""
 
 
-def play_some(fault: Fault, seeds: Sequence[int], *, keep: bool = False) -> dict[int, Result]:
+def play_some(fault: Fault, seeds: Sequence[int], *, routes: int = ROUTES, keep: bool = False) -> dict[int, Result]:
     """Play these seeds in one world; those that give no verdict again, each in a world of its own."""
-    results = _play_together(fault, seeds, keep=keep)
+    results = _play_together(fault, seeds, routes=routes, keep=keep)
     for seed in seeds:
         for _ in range(AGAIN):
             if results[seed].breaches and results[seed].stood_still:
-                results[seed] = _again(results[seed], _play_together(fault, [seed], keep=keep)[seed])
+                results[seed] = _again(results[seed], _play_together(fault, [seed], routes=routes, keep=keep)[seed])
     return results
 
 
@@ -44,9 +44,9 @@ def _again(before: Result, result: Result) -> Result:
     return replace(result, notes=[*before.notes, why, *(f"then: {one}" for one in before.breaches), *result.notes])
 
 
-def _play_together(fault: Fault, seeds: Sequence[int], *, keep: bool) -> dict[int, Result]:
+def _play_together(fault: Fault, seeds: Sequence[int], *, routes: int, keep: bool) -> dict[int, Result]:
     command = [sys.executable, "-m", "tests.chaos", "--one", "--fault", fault.name]
-    command += ["--seed", ",".join(map(str, seeds)), *(["--keep"] if keep else [])]
+    command += ["--seed", ",".join(map(str, seeds)), "--routes", str(routes), *(["--keep"] if keep else [])]
     limit = OVERHEAD_SECONDS + 4 * fault.seconds * len(seeds)
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=limit, check=True)
@@ -58,13 +58,13 @@ def _play_together(fault: Fault, seeds: Sequence[int], *, keep: bool) -> dict[in
     return {result.seed: result for result in results}
 
 
-def start_all(runs: Sequence[Key], *, jobs: int, keep: bool = False) -> Runs:
+def start_all(runs: Sequence[Key], *, jobs: int, routes: int = ROUTES, keep: bool = False) -> Runs:
     """Start all of them, so many at once and the longest first, and give where their results will be."""
     worlds = sorted(_worlds(runs), key=lambda one: one[0].seconds * len(one[1]), reverse=True)
     pool = ThreadPoolExecutor(jobs)
     futures: Runs = {}
     for fault, seeds in worlds:
-        future = pool.submit(play_some, fault, seeds, keep=keep)
+        future = pool.submit(play_some, fault, seeds, routes=routes, keep=keep)
         futures.update({(fault.name, seed): future for seed in seeds})
     pool.shutdown(wait=False)
     return futures
@@ -79,9 +79,9 @@ def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
     return out
 
 
-def play_all(runs: Sequence[Key], *, jobs: int, keep: bool = False) -> list[Result]:
+def play_all(runs: Sequence[Key], *, jobs: int, routes: int = ROUTES, keep: bool = False) -> list[Result]:
     """Play all of them."""
-    futures, results = start_all(runs, jobs=jobs, keep=keep), []
+    futures, results = start_all(runs, jobs=jobs, routes=routes, keep=keep), []
     for fault, seed in runs:
         result = futures[fault, seed].result()[seed]
         results.append(result)

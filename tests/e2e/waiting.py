@@ -9,6 +9,8 @@ from typing import TypeVar
 WITHIN = 30.0
 """Seconds. Nothing here takes a third of this on a quiet machine; two busy cores may be slow."""
 LOOK = 0.02
+ASK = 0.1
+"""Who is asked has to work for the answer, and has better things to do."""
 
 T = TypeVar("T")
 
@@ -29,7 +31,7 @@ async def until_told(ask: Callable[[], Awaitable[T | None]], what: str, *, withi
     try:
         async with asyncio.timeout(within):
             while not (found := await ask()):
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(ASK)
             return found
     except TimeoutError:
         raise AssertionError(f"within {within:g} s nobody said: {what}") from None

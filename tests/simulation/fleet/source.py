@@ -34,6 +34,7 @@ class Source:
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
         self._health: Standing[Observation] = Standing(publisher.tell, clock, period_seconds=REFRESH)
         self._routes: Standing[Route] = Standing(publisher.tell, clock, period_seconds=REFRESH)
+        self._seen: dict[str, object] = {}
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -56,6 +57,9 @@ class Source:
                 )
                 await self._health.say(service, seen, changed=True)
         for path, obj in self._cluster.objects.items():
+            if self._seen.get(path) is obj:
+                continue  # every write makes another object
+            self._seen[path] = obj
             route = route_from_traffic_split(CLUSTER, obj, at=self._clock.now())
             known = self._routes.get(path)
             if known is None or (known.backends, known.annotations) != (route.backends, route.annotations):
