@@ -19,7 +19,7 @@ from tests.chaos.run import Result
 from tests.chaos.table import table
 
 RESULTS = pytest.StashKey[list[Result]]()
-JOBS = 7
+JOBS = 8
 """A run mostly waits, and needs a third of a core."""
 ROUTES = 12
 """Half as many as `make chaos` has: more seeds show more than more routes."""
