@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from bus import subjects
 from bus.envelope import decode
 from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
-from bus.messages import Action, Notify, Outcome, ZoneStep, iso
+from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
 from bus.port import Bus, Delivery, Store, Work
 from bus.topology import ACTIONS, EXECUTORS, GROUPS, INTENTS
 from reactor import telemetry
@@ -46,6 +46,8 @@ decider heard nothing. It is asked whether it still wants it, and by then has re
 DETAIL_MAX = 500
 AT_WORK = timedelta(seconds=45)
 """How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
+IN_HANDS = timedelta(seconds=15)
+"""How long a change of weights may be at work: the 12 s that it has to settle, and a little more."""
 
 
 class _AtWork(Exception):
@@ -150,12 +152,15 @@ class Executor:
         if (waited := now - asked_at) > WAITED_MAX:
             return self._outcome(action, "Failed", reason=WAITED, detail=f"for {waited.total_seconds():.0f} s")
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
-        intent = Intent.of(action, until=until)
+        intent = Intent.of(action, until=until, older=_older(known, action, now))
         revision = await self._intents.put(key, intent.dump(), revision=revision)
         reach("executor.intent-stored")
         outcome = await self._write(action)
+        if outcome.status == "Done" and not outcome.wrote and intent.has_rival(self._clock.now()):
+            # Without a write of ours on the object nothing stops the one before us, which may be on its way.
+            return self._outcome(action, "Failed", reason="InProgress", detail="an older action may still be written")
         if outcome.status == "Done" or until:
-            rest = replace(intent, done=outcome.status == "Done", until="")
+            rest = replace(intent, done=outcome.status == "Done", until="", older="")
             await self._intents.put(key, rest.dump(), revision=revision)
             reach("executor.done-stored")
         return outcome
@@ -188,6 +193,13 @@ class Executor:
 def _key(action: Action) -> str:
     """What is done one after the other, and fenced by generation: a lane of an object."""
     return subjects.key(action.rule, action.object, *([action.lane] if action.lane else []))
+
+
+def _older(known: Intent | None, action: Action, now: datetime) -> str:
+    """Until when the change of weights that was begun before this one may still be written; empty: there is none."""
+    if known is None or known.done or not isinstance(action, SetWeights):
+        return ""
+    return known.older if known.is_of(action) else iso(now + IN_HANDS)
 
 
 async def _extend(work: Work, delivery: Delivery) -> None:

@@ -20,14 +20,16 @@ class Intent:
     done: bool
     until: str = ""
     """Until when somebody may be at work on it; empty: nobody is, or it is one write, which its object fences."""
+    older: str = ""
+    """Until when an action before it may still be written, in other hands; empty: none is."""
     decided_at: str = ""
     """When the action was decided: a group that was forgotten and comes again counts from one again, and its actions
     have the ids of the old ones. Empty: an older version has written it."""
 
     @classmethod
-    def of(cls, action: Action, *, until: str) -> Intent:
+    def of(cls, action: Action, *, until: str = "", older: str = "") -> Intent:
         """Give that of an action that begins now."""
-        return cls(action.generation, action.epoch, action.id, False, until, iso(action.decided_at))
+        return cls(action.generation, action.epoch, action.id, False, until, older, iso(action.decided_at))
 
     @classmethod
     def read(cls, body: bytes) -> Intent:
@@ -38,7 +40,7 @@ class Intent:
     def dump(self) -> bytes:
         """Give it as JSON."""
         return json.dumps(
-            {name: getattr(self, name) for name in self.__slots__ if name != "until" or self.until}
+            {name: said for name in self.__slots__ if (said := getattr(self, name)) or name not in ("until", "older")}
         ).encode()
 
     def is_of(self, action: Action) -> bool:
@@ -54,3 +56,7 @@ class Intent:
     def left(self, now: datetime) -> timedelta:
         """How long somebody may still be at work on it."""
         return datetime.fromisoformat(self.until) - now if self.until else timedelta(0)
+
+    def has_rival(self, now: datetime) -> bool:
+        """Whether an action before it may still be written."""
+        return bool(self.older) and now < datetime.fromisoformat(self.older)

@@ -48,7 +48,7 @@ _SPANS = {
     peers: ("LEASE", "DEAF"),
     partition: ("LAP",),
     known: ("STUCK_SECONDS",),
-    executor: ("EXTEND", "AGAIN", "WAITED_MAX"),
+    executor: ("EXTEND", "AGAIN", "WAITED_MAX", "IN_HANDS"),
     settle: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),
@@ -64,6 +64,8 @@ def shorten() -> None:
     for module, names in _SPANS.items():
         for name in names:
             setattr(module, name, getattr(module, name) * SCALE)
+    for reason in observe.GOES_ON:
+        observe.GOES_ON[reason] *= SCALE
     for queue in topology.QUEUES:
         object.__setattr__(queue, "ack_wait", queue.ack_wait * SCALE)  # frozen for everybody else
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus import subjects
 from bus.envelope import decode, encode
-from bus.messages import DecisionRecord, Health, Mode, Outcome, RouteRef, SetWeights
+from bus.messages import DecisionRecord, Health, Mode, Outcome, RouteRef, SetWeights, iso
 from bus.port import Outgoing
 from bus.topology import DECISIONS, FACTS, GROUPS, INTENTS
 from reactor.clock import Clock
 from reactor.roles.executor import Executor
+from reactor.roles.intent import Intent
 from rules.engine.routing import scope_of
 from rules.group import Group, Owed, dump
 from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually, running
@@ -100,6 +103,27 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
         record = decode(told.body).data
         assert isinstance(record, DecisionRecord)
         assert [one["id"] for one in record.actions] == [asked.id]
+
+
+async def test_what_stands_already_is_not_done_while_an_older_write_may_be_on_its_way(make_world: Make) -> None:
+    async with make_world() as world:
+        older, newer = action(world, generation=1), action(world, generation=2)
+        intents, key, now = world.bus.store(INTENTS), subjects.key("checkout", ROUTE), world.clock.now()
+        await intents.put(key, Intent.of(older).dump(), revision=0)
+        world.answer = lambda asked: Outcome(action=asked.id, status="Done", wrote=False, observed_at=now)
+        async with world.executor():
+            await ask(world, newer, "newer")
+            said = await outcome(world, newer)
+            assert (said.status, said.reason) == ("Failed", "InProgress")
+            begun = Intent.read((await intents.get(key)).value)
+            assert begun.is_of(newer)
+            assert begun.has_rival(now)
+            over = replace(begun, older=iso(now - timedelta(seconds=1)))
+            await intents.put(key, over.dump(), revision=None)
+            await ask(world, newer, "again")
+            async with asyncio.timeout(10):
+                while not Intent.read((await intents.get(key)).value).done:
+                    await asyncio.sleep(0.01)
 
 
 class Ahead(Clock):
