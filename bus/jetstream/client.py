@@ -79,8 +79,9 @@ class PromptClient(Client):
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         """Before we say who we are: where TLS was asked for, nothing goes out in plain text."""
-        server = self._current_server
-        if initial_connection and server is not None and (server.uri.scheme == "tls" or "tls" in self.options):
+        scheme = self._current_server.uri.scheme if self._current_server is not None else ""
+        wanted = scheme == "tls" or ("tls" in self.options and scheme not in WEBSOCKET)  # wss is encrypted already
+        if initial_connection and wanted:
             if not info.get("tls_required") and not info.get("tls_available"):
                 raise Error("nats: TLS is asked for, by tls:// or certificates, and this server has none")
             info["tls_required"] = True  # what it merely offers we take

@@ -14,6 +14,8 @@ CLOCKS = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Intent:
+    """One action on one lane of one object, as it stands in KV."""
+
     generation: int
     epoch: int
     action: str

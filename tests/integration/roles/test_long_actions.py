@@ -15,6 +15,7 @@ from bus.envelope import encode
 from bus.messages import Action, Health, Outcome, ZoneStep, iso
 from bus.port import Outgoing
 from bus.topology import INTENTS, Queue
+from reactor.actions import settle
 from reactor.actions.zone.carry import GRACE_SECONDS
 from reactor.actions.zone.context import CALL_SECONDS
 from reactor.clients import aws
@@ -133,3 +134,7 @@ async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_i
 def test_a_step_is_at_work_for_as_long_as_its_last_write_may_be_on_its_way() -> None:
     last_write = aws.ATTEMPTS_MAX * (aws.CONNECT_SECONDS + aws.READ_SECONDS)
     assert executor.AT_WORK.total_seconds() >= CALL_SECONDS + GRACE_SECONDS + last_write
+
+
+def test_a_change_of_weights_is_in_hands_for_longer_than_it_may_take_to_settle() -> None:
+    assert executor.IN_HANDS.total_seconds() > settle.SETTLE_SECONDS
