@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -22,9 +22,12 @@ from pydantic import (
 
 from bus.errors import Malformed
 from bus.messages import Action, Health, Mode
-from rules.states.budget import BudgetState, Claimed, LeaveState, QuorumState
+from rules.states.budget import BudgetState, LeaveState, QuorumState
 from rules.states.workload import WorkloadState
 from rules.states.zone import ZoneState
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 VERSION = 1
 """Raised when a stored group can no longer be read by an older reactor."""
@@ -205,9 +208,7 @@ class Group:
     version: int = VERSION
 
 
-Value = TypeVar(
-    "Value", Signal, Window, Member, RouteState, Owed, Group, WorkloadState, ZoneState, BudgetState, Claimed, LeaveState
-)
+Value = TypeVar("Value", bound="DataclassInstance")
 
 
 def updated(value: Value, **changes: Any) -> Value:

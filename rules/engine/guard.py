@@ -18,7 +18,7 @@ from rules.engine.approvals import approval, dropped, in_short
 from rules.engine.claims import Answer, ask, keep
 from rules.engine.owe import same
 from rules.engine.windows import open_until
-from rules.group import Group
+from rules.group import Group, updated
 from rules.kinds.wish import Act, Wish
 from rules.language.guards import Approval, FileGuard
 from rules.language.model import Rule, TrafficFailover
@@ -68,7 +68,7 @@ def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequ
 
 
 def _leave(answer: Answer, wish: Wish) -> Leave:
-    return Leave(answer.group, replace(wish, look_again=_first(wish.look_again, answer.look_again)), answer.says)
+    return Leave(answer.group, updated(wish, look_again=_first(wish.look_again, answer.look_again)), answer.says)
 
 
 def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:

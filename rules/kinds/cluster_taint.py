@@ -90,12 +90,22 @@ def done(_rule: ClusterTaint, group: Group, action: Action, _at: datetime) -> Gr
         return group
     since = action.decided_at
     taints = tuple(one if one.time_added else one.model_copy(update={"time_added": since}) for one in action.taints)
-    return replace(group, workload=replace(group.workload or WorkloadState(), taints=taints))
+    state = group.workload or WorkloadState()
+    standing = _standing(state) or () if action.mode is Mode.DRY_RUN else None
+    return replace(group, workload=replace(state, taints=taints, standing=standing))
 
 
-def reset(_rule: ClusterTaint, group: Group) -> Group:
-    """What was only rehearsed stands on no cluster."""
-    return group if group.workload is None else replace(group, workload=replace(group.workload, taints=None))
+def _standing(state: WorkloadState) -> tuple[Taint, ...] | None:
+    return state.taints if state.standing is None else state.standing
+
+
+def reset(rule: ClusterTaint, group: Group) -> Group:
+    """What was only rehearsed stands on no cluster; what a Karmada object had before still does."""
+    state = group.workload
+    if state is None:
+        return group
+    taints = _standing(state) if rule.carrier == "Karmada" else None
+    return replace(group, workload=replace(state, taints=taints, standing=None))
 
 
 def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pydantic import ValidationError
 
 from bus.messages import Health
-from rules.group import Group, Member
+from rules.group import Group, Member, updated
 from rules.kinds.eviction import fails_at
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
@@ -81,7 +81,7 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
         # Where both are bad, going from one to the other is no break.
         clock = ticked(clock, is_bad, since, now, timedelta(seconds=rule.recovery_seconds))
-    return replace(
+    return updated(
         copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
         once_healthy=(
             copy.once_healthy or member.status is Health.HEALTHY or (copy.placed_at is None and member.settled is True)

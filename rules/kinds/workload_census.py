@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
-from rules.group import Group, Member
+from rules.group import Group, Member, updated
 from rules.kinds import workload_outage
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, added, system_taint
@@ -122,7 +122,7 @@ def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, 
         clock = ticked(state.clocks.get(key), is_bad, member.since, now, recovery)
         if clock is not None:
             clocks[key] = clock
-    return _with(rule, group, name, replace(state, status=member.status, known=known, clocks=clocks))
+    return _with(rule, group, name, updated(state, status=member.status, known=known, clocks=clocks))
 
 
 def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) -> Group:
@@ -134,7 +134,7 @@ def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) 
         if runs(clock)
     ]
     others = (*state.taints, *(taint for taints in state.by_rule.values() for taint in taints))
-    state = replace(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))
+    state = updated(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))
     if clusters_of(group).get(name) == state:
         return group
     clusters = dict(sorted({**clusters_of(group), name: state}.items()))

@@ -120,6 +120,8 @@ class WorkloadState:
     """In the census: the one that goes on now."""
     taints: tuple[Taint, ...] | None = None
     """ClusterTaint: those that it has put on its cluster; None: it has not touched it yet."""
+    standing: tuple[Taint, ...] | None = None
+    """ClusterTaint: those that really stand while a dry run pretends others; None: those above."""
     api_version: str = ""
     uid: str = ""
     replicas: int | None = None

@@ -165,6 +165,19 @@ def test_a_rule_that_was_off_puts_its_taint_on_anew() -> None:
     assert came[:3] == [(2000.0, "SetTaints", SHOWN), (2030.0, "Place", {"m2": 2}), (2030.0, "Evict", "m1")]
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "asked"), [("Healthy", [(2000.0, "SetTaints", [])]), ("Unhealthy", [])], ids=["well again", "bad"]
+)
+def test_after_a_rehearsal_the_taints_on_a_karmada_object_are_those_that_stood_before(
+    meanwhile: str, asked: list[tuple[Any, ...]]
+) -> None:
+    on = taint_rule(tolerationSeconds=0, carrier="Karmada")
+    dry = rules_changed(played(on, dim("m1", "Unhealthy", at=10)), [on | {"mode": "DryRun"}])
+    run(dry, [dim("m1", "Healthy", at=100), dim("m1", "Unhealthy", at=300), dim("m1", meanwhile, at=600)])
+    again = rules_changed(dry, [on])
+    assert run(again, [dim("m1", meanwhile, at=2000)]) == asked
+
+
 def test_a_rule_that_goes_on_keeps_its_taints_over_a_change_of_others() -> None:
     other = taint_rule(name="other", match="cluster/m2")
     again = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [taint_rule(tolerationSeconds=0), other, MOVES])
