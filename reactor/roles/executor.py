@@ -40,9 +40,9 @@ EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
 AT_ONCE = timedelta(0)
-WAITED_MAX = timedelta(seconds=30)
-"""What has waited for longer is not begun: nobody knows what it was decided on any more, and while the bus was away its
-decider heard nothing. It is asked whether it still wants it, and by then has read what was said before our question."""
+WAITED_MAX = EXECUTORS.ack_wait + timedelta(seconds=2)
+"""What has waited for longer, in the queue and not in the hands of a process that died, is not begun: while the bus was
+away its decider heard nothing. It is asked whether it still wants it, and by then has read what was said before."""
 DETAIL_MAX = 500
 AT_WORK = timedelta(seconds=45)
 """How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
