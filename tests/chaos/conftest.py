@@ -1,6 +1,6 @@
 """All chosen seeds are started when the first is waited for, some at once, and printed as one table at the end.
 
-CHAOS_SEEDS: how many seeds of each fault (default 3). CHAOS_ROUTES: how many routes a seed has. CHAOS_JOBS: how many
+CHAOS_SEEDS: how many seeds of each fault (default 5). CHAOS_ROUTES: how many routes a seed has. CHAOS_JOBS: how many
 runs at once. CHAOS_JSON: a file for all results.
 """
 

@@ -27,6 +27,8 @@ class Fault:
     """Part of every CI run; the others only of a whole chaos run."""
     lacks: Callable[[], str] = lambda: ""
     """Why it cannot be done on this machine; empty: it can."""
+    heavy: bool = False
+    """It takes so much of a machine that a whole chaos run plays it when the others are done."""
     apart: bool = False
     """It is played in user and network namespaces of its own."""
     environment: Callable[[Path], Mapping[str, str]] = lambda _: {}

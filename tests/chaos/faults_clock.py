@@ -57,4 +57,4 @@ async def jump(world: World, random: Random) -> None:
         (world.folder / OFFSET).write_text(f"{shift:+d}", "utf-8")
 
 
-FAULTS = (Fault("clock:jumps", jump, seconds=14, lacks=lacks, environment=environment),)
+FAULTS = (Fault("clock:jumps", jump, seconds=14, heavy=True, lacks=lacks, environment=environment),)

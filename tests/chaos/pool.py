@@ -23,7 +23,8 @@ SEEDS_TOGETHER = 5
 LONG = 30.0
 """Seconds of script: so long a fault has fewer seeds to a world, or its run would be the one that all wait for."""
 OVERHEAD_SECONDS = 120.0
-
+HEAVY_JOBS = 2
+"""How many worlds of heavy faults are played at once."""
 
 AGAIN = 2
 """How often a seed is played again that broke something while this machine let the truth itself stand still."""
@@ -80,11 +81,13 @@ def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
 
 
 def play_all(runs: Sequence[Key], *, jobs: int, routes: int = ROUTES, keep: bool = False) -> list[Result]:
-    """Play all of them."""
-    futures, results = start_all(runs, jobs=jobs, routes=routes, keep=keep), []
-    for fault, seed in runs:
-        result = futures[fault, seed].result()[seed]
-        results.append(result)
-        word = "skipped" if result.skipped else "NO VERDICT" if result.failed else "kept" if result.good else "BROKEN"
-        print(f"{fault}, seed {seed}: {word}", file=sys.stderr, flush=True)
+    """Play all of them; those of heavy faults when the others are done."""
+    known, results = catalog(), []
+    for heavy, at_once in ((False, jobs), (True, min(jobs, HEAVY_JOBS))):
+        some = [run for run in runs if known[run[0]].heavy is heavy]
+        futures = start_all(some, jobs=at_once, routes=routes, keep=keep)
+        for fault, seed in some:
+            result = futures[fault, seed].result()[seed]
+            results.append(result)
+            print(f"{fault}, seed {seed}: {result.word}", file=sys.stderr, flush=True)
     return results

@@ -46,6 +46,13 @@ class Result:
         """Whether every promise was kept."""
         return not self.failed and not self.breaches
 
+    @property
+    def word(self) -> str:
+        """What came of it, in a word."""
+        if self.skipped:
+            return "skipped"
+        return "NO VERDICT" if self.failed else "BROKEN" if self.breaches else "kept"
+
 
 async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int = ROUTES) -> list[Result]:
     """Play these seeds of one fault, one after the other in one world; each is watched until the last has ended."""

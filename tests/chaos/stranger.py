@@ -32,7 +32,8 @@ class Stranger:
     def __init__(self, bus: JetStreamBus, clock: Clock, targets: Iterable[str]) -> None:
         self._bus = bus
         self._clock = clock
-        self._healthy = dict.fromkeys(targets, True)
+        self.healthy = dict.fromkeys(targets, True)
+        """How each of them is now."""
         self._turned: set[str] = set()
         self.followed: Sequence[str] = ()
         """Those that may change now."""
@@ -44,14 +45,14 @@ class Stranger:
 
     def turn(self, target: str, *, healthy: bool) -> None:
         """From now on the target is so."""
-        self._healthy[target] = healthy
+        self.healthy[target] = healthy
         self.taken.pop(target, None)
         self._turned.add(target)
         self._bell.set()
 
     def observation(self, target: str, *, ago: float = 0.0, healthy: bool | None = None) -> Outgoing:
         """Give the message that tells of a target; `ago` seconds in the past, as it is or as it is said to be."""
-        status = Health.HEALTHY if (self._healthy[target] if healthy is None else healthy) else Health.UNHEALTHY
+        status = Health.HEALTHY if (self.healthy[target] if healthy is None else healthy) else Health.UNHEALTHY
         at: datetime = self._clock.now() - timedelta(seconds=ago)
         said = Observation(target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS)
         id_ = f"{target}/{at.isoformat()}/{status}"
@@ -62,7 +63,7 @@ class Stranger:
         for number in count():
             turned, self._turned = self._turned, set()
             self._bell.clear()
-            told = turned or (self._healthy if number % ALL_EVERY == 0 else self.followed)
+            told = turned or (self.healthy if number % ALL_EVERY == 0 else self.followed)
             try:
                 await self._bus.publish_all([self.observation(target) for target in sorted(told)])
             except BusError:

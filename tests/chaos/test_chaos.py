@@ -9,7 +9,7 @@ import pytest
 from tests.chaos.faults import catalog
 from tests.chaos.pool import Runs
 
-SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "3")) + 1)
+SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "5")) + 1)
 FAULTS = [name for name, fault in catalog().items() if fault.in_ci]
 
 
