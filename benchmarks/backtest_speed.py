@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measure import Result
-from tests.e2e.processes import free_port
-from tests.e2e.service import command, environment
+from tests.e2e.service import environment
+from tests.ports import free_port
 
 DAYS = 30
 SERVICES = 200
@@ -185,7 +185,9 @@ def _run(folder: Path, url: str, days: int, output: str) -> Used:
     ]  # fmt: skip
     began = time.perf_counter()
     with (folder / output).open("wb") as out:
-        process = subprocess.Popen(command(*words), env=environment(), stdout=out, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reactor.cli.main", *words], env=environment(), stdout=out, stdin=subprocess.DEVNULL
+        )
         code, cpu, rss_mb = _ended(process)
     if code:
         raise RuntimeError(f"reactor backtest ended with {code}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable
@@ -17,6 +16,7 @@ from bus.topology import GROUPS
 from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
 from rules.group import load
+from tests.ports import free_port
 
 NAMESPACE = "shop"
 RULES = """
@@ -83,7 +83,7 @@ async def world(routes: int, rules: str = RULES) -> AsyncIterator[World]:
                 _route(cluster, number)
             write_kubeconfig(folder / "kubeconfig", sim)
             (folder / "rules.yaml").write_text(rules, "utf-8")
-            (folder / "reactor.yaml").write_text(SETTINGS.format(folder=folder, port=(port := _free_port())), "utf-8")
+            (folder / "reactor.yaml").write_text(SETTINGS.format(folder=folder, port=(port := free_port())), "utf-8")
             async with _reactor(folder) as (pid, url), JetStreamBus.connect(url, name="bench") as bus:
                 webhook = f"http://127.0.0.1:{port}/v1/alerts"
                 yield World(cluster, sim.url("east"), bus, webhook, folder / "reactor.yaml", pid)
@@ -105,12 +105,6 @@ async def _reactor(folder: Path) -> AsyncIterator[tuple[int, str]]:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         await process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 SETTINGS = """

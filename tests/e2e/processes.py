@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import random
 import signal
-import socket
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.e2e.forked import Forked
+
 STOP_SECONDS = 20.0
 TAIL_LINES = 60
 PR_SET_PDEATHSIG = 1
-PORTS = range(20_000, 30_000)
-"""Below the range from which Linux takes ports for outgoing connections: a port found free here stays free."""
 
 
 class Child:
@@ -33,7 +32,7 @@ class Child:
         self.log = folder / f"{name}.log"
         self._argv = [str(word) for word in argv]
         self._environment = environment
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | Forked | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -54,18 +53,21 @@ class Child:
     async def start(self) -> None:
         """Start it, and come back when it is ready."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._process = await self._begun()
+        await self.ready()
+
+    async def _begun(self) -> Process | Forked:
         with self.log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
+            return await asyncio.create_subprocess_exec(
                 *self._argv, cwd=self.folder, env=self._environment, stdin=asyncio.subprocess.DEVNULL,
                 stdout=log, stderr=log, preexec_fn=_end_with_us(),
             )  # fmt: skip
-        await self.ready()
 
     async def ready(self) -> None:
         """Come back when it can be used."""
 
     @property
-    def process(self) -> asyncio.subprocess.Process:
+    def process(self) -> Process | Forked:
         """The process that was started last."""
         assert self._process is not None, f"{self.name} was not started"
         return self._process
@@ -109,15 +111,6 @@ class Child:
             lines = self.log.read_text(errors="replace").splitlines()
             if lines:
                 print(f"--- {self.name}, the last of {len(lines)} lines in {self.log}:", *lines[-TAIL_LINES:], sep="\n")
-
-
-def free_port() -> int:
-    """Give a port that nobody listens on: some servers have to know each other's before they start."""
-    while True:
-        port = random.choice(PORTS)
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def _end_with_us() -> Callable[[], None] | None:

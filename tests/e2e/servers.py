@@ -15,8 +15,9 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.e2e.processes import Child, free_port
+from tests.e2e.processes import Child
 from tests.e2e.waiting import until_told
+from tests.ports import free_port
 
 EVERY = "500ms"
 """Scrapes and evaluations. In production 15 to 60 s: the ways are the same, a test need not wait so long."""

@@ -6,8 +6,7 @@ import json
 import os
 import re
 import signal
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,11 @@ import yaml
 from bus.errors import BusError
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
+from reactor.cli.main import main
+from reactor.failpoints import ENVIRONMENT
 from rules.group import Group, load
+from tests.e2e import wrong_clock
+from tests.e2e.forked import Forked, fork
 from tests.e2e.processes import Child
 from tests.e2e.waiting import until, until_told
 
@@ -29,18 +32,29 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 STATUS_SECONDS = 30.0
 
 
-def command(*words: str) -> list[str]:
-    """Give the command line of `reactor …`, installed or not, with this Python."""
-    return [sys.executable, "-c", "from reactor.cli.main import main; main()", *words]
-
-
 def environment() -> dict[str, str]:
     """Give the environment: ours, without settings that would change what is tested."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("REACTOR_")}
     return clean | {"PYTHONPATH": str(ROOT)}
 
 
-class Service(Child):
+class Reactor(Child):
+    """One `reactor …`, whose start does not wait for its imports."""
+
+    def __init__(
+        self, name: str, words: Sequence[str], folder: Path, *, failpoint: str = "", program: Callable[[], None] = main
+    ) -> None:
+        super().__init__(name, words, folder)
+        self.failpoint = failpoint
+        """From its next start on; empty: none."""
+        self._program = program
+
+    async def _begun(self) -> Forked:
+        failing = {ENVIRONMENT: self.failpoint} if self.failpoint else {}
+        return await fork(self._program, self._argv, self.folder, environment() | failing, self.log)
+
+
+class Service(Reactor):
     """One `reactor run`."""
 
     def __init__(
@@ -62,11 +76,11 @@ class Service(Child):
         self.url = ""
         """Where it listens; another port after each start."""
         self._bus_url = own["bus"] | settings.get("bus", {})
-        argv = command("run", "--config", str(self.config))
+        words = ["run", "--config", str(self.config)]
         if clock_wrong_by:
-            argv = [sys.executable, "-m", "tests.e2e.wrong_clock", str(clock_wrong_by), *argv[3:]]
-        failing = {"REACTOR_FAILPOINT": failpoint} if failpoint else {}
-        super().__init__(name, argv, folder, environment=environment() | failing)
+            super().__init__(name, [str(clock_wrong_by), *words], folder, program=wrong_clock.main)
+        else:
+            super().__init__(name, words, folder, failpoint=failpoint)
 
     async def start(self) -> None:
         self.url = ""
@@ -139,8 +153,7 @@ class Service(Child):
 
     async def answered(self, *words: str, config: Path | None = None) -> tuple[int, str]:
         """A command's exit code, and what it prints. `config`: another settings file than the service's own."""
-        argv = command(*words, "--config", str(config or self.config))
-        child = Child(words[0], argv, self.folder, environment=environment())
+        child = Reactor(words[0], [*words, "--config", str(config or self.config)], self.folder)
         child.log.unlink(missing_ok=True)
         async with child:
             await until(lambda: not child.running, f"reactor {words[0]} ends", within=STATUS_SECONDS)

@@ -16,12 +16,12 @@ import pytest
 from reactor.clock import Clock
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
-from tests.e2e.processes import free_port
 from tests.e2e.servers import Alertmanager, Prometheus, _Server, binary
 from tests.e2e.service import environment
 from tests.e2e.shop import Shop
 from tests.e2e.tap import tapping
 from tests.e2e.waiting import until
+from tests.ports import free_port
 
 START = 1_767_225_600  # 2026-01-01T00:00:00Z
 STEP = 30

@@ -11,12 +11,12 @@ import pytest
 from bus.embedded import EmbeddedServer
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
-from tests.e2e.processes import free_port
 from tests.e2e.rulefiles import ALERTS, document, failover
 from tests.e2e.servers import Alertmanager, Prometheus
 from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
+from tests.ports import free_port
 
 RULES = document(ALERTS, rules=failover(toleration=1))
 SERVICES = ("cart", "checkout", "search")

@@ -18,10 +18,9 @@ import pytest
 
 from bus.embedded import EmbeddedServer
 from reactor.demo.kube import Delay, Fault
-from reactor.failpoints import ENVIRONMENT
 from reactor.roles.peers import LEASE
 from tests.e2e.conftest import MakeReactor
-from tests.e2e.service import Service, environment
+from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
@@ -93,7 +92,7 @@ async def pair(
         shop.endpoints(name, ready=2)
     one, two = (reactor(RULES, name=name, bus={"url": nats.url}) for name in ("one", "two"))
     if hasattr(request, "param"):
-        one._environment = environment() | {ENVIRONMENT: request.param}
+        one.failpoint = request.param
         one._argv += ["--roles", "decider"]
     async with AsyncExitStack() as stack:
         await asyncio.gather(*(stack.enter_async_context(service) for service in (one, two)))

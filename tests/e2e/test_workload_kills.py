@@ -14,10 +14,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reactor.failpoints import ENVIRONMENT, NAMES
+from reactor.failpoints import NAMES
 from tests.e2e.members import Members
 from tests.e2e.moving import document, knows, remembers, rule, settled
-from tests.e2e.service import Service, environment
+from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
 
 APPS = [f"app{number}" for number in range(6)]
@@ -38,7 +38,7 @@ def test_these_are_all_the_steps_there_are() -> None:
 
 async def start(service: Service, failpoint: str = "") -> None:
     """Start it anew, to be killed there."""
-    service._environment = environment() | ({ENVIRONMENT: failpoint} if failpoint else {})
+    service.failpoint = failpoint
     try:
         await service.start()
     except (AssertionError, aiohttp.ClientError):  # also in the middle of saying whether it is ready

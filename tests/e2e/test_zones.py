@@ -19,7 +19,7 @@ from tests.e2e.zone_log import (
     releases,
 )
 from tests.e2e.zone_objects import ZONES
-from tests.e2e.zone_service import BAKE, RECOVERY, RULE, STEPS, TOLERATION, Zoned, failing, is_at, zoned
+from tests.e2e.zone_service import BAKE, RECOVERY, RULE, STEPS, TOLERATION, Zoned, is_at, zoned
 from tests.e2e.zone_world import BALANCER_LABEL, LAME, NODES, SICK
 
 EXTERNAL_NATS = ROOT / "docs/how-to/external-nats.md"
@@ -112,7 +112,7 @@ IN_CI = ("executor.after-write:2",)
 async def test_a_reactor_that_is_killed_at_every_step_ends_as_one_that_is_not(prod: Zoned, failpoint: str) -> None:
     """Each life gets one action further: the second time that it comes to the point, it dies."""
     before = prod.world.picture()
-    failing(prod.service, failpoint)
+    prod.service.failpoint = failpoint
     await prod.service.kill()
     await prod.service.start()
     prod.fail()

@@ -1,4 +1,4 @@
-"""A reactor on a machine whose wall clock is wrong: `python -m tests.e2e.wrong_clock 3600 run --config …`."""
+"""A reactor on a machine whose wall clock is wrong: a program with the words `3600 run --config …`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,3 @@ def main() -> None:
     wrong_by = timedelta(seconds=float(sys.argv[1]))
     vars(app)["Clock"] = partial(Clock, wrong_by=wrong_by)
     run.main(sys.argv[3:], prog_name="reactor")
-
-
-if __name__ == "__main__":
-    main()

@@ -16,7 +16,7 @@ from reactor.demo.kube import write_kubeconfig
 from rules.states.zone import Isolation, ZoneState
 from tests.e2e.exporter import Exporter, exporting
 from tests.e2e.servers import Prometheus
-from tests.e2e.service import Service, environment
+from tests.e2e.service import Service
 from tests.e2e.waiting import until_told
 from tests.e2e.zone_objects import ZONES
 from tests.e2e.zone_world import SICK, TICK, ZoneWorld, inhabited
@@ -135,11 +135,6 @@ def is_at(phase: str, status: str) -> Callable[[ZoneState], bool]:
     return lambda state: state.isolation is not None and (state.isolation.phase, state.isolation.status) == (
         phase, status,
     )  # fmt: skip
-
-
-def failing(service: Service, failpoint: str) -> None:
-    """From its next start on the service has this failpoint; empty: none."""
-    service._environment = environment() | ({"REACTOR_FAILPOINT": failpoint} if failpoint else {})
 
 
 @asynccontextmanager

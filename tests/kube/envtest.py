@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -19,6 +18,7 @@ import urllib.request
 from pathlib import Path
 
 from tests.kube.api import Server
+from tests.ports import free_port
 
 START_SECONDS = 60.0  # KUBEBUILDER_CONTROLPLANE_START_TIMEOUT is 20 s; a shared CI machine needs longer
 
@@ -40,12 +40,6 @@ def why_not() -> str:
     return "" if shutil.which("openssl") else "no openssl to make the service account key with"
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class EnvTest:
     """A running control plane."""
 
@@ -57,7 +51,7 @@ class EnvTest:
 
     def start(self) -> Server:
         """Start both, wait until the server is ready, and say how to reach it."""
-        token, client, peer, port = secrets.token_hex(16), _free_port(), _free_port(), _free_port()
+        token, client, peer, port = secrets.token_hex(16), free_port(), free_port(), free_port()
         tokens, key = self._folder / "tokens.csv", self._folder / "service-account.key"
         tokens.touch(mode=0o600)
         tokens.write_text(f'{token},admin,admin,"system:masters"\n', "utf-8")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from bus.embedded import EmbeddedServer
+from tests.ports import free_port
 
 
 class Member(EmbeddedServer):
@@ -51,11 +51,3 @@ async def cluster(folder: Path) -> AsyncIterator[list[Member]]:
     async with AsyncExitStack() as stack:
         await asyncio.gather(*(stack.enter_async_context(member) for member in members))
         yield members
-
-
-def free_port() -> int:
-    """A port nobody listens on at the moment. Routes must be known before their servers start."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.e2e.processes import free_port
+from tests.ports import free_port
 
 STARTED = re.compile(rb"started successfully on port (\d+)")
 PATIENCE = 60.0

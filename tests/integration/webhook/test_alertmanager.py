@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -26,6 +25,7 @@ from reactor.roles.receiver import listening
 from reactor.settings import Endpoint, Receiver
 from reactor.webhook.keeper import Keeper
 from reactor.webhook.server import WebhookServer
+from tests.ports import free_port
 from tests.unit.webhook.builders import counted, source
 
 BINARY = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
@@ -55,12 +55,6 @@ class Heard:
             while (said := await self.said.get()).status != status:
                 continue
         return said
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager
