@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from bus.messages import Message
 from reactor.clock import Clock
@@ -122,7 +122,7 @@ class Standing(Generic[Said]):
             del self._entries[entry.key]
 
 
-async def together(sayings: Iterable[Awaitable[None]]) -> None:
+async def together(sayings: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Say all of it at once, and wait until it is told.
 
     What a source has seen in one look is dated now. Said one after the other, the last would be dated when the bus took
@@ -130,8 +130,4 @@ async def together(sayings: Iterable[Awaitable[None]]) -> None:
     """
     async with asyncio.TaskGroup() as group:
         for saying in sayings:
-            group.create_task(_awaited(saying))
-
-
-async def _awaited(saying: Awaitable[None]) -> None:
-    await saying
+            group.create_task(saying)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import warnings
 from datetime import UTC, datetime, timedelta
+
+import pytest
 
 from bus.messages import Route
 from reactor.errors import Retryable
-from reactor.sources.standing import Standing
+from reactor.sources.standing import Standing, together
 from tests.clock import HandClock
 
 GONE = Route(
@@ -79,3 +84,18 @@ async def test_what_the_bus_takes_late_is_dated_when_it_was_seen() -> None:
     bus.down = False
     await standing.refresh()
     assert [route.observed_at for route in bus.taken] == [seen]
+
+
+async def test_a_source_that_ends_before_it_begins_to_speak_leaves_nothing_behind() -> None:
+    bus = Bus()
+    standing = Standing(bus.tell, HandClock(), period_seconds=30)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        speaking = asyncio.create_task(together(standing.say(key, GONE, changed=True) for key in "abc"))
+        await asyncio.sleep(0)  # the sayings are made, and none has begun
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await speaking
+        gc.collect()
+    assert (bus.taken, warned) == ([], [])
