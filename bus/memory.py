@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
-from bus.port import Extent, Fence, Outgoing
+from bus.port import Delivery, Extent, Fence, Outgoing
 from bus.topology import Bucket, Queue, Stream
 
 
@@ -66,6 +66,12 @@ class MemoryBus:
         if stream.retention != "limits":
             raise ValueError(f"{stream.name} is a work queue: take your share with work()")
         yield MemoryReading(self._check, self._logs[stream.name], subject, after)
+
+    async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
+        """Give the newest message of each subject under this one, in order."""
+        self._check()
+        newest = {one.subject: one for one in self._logs[stream.name].under(subject)}
+        return sorted(newest.values(), key=lambda one: one.sequence)
 
     @asynccontextmanager
     async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[MemoryWork]:

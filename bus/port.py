@@ -176,6 +176,10 @@ class Bus(Protocol):
         """
         ...
 
+    async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
+        """Give the newest message of each subject under this one, in order. Raises Unavailable."""
+        ...
+
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
         """Take a share of a queue, at most `batch` messages in hands at once."""
         ...

@@ -49,13 +49,32 @@ def command(kind: str) -> str:
 
 
 def fact(partition: int, kind: str, about: str) -> str:
-    """Where a fact goes once it is known which partition it concerns."""
+    """Where a fact goes once it is known which partition it concerns; an observation goes to `observed`."""
     return f"{ROOT}.facts.{partition}.{token(kind)}.{token(about)}"
+
+
+def observed(partition: int, target: str, opinion: str) -> str:
+    """Where an observation goes once it is known which partition it concerns. `opinion`: its signal and its status.
+
+    The newest message of each opinion, together, are what was said last of the target: one that comes late, and says
+    what is over, hides no newer one.
+    """
+    return f"{ROOT}.facts.{partition}.observation.{token(target)}.{token(opinion)}"
 
 
 def facts(partition: int) -> str:
     """All facts of one partition."""
     return f"{ROOT}.facts.{partition}.>"
+
+
+def observations(partition: int) -> str:
+    """All observations of one partition."""
+    return f"{ROOT}.facts.{partition}.observation.*.*"
+
+
+def observations_of(target: str) -> str:
+    """All observations of one target, in whatever partition."""
+    return f"{ROOT}.facts.*.observation.{token(target)}.*"
 
 
 def action(partition: int, kind: str, about: str) -> str:

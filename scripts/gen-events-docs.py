@@ -88,8 +88,13 @@ CHANNELS = {
         "What people want: to pause and resume rules, to approve, to isolate a zone and to bring it back.",
     ),
     "fact": Channel(
-        subjects.fact, ("PARTITION", "KIND", "ABOUT"), get_args(Fact),
+        subjects.fact, ("PARTITION", "KIND", "ABOUT"), tuple(one for one in get_args(Fact) if one is not Observation),
         "What is known, once for each partition that it concerns. Written by routers, watchers and executors only.",
+        sends=True,
+    ),
+    "observed": Channel(
+        subjects.observed, ("PARTITION", "TARGET", "OPINION"), (Observation,),
+        "The same of observations; the newest message of each subject is what was said last.",
         sends=True,
     ),
     "action": Channel(
@@ -119,6 +124,7 @@ PARAMETERS = {
     "target": "What was seen, such as `service/east/shop/web`, as a token.",
     "kind": "The kind of message, as a token.",
     "about": "What it is about, as a token.",
+    "opinion": "The signal and the status, such as `health-Unhealthy`, as a token.",
     "partition": f"0 to {topology.PARTITIONS - 1}, from rule and scope.",
     "member": "The name of a running reactor, as a token.",
     "rule": "The name of a rule, as a token.",

@@ -17,10 +17,11 @@ from bus.jetstream.connection import Connection, Credentials, connect
 from bus.jetstream.incoming import TRACEPARENT
 from bus.jetstream.keyvalue import EXPECTED, KeyValueStore
 from bus.jetstream.lookup import last
+from bus.jetstream.newest import last_of_each
 from bus.jetstream.publishing import Post, Publisher
 from bus.jetstream.pulling import PullWork
 from bus.jetstream.reading import OrderedReading
-from bus.port import Extent, Fence, Outgoing, Reading, Store, Work
+from bus.port import Delivery, Extent, Fence, Outgoing, Reading, Store, Work
 from bus.topology import Bucket, Queue, Stream
 
 TIMEOUT = timedelta(seconds=2)
@@ -84,6 +85,10 @@ class JetStreamBus:
         if stream.retention != "limits":
             raise ValueError(f"{stream.name} is a work queue: take your share with work()")
         return OrderedReading(self.connection, stream.name, subject, after=after)
+
+    async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
+        """Give the newest message of each subject under this one, in order. Raises Unavailable."""
+        return await last_of_each(self.connection, stream.name, subject)
 
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
         """Take a share of a queue."""

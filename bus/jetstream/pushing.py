@@ -39,7 +39,11 @@ class Push:
         self._heard_at = 0.0
         self.buffer: list[Stored] = []
 
-    async def start(self, stream: str, subject: str, after: int) -> None:
+    async def start(self, stream: str, subject: str, after: int | None) -> None:
+        """`after`: the sequence before the first that is wanted; None: the newest of each subject.
+
+        Raises Unavailable.
+        """
         client = self._connection.client
         inbox = client.new_inbox()
         self._stream = stream
@@ -119,11 +123,12 @@ class Push:
             self._bell.set()
 
 
-def _config(name: str, inbox: str, subject: str, after: int) -> dict[str, Any]:
+def _config(name: str, inbox: str, subject: str, after: int | None) -> dict[str, Any]:
+    first: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": (after or 0) + 1}
     return {
         "name": name, "deliver_subject": inbox, "filter_subject": subject,
         "ack_policy": "none", "replay_policy": "instant",
-        "deliver_policy": "by_start_sequence", "opt_start_seq": after + 1,
+        **({"deliver_policy": "last_per_subject"} if after is None else first),
         "flow_control": True, "idle_heartbeat": _ns(HEARTBEAT), "inactive_threshold": _ns(FORGET),
         "mem_storage": True, "num_replicas": 1,
     }  # fmt: skip

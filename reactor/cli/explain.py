@@ -95,7 +95,7 @@ async def _chain(settings: BusSettings, url: str | None, id_: str) -> Chain | No
         observations = [
             one
             for target in _targets(record)
-            async for one in stored(bus, FACTS, f"{subjects.ROOT}.facts.*.observation.{subjects.token(target)}")
+            async for one in stored(bus, FACTS, subjects.observations_of(target))
             if isinstance(one, Observation)
         ]
         mine = f"{subjects.ROOT}.facts.*.outcome.{subjects.token(id_)}"

@@ -96,6 +96,7 @@ class Partition:
             reach("decider.epoch-taken")
             groups, self._position = await self._records.load()
             self.book = Book(self._desk.routing, groups, mine=self._mine)
+            self.book.recall(await self._records.heard(self._position))
             await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
             await self._audit_owed()
             reach("decider.loaded")

@@ -51,11 +51,10 @@ class Publisher:
         partitions.update(also)
         if not partitions:
             return ()
-        kind = type(fact).__name__.lower()
         id_ = id_ or _id(fact)
         body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
         return [
-            Outgoing(subjects.fact(partition, kind, fact.about), body, f"{partition}/{id_}", traceparent=trace)
+            Outgoing(_subject(partition, fact), body, f"{partition}/{id_}", traceparent=trace)
             for partition in sorted(partitions)
         ]
 
@@ -71,6 +70,12 @@ class Publisher:
             await self.publish(fact)
         except Unavailable as error:
             raise Retryable(str(error)) from error
+
+
+def _subject(partition: int, fact: Fact) -> str:
+    if isinstance(fact, Observation):
+        return subjects.observed(partition, fact.target, f"{fact.signal}-{fact.status}")
+    return subjects.fact(partition, type(fact).__name__.lower(), fact.about)
 
 
 def _id(fact: Fact) -> str:

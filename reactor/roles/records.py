@@ -12,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bus import subjects
+from bus.envelope import decode
 from bus.errors import Malformed
-from bus.messages import iso
+from bus.messages import Observation, iso
 from bus.port import Bus, Store
 from bus.topology import FACTS, GROUPS
 from reactor import telemetry
 from reactor.failpoints import reach
+from reactor.roles.quarantine import put_aside
 from rules.engine.book import Book
 from rules.engine.watching import Key
 from rules.group import Group, dump, load
@@ -56,6 +58,22 @@ class Records:
         log.error("partition %d: the stream of facts is another one, and is read from its beginning", self._number)
         self.changed((group.rule, group.object) for group in groups)
         return [replace(group, position=0) for group in groups], 0
+
+    async def heard(self, position: int) -> list[Observation]:
+        """Give what was said last of each target up to this position, listened to by a group or not.
+
+        Groups have had it, but one that opens from now on, or gets another backend, has not.
+        """
+        found = []
+        for one in await self._bus.last_of_each(FACTS, subjects.observations(self._number)):
+            try:
+                fact = decode(one.body).data
+            except Malformed as error:
+                put_aside(one, FACTS, error)
+                continue
+            if isinstance(fact, Observation) and one.sequence <= position:
+                found.append(fact)
+        return found
 
     async def _stored(self) -> list[Group]:
         groups: list[Group] = []

@@ -79,6 +79,11 @@ class Book:
             heapq.heappop(self._alarms)
         return None
 
+    def recall(self, observations: Iterable[Observation]) -> None:
+        """Know what was said before the groups were stored: one that opens later, or has another backend, finds it."""
+        for one in observations:
+            self._watching.heard(one)
+
     def take(
         self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
     ) -> list[Decision]:

@@ -253,7 +253,7 @@ async def test_a_fleet_of_which_half_has_the_new_rules_doubles_and_loses_nothing
         rewrite(two, after)
         await reloaded(two, "changed")
         assert "rules differ" not in await one.printed("fleet")
-        await until(lambda: all(shop.moves(name) for name in new), "what the new rules know of is acted on", within=60)
+        await until(lambda: all(shop.moves(name) for name in new), "what the new rules know of is acted on")
         await asyncio.sleep(1)
     assert {name: shop.moves(name) for name in (*old, *new)} == {name: ["away"] for name in (*old, *new)}
 

@@ -132,6 +132,17 @@ async def test_a_reader_sees_its_own_partition_only(bus: Bus) -> None:
     assert read[-1].pending == 0
 
 
+async def test_the_last_of_each_subject_is_given_in_order(bus: Bus) -> None:
+    assert not await bus.last_of_each(FACTS, subjects.facts(3))
+    said = [replace(fact(number % 1_500), id=f"{number}", body=b"%d" % number) for number in range(3_001)]
+    await bus.publish_all([*said, fact(1, partition=30)])
+    last = await bus.last_of_each(FACTS, subjects.facts(3))
+    assert bodies(last) == [b"%d" % number for number in range(1_501, 3_001)]
+    assert [one.sequence for one in last] == sorted(one.sequence for one in last)
+    [one] = await bus.last_of_each(FACTS, said[0].subject)
+    assert (one.body, one.subject) == (b"3000", said[0].subject)
+
+
 async def test_a_reader_is_current_when_and_only_when_nothing_is_unread(bus: Bus) -> None:
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         assert reading.current

@@ -128,11 +128,11 @@ async def server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
 
 @pytest.fixture
 def make_world(server: EmbeddedServer) -> Callable[..., object]:
-    """Make a world with a rule of this mode and toleration."""
+    """Make a world with a rule of this mode and toleration, or with another one."""
 
     @asynccontextmanager
-    async def make(*, mode: str = "Enforce", toleration: float = 0.0) -> AsyncIterator[World]:
-        rules = load([("shop.yaml", RULE.format(mode=mode, toleration=toleration))])
+    async def make(*, mode: str = "Enforce", toleration: float = 0.0, rule: str = RULE) -> AsyncIterator[World]:
+        rules = load([("shop.yaml", rule.format(mode=mode, toleration=toleration))])
         routing, clock = Routing(rules.rules), Clock()
         async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus:
             await provision(bus)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from bus.errors import Unavailable
-from bus.port import Extent, Fence, Outgoing
+from bus.port import Delivery, Extent, Fence, Outgoing
 from bus.topology import Bucket, Queue, Stream
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.readers import SimReading, SimWork
@@ -44,6 +44,10 @@ class SimBus:
         await self._link.call(f"read {subject} after {after}", self._server.probe)
         async with self._server.read(stream, subject, after=after) as reading:
             yield SimReading(reading, self._link)
+
+    async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
+        """Raises Unavailable."""
+        return await self._link.call(f"last of {subject}", lambda: self._server.last_of_each(stream, subject))
 
     @asynccontextmanager
     async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[SimWork]:

@@ -46,10 +46,14 @@ def test_a_text_cannot_pretend_to_be_anothers_token(text: str) -> None:
 def test_every_subject_has_as_many_tokens_as_its_filters_expect(kind: str, about: str, partition: int) -> None:
     assert matches(subjects.facts(partition), subjects.fact(partition, kind, about))
     assert not matches(subjects.facts(partition + 1), subjects.fact(partition, kind, about))
+    assert matches(subjects.facts(partition), subjects.observed(partition, kind, about))
+    assert matches(subjects.observations(partition), subjects.observed(partition, kind, about))
+    assert matches(subjects.observations_of(kind), subjects.observed(partition, kind, about))
     assert matches("reactor.observations.*.*", subjects.observation(kind, about))
     assert matches("reactor.actions.*.*.*", subjects.action(partition, kind, about))
     assert matches("reactor.decisions.*.*", subjects.decision(partition, about))
     assert len(subjects.fact(partition, kind, about)) < 150
+    assert len(subjects.observed(partition, kind, about)) < 150
 
 
 @given(ANYTHING, ANYTHING, st.integers(1, 512))

@@ -1,0 +1,28 @@
+"""What was said last under each of many subjects: read once; whoever asked begins anew where that is disturbed."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bus.errors import Unavailable
+from bus.jetstream.connection import Connection
+from bus.jetstream.incoming import Stored, ring
+from bus.jetstream.pushing import Push
+
+
+async def last_of_each(connection: Connection, stream: str, subject: str) -> list[Stored]:
+    """Raises Unavailable."""
+    bell, found = asyncio.Event(), list[Stored]()
+    consumer = Push(connection, bell)
+    try:
+        await consumer.start(stream, subject, None)
+        while not consumer.drained and not (found and found[-1].pending == 0):  # what comes since is not waited for
+            if taken := await consumer.take():
+                found += taken
+            elif consumer.intact():
+                await ring(bell, until=consumer.silent_at)
+            else:
+                raise Unavailable(f"{stream} did not come to an end of {subject}")
+    finally:
+        await consumer.stop()
+    return found
