@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from bus.errors import BusError, Unavailable
@@ -62,17 +62,19 @@ class Decider:
                 await self._give_away(list(self._running))
 
     async def _settle(self, wanted: frozenset[int]) -> None:
-        """Make our words true. A bus that is slow to take one keeps us from the next, not from what we already have."""
+        """Make our words true; what failed or was not handed over, and is not ours any more, must not keep others out.
+
+        A bus that is slow to take one word keeps us from no other.
+        """
         try:
-            await self._disown(self.fleet.owned() - wanted - self._running.keys())
-            await self._claim(wanted - self._running.keys())
+            await _each(self.fleet.release, self.fleet.owned() - wanted - self._running.keys())
+            await _each(self._claim, wanted - self._running.keys())
         except Unavailable as error:
             log.warning("who owns what waits for the bus: %s", error)
 
-    async def _claim(self, numbers: Iterable[int]) -> None:
-        for number in sorted(numbers):
-            if await self.fleet.claim(number):
-                self._start(number)
+    async def _claim(self, number: int) -> None:
+        if await self.fleet.claim(number):
+            self._start(number)
 
     def _start(self, number: int) -> None:
         partition, stop = Partition(self._desk, number), asyncio.Event()
@@ -95,11 +97,6 @@ class Decider:
             await self.fleet.release(number)
         except (Lost, BusError) as error:
             log.warning("partition %d was not handed over cleanly: %s", number, error)
-
-    async def _disown(self, numbers: frozenset[int]) -> None:
-        """Release what failed or was not handed over, and is not ours any more: our word would keep others out."""
-        for number in sorted(numbers):
-            await self.fleet.release(number)
 
     async def _reap(self) -> None:
         """Partitions that ended by themselves: taken over by another, or cut off from the bus."""
@@ -125,3 +122,11 @@ class Decider:
         for rule in broken.keys() | self._broken:
             telemetry.rule_problems.labels(rule).set(broken[rule])
         self._broken = set(broken)
+
+
+async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
+    """Do it for all at once: a takeover waits for the slowest answer, not for all of them. Raises the first error."""
+    results = await asyncio.gather(*(do(number) for number in sorted(numbers)), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
