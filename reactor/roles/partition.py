@@ -79,6 +79,8 @@ class Partition:
         self._again = CATCH_UP
         self._trace: str | None = None
         """Of the facts that were only taken note of."""
+        self._recalled = True
+        """Whether we know all that was said of targets that no group listened to when this partition was taken over."""
         self._inherited = True
         """Whether what the owner before us owed is still to be published."""
         self._began = desk.clock.now()
@@ -96,7 +98,7 @@ class Partition:
             reach("decider.epoch-taken")
             groups, self._position = await self._records.load()
             self.book = Book(self._desk.routing, groups, mine=self._mine)
-            self.book.recall(await self._records.heard(self._position))
+            self._recalled = not self._position
             await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
             await self._audit_owed()
             reach("decider.loaded")
@@ -180,6 +182,9 @@ class Partition:
                 positions.append(delivery.sequence)
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
+        if not self._recalled and self.book.gains(facts):
+            self.book.recall(await self._records.heard(self._position))
+            self._recalled = True
         last = deliveries[-1]
         now = self._as_late_as(facts)
         known = self._is_prompt(last) and not self._runs_out(now)

@@ -79,8 +79,17 @@ class Book:
             heapq.heappop(self._alarms)
         return None
 
+    def gains(self, facts: Iterable[Fact]) -> bool:
+        """Whether a group is to listen to more targets by these facts: what was said of them before is wanted."""
+        return any(
+            self._selects(name, fact) and self._mine(name, scope) and self._watching.gained((name, fact.object), fact)
+            for fact in facts
+            if isinstance(fact, Route)
+            for name, scope in self._routing.addresses(fact)
+        )
+
     def recall(self, observations: Iterable[Observation]) -> None:
-        """Know what was said before the groups were stored: one that opens later, or has another backend, finds it."""
+        """Know what a reader before us has heard, for groups that gain targets."""
         for one in observations:
             self._watching.heard(one)
 
@@ -193,12 +202,18 @@ class Book:
             key = (name, fact.object)
             if rule.route.selector is not None:
                 acted = key in self._groups and self._groups[key].generation > 0
-                if not (fact.exists or acted) or (fact.exists and not selected(rule.route.selector, fact.labels)):
+                if not (self._selects(name, fact) or (acted and not fact.exists)):
                     self._drop(key)  # no longer ours: its last weights stay
                     continue
                 if key not in self._groups:
                     self._open(*key)
             yield key
+
+    def _selects(self, name: str, fact: Route) -> bool:
+        rule = self._routing.rules[name]
+        if not isinstance(rule, TrafficFailover) or rule.route.selector is None:
+            return True
+        return fact.exists and selected(rule.route.selector, fact.labels)
 
     def _open(self, rule: str, object_: str) -> None:
         self._keep(Group(rule, object_, paused=self._pauses.of(rule)))

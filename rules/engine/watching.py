@@ -57,12 +57,16 @@ class Watching:
 
     def earlier(self, key: Key, fact: Route) -> list[Observation]:
         """What was heard of backends that the route has (again) while its group did not listen to them."""
+        return [one for target in sorted(self.gained(key, fact)) for one in self._heard.get(target, {}).values()]
+
+    def gained(self, key: Key, fact: Route) -> frozenset[str]:
+        """The targets that this group has to listen to from now on, and did not before."""
         rule = self._routing.rules[key[0]]
         if not isinstance(rule, TrafficFailover):
-            return []
+            return frozenset()
         services = [backend.service for backend in fact.backends]
         targets = _targets(rule, key[1], services, fact.annotations.get(PRIMARY_ANNOTATION))
-        return [one for target in sorted(targets - self._targets[key]) for one in self._heard.get(target, {}).values()]
+        return targets - self._targets.get(key, frozenset())
 
 
 def _targets(rule: TrafficFailover, object_: str, services: Iterable[str], primary: str | None) -> frozenset[str]:
