@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from itertools import groupby
 
@@ -81,13 +81,13 @@ def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
 
 
 def play_all(runs: Sequence[Key], *, jobs: int, routes: int = ROUTES, keep: bool = False) -> list[Result]:
-    """Play all of them; those of heavy faults when the others are done."""
-    known, results = catalog(), []
+    """Play all of them, and tell of each when it is done; those of heavy faults when the others are."""
+    known, results = catalog(), list[Result]()
     for heavy, at_once in ((False, jobs), (True, min(jobs, HEAVY_JOBS))):
         some = [run for run in runs if known[run[0]].heavy is heavy]
         futures = start_all(some, jobs=at_once, routes=routes, keep=keep)
-        for fault, seed in some:
-            result = futures[fault, seed].result()[seed]
-            results.append(result)
-            print(f"{fault}, seed {seed}: {result.word}", file=sys.stderr, flush=True)
+        for world in as_completed(set(futures.values())):
+            for result in world.result().values():
+                print(f"{result.fault}, seed {result.seed}: {result.word}", file=sys.stderr, flush=True)
+        results += [futures[fault, seed].result()[seed] for fault, seed in some]
     return results
