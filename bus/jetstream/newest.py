@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored, ring
 from bus.jetstream.pushing import Push
 
+STALL = timedelta(seconds=5)  # nothing came although there should be more: it was removed meanwhile
+
 
 async def last_of_each(connection: Connection, stream: str, subject: str) -> list[Stored]:
     """Raises Unavailable."""
-    bell, found = asyncio.Event(), list[Stored]()
+    loop, bell, found = asyncio.get_running_loop(), asyncio.Event(), list[Stored]()
     consumer = Push(connection, bell)
     try:
         await consumer.start(stream, subject, None)
+        until = loop.time() + STALL.total_seconds()
         while not consumer.drained and not (found and found[-1].pending == 0):  # what comes since is not waited for
             if taken := await consumer.take():
                 found += taken
-            elif consumer.intact():
-                await ring(bell, until=consumer.silent_at)
+                until = loop.time() + STALL.total_seconds()
+            elif consumer.intact() and loop.time() < until:
+                await ring(bell, until=min(until, consumer.silent_at))
             else:
                 raise Unavailable(f"{stream} did not come to an end of {subject}")
     finally:

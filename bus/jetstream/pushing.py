@@ -124,11 +124,13 @@ class Push:
 
 
 def _config(name: str, inbox: str, subject: str, after: int | None) -> dict[str, Any]:
-    first: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": (after or 0) + 1}
+    first: dict[str, Any] = {"deliver_policy": "last_per_subject"}
+    if after is not None:
+        first = {"deliver_policy": "by_start_sequence", "opt_start_seq": after + 1}
     return {
         "name": name, "deliver_subject": inbox, "filter_subject": subject,
         "ack_policy": "none", "replay_policy": "instant",
-        **({"deliver_policy": "last_per_subject"} if after is None else first),
+        **first,
         "flow_control": True, "idle_heartbeat": _ns(HEARTBEAT), "inactive_threshold": _ns(FORGET),
         "mem_storage": True, "num_replicas": 1,
     }  # fmt: skip

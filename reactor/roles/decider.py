@@ -125,8 +125,10 @@ class Decider:
 
 
 async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
-    """Do it for all at once: a takeover waits for the slowest answer, not for all of them. Raises the first error."""
+    """Do it for all at once: a takeover waits for the slowest answer, not for one after the other.
+
+    Raises one error of those that there were; a bus that is away never hides another.
+    """
     results = await asyncio.gather(*(do(number) for number in sorted(numbers)), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
+    if errors := [result for result in results if isinstance(result, BaseException)]:
+        raise min(errors, key=lambda error: isinstance(error, Unavailable))

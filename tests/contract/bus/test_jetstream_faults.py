@@ -14,9 +14,10 @@ import pytest
 from bus import subjects, topology
 from bus.embedded import EmbeddedServer
 from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongServer
-from bus.jetstream import Credentials, JetStreamBus, provision
+from bus.jetstream import Credentials, JetStreamBus, newest, provision
 from bus.jetstream.keyvalue import EXPECTED
 from bus.jetstream.publishing import Post
+from bus.jetstream.pushing import Push
 from bus.port import Entry, Outgoing
 from bus.topology import FACTS, GROUPS, Queue
 from tests.contract.bus.servers import Configured, cluster
@@ -35,6 +36,34 @@ async def test_a_reader_goes_on_after_the_server_was_killed(server: EmbeddedServ
         await jetstream.publish_all([fact(number) for number in range(5, 10)])
         assert bodies(await waiting) == [b"%d" % number for number in range(5, 10)]
         assert reading.current
+
+
+async def test_what_was_said_last_is_unavailable_without_a_server_and_there_when_it_is_back(
+    server: EmbeddedServer, jetstream: JetStreamBus
+) -> None:
+    await jetstream.publish_all([fact(1), fact(2)])
+    await server.kill()
+    with pytest.raises(Unavailable):
+        await jetstream.last_of_each(FACTS, subjects.facts(3))
+    await server.start()
+    async with asyncio.timeout(30):
+        await jetstream.connection.up.wait()
+    assert bodies(await jetstream.last_of_each(FACTS, subjects.facts(3))) == [b"1", b"2"]
+
+
+async def test_what_was_said_last_and_is_removed_meanwhile_is_not_waited_for_for_ever(
+    jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = Push.start
+
+    async def promised_more(consumer: Push, stream: str, subject: str, after: int | None) -> None:
+        await start(consumer, stream, subject, after)
+        consumer._pending = 1
+
+    monkeypatch.setattr(Push, "start", promised_more)
+    monkeypatch.setattr(newest, "STALL", SHORT)
+    with pytest.raises(Unavailable, match="did not come to an end"):
+        await jetstream.last_of_each(FACTS, subjects.facts(3))
 
 
 async def test_a_publish_in_flight_over_a_crash_is_stored_once(server: EmbeddedServer, jetstream: JetStreamBus) -> None:

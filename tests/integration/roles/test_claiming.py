@@ -62,3 +62,13 @@ async def test_one_slow_claim_or_release_ends_no_partition(monkeypatch: pytest.M
         monkeypatch.setattr(one.fleet, "wanted", lambda: frozenset({0, 1}))
         await eventually(lambda: bus.asked > 3)
         assert {number: one._running[number] for number in one.owned()} == before
+
+
+async def test_a_bus_that_is_away_hides_no_other_error() -> None:
+    async def fail(number: int) -> None:
+        raise [Unavailable("no confirmation"), KeyError(number), Unavailable("no confirmation")][number]
+
+    with pytest.raises(KeyError):
+        await decider_._each(fail, range(3))
+    with pytest.raises(Unavailable):
+        await decider_._each(fail, (0, 2))
