@@ -26,6 +26,7 @@ async def nats(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
         yield server
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("off", [HOUR, -HOUR], ids=["an hour ahead", "an hour behind"])
 async def test_a_window_that_another_opened_runs_out_when_it_should(
     shop: Shop, reactor: MakeReactor, nats: EmbeddedServer, off: int

@@ -167,6 +167,7 @@ async def fill(bus: JetStreamBus) -> None:
             answer = (await bus.connection.client.request(JUNK, b"x" * size, timeout=2)).data
 
 
+@pytest.mark.alone
 async def test_what_a_killed_executor_had_in_hands_is_done_by_another_within_its_ack_wait(
     shop: Shop, reactor: MakeReactor, nats: EmbeddedServer
 ) -> None:

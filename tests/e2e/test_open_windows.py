@@ -72,6 +72,7 @@ def furnish(cluster: Cluster) -> list[tuple[str, str]]:
     return routes
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 async def test_a_restart_with_ten_thousand_open_windows_loses_none_and_hurries_none(tmp_path: Path) -> None:
     async with Emulator(clock=Clock().now) as emulator:

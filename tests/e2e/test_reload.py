@@ -60,6 +60,7 @@ async def test_a_changed_file_is_taken_without_a_new_process(shop: Shop, reactor
         assert "added=other" in service.log.read_text()
 
 
+@pytest.mark.alone
 async def test_an_open_window_keeps_its_start_over_a_reload(shop: Shop, reactor: MakeReactor) -> None:
     shop.split("checkout", "fallback")
     rules = failover(toleration=TOLERATION)

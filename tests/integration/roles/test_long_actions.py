@@ -66,6 +66,7 @@ async def test_an_action_that_takes_long_is_not_given_to_another(make_world: Mak
     assert len(began) == 1
 
 
+@pytest.mark.alone
 async def test_an_action_in_dead_hands_is_carried_out_by_another_once(make_world: Make, queue: Queue) -> None:
     async with make_world() as world, world.decider("decider"):
         async with world.bus.work(queue, batch=1) as dead:
