@@ -80,7 +80,7 @@ class EmbeddedServer:
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
                 # The child holds the lock too, for as long as it may touch the store.
                 pass_fds=[self._lock.fileno()], preexec_fn=_end_with_parent(),
-                start_new_session=True,  # a Ctrl-C in the terminal is for us: the server is stopped last
+                process_group=0,  # a Ctrl-C in the terminal is for us: the server is stopped last
             )  # fmt: skip
         try:
             async with asyncio.timeout(READY_SECONDS):

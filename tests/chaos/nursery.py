@@ -70,7 +70,7 @@ class Nursery:
 async def nursery() -> AsyncIterator[Nursery]:
     """Open one; it ends, and every reactor with it, with the block."""
     command = [sys.executable, "-m", "tests.chaos.nursery"]
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE, start_new_session=True)
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE, process_group=0)
     try:
         yield Nursery(process)
     finally:
@@ -103,7 +103,7 @@ def _be(order: Order) -> None:
     """The forked one becomes a reactor."""
     from tests.chaos import member
 
-    os.setsid()
+    os.setpgid(0, 0)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     member.end_with_parent()
     with open(os.devnull) as nothing, open(order.log, "ab") as log:  # noqa: PTH123 - descriptors, not paths
