@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from nats.aio.msg import Msg
-from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError
+from nats.errors import BadHeaderError, BadSubjectError, Error, MaxPayloadError, OutboundBufferLimitError
 
 from bus.errors import Malformed, NotPermitted, Refused, Unavailable
 from bus.jetstream.connection import Connection
 
 ROUND_MESSAGES_MAX = 512  # well below the 10,000 that a stream queues before it answers "too many requests"
 ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round reaches the socket in one piece
-PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now"
+PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now", or a client whose buffer is full
 ELSEWHERE = 10071  # JetStream: wrong last sequence
 IN_PROCESS = (10158, 10164)  # a cluster: the same id, or another message under the same expectation, is being stored
 NOT_NOW = (408, 429, 500, 503)  # JetStream: no leader, no space, too much at once, the same id is being stored
@@ -126,7 +126,10 @@ class Publisher:
             pass  # the caller sees who is missing
         except (MaxPayloadError, BadSubjectError, BadHeaderError) as error:
             raise Malformed(f"cannot be published: {error}") from error
-        except Error as error:  # a full buffer, a connection that has just ended: no fault of the message
+        except OutboundBufferLimitError:
+            # nats-py tells us that the connection is lost only some moments after it has begun to buffer.
+            await asyncio.sleep(PAUSE_SECONDS)
+        except Error as error:  # a connection that has just ended: no fault of the message
             raise Unavailable(f"not connected: {error}") from error
         finally:
             unwatch()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import cast
 
 import pytest
 from nats import errors
+from nats.aio.msg import Msg
 
 from bus.errors import BusError, Malformed, Unavailable
 from bus.jetstream.client import PromptClient
@@ -29,8 +32,31 @@ class Refusing:
         raise self._error
 
 
+class Full(Refusing):
+    """One whose buffer is full at first; what it takes later is stored at once."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(errors.OutboundBufferLimitError())
+        self._times = times
+        self._answer: Callable[[Msg], Awaitable[None]]
+
+    async def subscribe(self, _: str, *, cb: Callable[[Msg], Awaitable[None]]) -> None:
+        self._answer = cb
+
+    async def publish(self, *given: object) -> None:
+        self._times -= 1
+        if self._times >= 0:
+            await super().publish()
+        reply = cast("str", given[2])
+        await self._answer(Msg(cast("PromptClient", self), subject=reply, data=json.dumps({"seq": 7}).encode()))
+
+
 def connection(error: Exception) -> Connection:
-    made = Connection(cast("PromptClient", Refusing(error)), timeout=timedelta(seconds=1))
+    return over(Refusing(error))
+
+
+def over(client: Refusing) -> Connection:
+    made = Connection(cast("PromptClient", client), timeout=timedelta(seconds=1))
     made.up.set()
     return made
 
@@ -55,6 +81,13 @@ async def test_only_what_is_wrong_with_the_message_itself_is_the_senders_mistake
     publisher = Publisher(connection(said), patience=timedelta(seconds=1))
     with pytest.raises(meant):
         await publisher.send([POST])
+
+
+async def test_what_finds_the_buffer_full_is_published_when_there_is_room() -> None:
+    """nats-py buffers, and runs full, some moments before it says that the connection is lost."""
+    publisher = Publisher(over(Full(times=2)), patience=timedelta(seconds=5))
+    await publisher.start()
+    assert await publisher.send([POST]) == [7]
 
 
 async def test_errors_that_never_end_take_no_more_and_more_memory() -> None:
