@@ -12,7 +12,15 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from benchmarks import backtest_speed, rules_speed, scaling_speed, traffic_speed, webhook_speed, workload_speed
+from benchmarks import (
+    backtest_speed,
+    rules_speed,
+    scaling_speed,
+    traffic_speed,
+    vouching_speed,
+    webhook_speed,
+    workload_speed,
+)
 from benchmarks.measure import Result
 
 ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
@@ -25,6 +33,7 @@ ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "scaling": scaling_speed.scaling,
     "cluster-loss": workload_speed.cluster_loss,
     "backtest": backtest_speed.backtest,
+    "vouching": vouching_speed.vouching,
 }
 
 

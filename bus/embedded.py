@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -22,7 +23,7 @@ from typing import IO
 from nats.aio.client import Client
 from nats.errors import Error
 
-from bus.errors import FolderInUse, NoBinary, ServerExited
+from bus.errors import FolderInUse, NoBinary, ServerExited, StoreUnusable
 
 READY_SECONDS = 60.0  # a store of some gigabytes is read first
 STOP_SECONDS = 10.0
@@ -36,12 +37,20 @@ PR_SET_PDEATHSIG = 1
 class EmbeddedServer:
     """One nats-server on one folder. `async with EmbeddedServer(folder) as server: connect(server.url)`."""
 
+    user = "reactor"
+    """Whose name is in the URL, with a password that is made at the start; empty: nobody is asked who they are."""
+
     def __init__(self, folder: Path, *, port: int = -1) -> None:
         """`port` -1: a free one."""
         self.folder = folder.resolve()
         self.url = ""
         """Where clients connect, once started. Also in `<folder>/url`, for other processes."""
+        self.monitoring = ""
+        """Base of the URLs of its HTTP monitoring, once started. The path is a secret from others on this machine."""
         self._port = port
+        self._path = secrets.token_hex(16)
+        self._password = secrets.token_hex(32)
+        self._restarting = asyncio.Lock()
         self._lock: IO[str] | None = None
         self._process: asyncio.subprocess.Process | None = None
 
@@ -67,14 +76,21 @@ class EmbeddedServer:
         return self._process.pid
 
     async def start(self) -> None:
-        """Start, and come back when JetStream answers."""
+        """Start, and come back when JetStream answers. Raises NoBinary, FolderInUse, ServerExited, StoreUnusable."""
+        try:
+            await self._start()
+        except OSError as error:
+            raise StoreUnusable(f"the bus's folder {self.folder} cannot be used: {error.strerror or error}") from error
+
+    async def _start(self) -> None:
         command = self.command()
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)  # what is in it, the URL with the password too, is this user's alone
         if self._lock is None or self._lock.closed:
             self._lock = await _lock(self.folder)
         for stale in self.folder.glob("nats-server_*.ports"):
             stale.unlink()  # left behind by a server that was killed
-        (self.folder / "nats.conf").write_text(self.configuration())
+        _write(self.folder / "nats.conf", self.configuration())
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *command, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
@@ -87,7 +103,7 @@ class EmbeddedServer:
                 await self._ready(self._process)
         except TimeoutError as error:
             raise ServerExited(f"nats-server did not answer within {READY_SECONDS:g} s:\n{self._tail()}") from error
-        (self.folder / "url").write_text(self.url)
+        _write(self.folder / "url", self.url)
 
     async def stop(self) -> None:
         """End it in an orderly way; by force where it does not end in time."""
@@ -110,14 +126,20 @@ class EmbeddedServer:
 
     async def restart(self) -> None:
         """Stop it if it runs, and start it on the same port with the same store."""
-        await self.stop()
-        await self.start()
+        async with self._restarting:
+            await self.stop()
+            await self.start()
 
     async def exited(self) -> int:
-        """Wait until the server ends, for whatever reason, and give its exit code."""
+        """Wait until the server ends, but for `restart`, and give its exit code."""
         if self._process is None:
             raise ServerExited("nats-server was not started")
-        return await self._process.wait()
+        while True:
+            process = self._process
+            code = await process.wait()
+            async with self._restarting:
+                if process is self._process:
+                    return code
 
     @property
     def log(self) -> Path:
@@ -132,8 +154,10 @@ class EmbeddedServer:
         """The server's configuration file."""
         folder = json.dumps(str(self.folder))
         store = json.dumps(str(self.folder / "store"))
+        login = f'authorization {{ user: "{self.user}", password: "{self._password}" }}\n' if self.user else ""
         return (
-            f'server_name: "reactor-embedded"\nlisten: "127.0.0.1:{self._port}"\nports_file_dir: {folder}\n'
+            f'{login}server_name: "reactor-embedded"\nlisten: "127.0.0.1:{self._port}"\nports_file_dir: {folder}\n'
+            f'http: "127.0.0.1:-1"\nhttp_base_path: "/{self._path}"\n'
             # always: with the default of two minutes a power cut loses what was acknowledged.
             f"jetstream {{ store_dir: {store}, sync_interval: always, max_mem: 256MB, max_file: {STORE_BYTES_MAX} }}\n"
         )
@@ -144,7 +168,9 @@ class EmbeddedServer:
             if process.returncode is not None:
                 raise ServerExited(f"nats-server ended with code {process.returncode}:\n{self._tail()}")
             await asyncio.sleep(LOOK_SECONDS)
-        self.url, self._port = address, int(address.rpartition(":")[2])
+        login = f"{self.user}:{self._password}@" if self.user else ""
+        self.url, self._port = address.replace("://", f"://{login}"), int(address.rpartition(":")[2])
+        self.monitoring = f"{_address(ports, 'monitoring')}/{self._path}"
         await self._answers()
 
     async def _answers(self) -> None:
@@ -162,6 +188,13 @@ class EmbeddedServer:
 
     def _tail(self) -> str:
         return self.log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace").strip()
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that only this user may read."""
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(text)
 
 
 def find_binary() -> str:
@@ -191,9 +224,14 @@ async def _lock(folder: Path) -> IO[str]:
                 f"{folder} is in use by process {owner}: stop it, give another folder, or use its bus "
                 f"(its URL is in {folder / 'url'})"
             ) from error
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        try:
+            os.ftruncate(file.fileno(), 0)
+            os.write(
+                file.fileno(), str(os.getpid()).encode()
+            )  # unbuffered: on a full disk nothing is left to be flushed
+        except OSError:
+            file.close()
+            raise
         return file
 
 
@@ -212,8 +250,8 @@ def _end_with_parent() -> Callable[[], None] | None:
     return prepare
 
 
-def _address(ports: Path) -> str:
-    """Give the client URL from the ports file; empty while it is not there, or half written."""
+def _address(ports: Path, of: str = "nats") -> str:
+    """Give a URL from the ports file; empty while it is not there, or half written, or has none."""
     with suppress(FileNotFoundError, json.JSONDecodeError):
-        return str(json.loads(ports.read_text())["nats"][0])
+        return str((json.loads(ports.read_text()).get(of) or [""])[0])
     return ""

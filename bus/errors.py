@@ -8,8 +8,10 @@ BusError
 ├── StreamRecreated  the stream is not the one that was read: positions in it mean nothing any more
 ├── Malformed        a message that cannot be read: the sender's mistake
 ├── WrongServer      the server is too old, lacks JetStream, or holds other streams: the operator's mistake
+│   └── NotReady     it lacks servers for as many copies as are wanted: they may come
 └── EmbeddedError    the embedded nats-server
     ├── NoBinary     is not installed
+    ├── StoreUnusable  cannot write to its folder: a full disk, missing rights
     ├── FolderInUse  would share its store with another that still runs
     └── ServerExited did not start, or ended by itself
 """
@@ -50,6 +52,10 @@ class WrongServer(BusError):
     """The server cannot carry this product: too old, without JetStream, or holding streams we cannot use."""
 
 
+class NotReady(WrongServer):
+    """A cluster has too few servers for the copies that are wanted. Those that start may still join."""
+
+
 class EmbeddedError(BusError):
     """The embedded nats-server does not run."""
 
@@ -64,3 +70,7 @@ class FolderInUse(EmbeddedError):
 
 class ServerExited(EmbeddedError):
     """It did not come up in time or ended by itself; its last words are in the message."""
+
+
+class StoreUnusable(EmbeddedError):
+    """Its folder cannot be written to: the operating system's reason is in the message."""

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from bus import topology
 from bus.errors import Refused, Unavailable
 from bus.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
-from bus.port import Delivery, Extent, Fence, Outgoing
+from bus.port import Delivery, Extent, Fence, Handler, Outgoing
 from bus.topology import Bucket, Queue, Stream
 
 
@@ -26,6 +26,7 @@ class MemoryBus:
         self._hands: dict[str, dict[int, Hand]] = {queue.name: {} for queue in topology.QUEUES}
         self._stores = {bucket.name: MemoryStore(self._check, now) for bucket in topology.BUCKETS}
         self._answered: list[str] = []
+        self._listening: list[tuple[str, Handler]] = []
         self.down = False
         """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
 
@@ -75,9 +76,13 @@ class MemoryBus:
 
     @asynccontextmanager
     async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[MemoryWork]:
-        """Take a share of a queue. What is in hands when it is left comes again after ack_wait, as after a crash."""
+        """Take a share of a queue. What is in hands when it is left is given to another at once."""
         self._check()
-        yield MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
+        work = MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
+        try:
+            yield work
+        finally:
+            work.leave()
 
     async def extent(self, stream: Stream) -> Extent:
         """From where to where a stream reaches now, and since when there is this stream."""
@@ -106,6 +111,30 @@ class MemoryBus:
     async def ask(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
         """True: somebody answers. False: nobody listens. None: the bus is down."""
         return None if self.down else subject in self._answered
+
+    async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
+        """Call the handler with each core message on this subject until the function that is given back is called."""
+        self._check()
+        entry = (subject, handler)
+        self._listening.append(entry)
+
+        async def stop() -> None:
+            if entry in self._listening:
+                self._listening.remove(entry)
+
+        return stop
+
+    async def notify(self, subject: str, body: bytes) -> None:
+        """Hand the message to all who listen, before this returns. Raises Unavailable."""
+        self._check()
+        for handler in [handler for heard, handler in self._listening if heard == subject]:
+            await handler(body)
+
+    async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:  # noqa: ARG002 - an answer here takes no time
+        """Hand the message to all who listen and give the first answer."""
+        self._check()
+        answers = [await handler(body) for heard, handler in [*self._listening] if heard == subject]
+        return next((answer for answer in answers if answer is not None), None)
 
     async def probe(self) -> datetime:
         """What time it is here. Raises Unavailable where the bus was set to be down."""

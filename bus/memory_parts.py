@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -144,6 +145,16 @@ class MemoryWork:
 
     def __init__(self, check: Check, log: Log, queue: Queue, batch: int, hands: dict[int, Hand]) -> None:
         self._check, self._log, self._queue, self._batch, self._hands = check, log, queue, batch, hands
+        self.killed = False
+        """Set it before the work is left, and what is in hands comes again after ack_wait, as after a crash."""
+
+    def leave(self) -> None:
+        """Give back what is in hands."""
+        due = _now() + (self._queue.ack_wait.total_seconds() if self.killed else 0.0)
+        for hand in self._hands.values():
+            if hand.owner is self:
+                hand.owner, hand.due = None, due
+        self._log.wake()
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
         """Give what has come, to nobody else until ack_wait is over; empty after `timeout`."""
@@ -169,7 +180,11 @@ class MemoryWork:
     async def extend(self, delivery: Delivery) -> None:
         """The ack_wait starts anew."""
         if hand := self._mine(delivery):
-            hand.due = _now() + self._queue.ack_wait.total_seconds()
+            hand.due = self._due(_now())
+
+    def _due(self, now: float) -> float:
+        """Until when another gets nothing of what is taken now: no end where it is extended until the work is left."""
+        return math.inf if self._queue.in_progress else now + self._queue.ack_wait.total_seconds()
 
     def _mine(self, one: Delivery) -> Hand | None:
         hand = self._hands.get(one.sequence)
@@ -183,7 +198,7 @@ class MemoryWork:
         for one in self._log.under(self._queue.filter):
             hand = self._hands.get(one.sequence) or Hand(None, now, 0)
             if len(taken) < room and hand.due <= now and hand.given != self._queue.max_deliver:
-                hand = Hand(self, now + self._queue.ack_wait.total_seconds(), hand.given + 1)
+                hand = Hand(self, self._due(now), hand.given + 1)
                 self._hands[one.sequence] = hand
                 taken.append(replace(one, redelivered=hand.given > 1, token=str(hand.given)))
         return taken
@@ -208,7 +223,7 @@ class MemoryStore:
         """Write if the key stands at `revision`. Raises Refused, Unavailable."""
         self._expect(key, revision)
         new = self._log.roll_up(key, value, self._now())
-        self._standing[key] = Entry(key, value, new)
+        self._standing[key] = Entry(key, value, new, self._now())
         return new
 
     async def put_all(self, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:

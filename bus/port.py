@@ -73,6 +73,8 @@ class Entry:
     value: bytes
     revision: int
     """Grows with every write to the bucket, over deletion too."""
+    written_at: datetime | None = field(default=None, compare=False)
+    """By the server's clock; None: not known."""
 
 
 class Reading(Protocol):
@@ -158,6 +160,10 @@ class Store(Protocol):
         ...
 
 
+Handler = Callable[[bytes], Awaitable[bytes | None]]
+"""Takes the body of a core message and gives the answer; None: no answer."""
+
+
 class Bus(Protocol):
     """The bus. Every call raises Unavailable where the server does not answer in time."""
 
@@ -202,6 +208,21 @@ class Bus(Protocol):
 
     async def ask(self, subject: str, timeout: timedelta) -> bool | None:
         """True: somebody answered. False: surely nobody listens. None: no answer in time."""
+        ...
+
+    async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
+        """Call the handler with each core message on this subject until the function that is given back is called.
+
+        What the handler returns is sent to whoever asked by `request`; None: nothing is. Handlers run at the same time.
+        """
+        ...
+
+    async def notify(self, subject: str, body: bytes) -> None:
+        """Send a core message: it is stored nowhere, and lost where nobody listens. Raises Unavailable."""
+        ...
+
+    async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
+        """Send a core message and give the answer; None: nobody listens, or no answer in time. Raises Unavailable."""
         ...
 
     async def probe(self) -> datetime:

@@ -34,13 +34,23 @@ def partition_of(rule: str, scope: str, partitions: int) -> int:
 
 
 def observation(source: str, target: str) -> str:
-    """Where anybody may publish what they saw."""
+    """Where a source outside the reactor publishes what it saw. `source` is also its signal: nothing else is taken."""
     return f"{ROOT}.observations.{token(source)}.{token(target)}"
+
+
+def inventory(source: str, about: str) -> str:
+    """Where a source outside the reactor publishes what exists."""
+    return f"{ROOT}.inventory.{token(source)}.{token(about)}"
 
 
 def webhook(source: str) -> str:
     """Where the bodies of Alertmanager's posts are journaled."""
     return f"{ROOT}.webhooks.{token(source)}"
+
+
+def parked(source: str) -> str:
+    """Where a post waits for a router whose rules know its source."""
+    return f"{ROOT}.parked.{token(source)}"
 
 
 def command(kind: str) -> str:
@@ -97,6 +107,16 @@ def alive(member: str) -> str:
     return f"{ROOT}.alive.{token(member)}"
 
 
+def refresh(source: str) -> str:
+    """Core subject on which whoever runs this source hears that a fresh look is wanted; stored nowhere."""
+    return f"{ROOT}.refresh.{token(source)}"
+
+
+def wanted(partition: int) -> str:
+    """Core request subject on which a decider answers whether an action of its partition is still wanted."""
+    return f"{ROOT}.wanted.{partition}"
+
+
 def decision(partition: int, rule: str) -> str:
     """The audit."""
     return f"{ROOT}.decisions.{partition}.{token(rule)}"
@@ -110,3 +130,8 @@ def key(*parts: str) -> str:
 def group(partition: int, rule: str, object_: str) -> str:
     """The KV key under which a decider stores a group of its partition."""
     return key(str(partition), "group", f"{rule}/{object_}")
+
+
+def inbox(user: str) -> str:
+    """The prefix of a user's inboxes: no other user may listen there."""
+    return f"_INBOX_{token(user)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal
 
@@ -43,6 +43,8 @@ class Queue:
     """How often it is given out before it is put aside; -1: for ever, and whoever cannot read it puts it aside."""
     max_ack_pending: int
     """How many may be in hands at once, over all processes."""
+    in_progress: timedelta | None = None
+    """How often a share extends all that it holds, so that `ack_wait` can be short. None: its user calls `extend`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,14 @@ class Bucket:
     name: str
     max_bytes: int
     why: str
+    max_age: timedelta = timedelta(0)
+    """How long a key is kept after it was last written; 0: without end."""
 
 
 GIB = 1 << 30
 
 INBOX = Stream(
-    "REACTOR_INBOX", (f"{ROOT}.observations.>", f"{ROOT}.webhooks.>", f"{ROOT}.commands.>"),
+    "REACTOR_INBOX", (f"{ROOT}.observations.>", f"{ROOT}.inventory.>", f"{ROOT}.webhooks.>", f"{ROOT}.commands.>"),
     "workqueue", timedelta(hours=24), 4 * GIB, "what came in and is not yet routed",
 )  # fmt: skip
 FACTS = Stream(
@@ -72,21 +76,32 @@ DECISIONS = Stream(
     "REACTOR_DECISIONS", (f"{ROOT}.decisions.>",),
     "limits", timedelta(days=30), 8 * GIB, "the audit: each decision with the facts behind it",
 )  # fmt: skip
-STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS)
+PARKED = Stream(
+    "REACTOR_PARKED", (f"{ROOT}.parked.>",),
+    "workqueue", timedelta(hours=1), GIB // 4, "posts for sources that the routers do not know yet",
+)  # fmt: skip
+STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS, PARKED)
 
-ACK_WAIT = timedelta(seconds=10)
-"""So long waits what a process had in hands that died. Not less: a cluster that lost its leader cannot hear for up to
-6.5 s (measured) that somebody is still working on it. Longer work says so (`Work.extend`)."""
+ACK_WAIT = timedelta(seconds=5)
+"""So long waits what an executor had in hands that died or stands still. A cluster that lost its leader cannot hear for
+up to 6.5 s (measured) that it is still being worked on, and gives it to another as well. That one asks the decider
+first, and all writes are conditional: the second one finds the world as asked. Longer work says so (`Work.extend`)."""
+ROUTE_WAIT = timedelta(seconds=2)
+"""The same for a router. Shorter than a change of leaders: windows wait for it, and to route a message twice is
+harmless, because each fact has an id that follows from the message's."""
 
-ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", ACK_WAIT, -1, 2_000)
+ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", ROUTE_WAIT, -1, 2_000, in_progress=timedelta(seconds=0.5))
+PARKED_POSTS = replace(ROUTERS, name="parked", stream=PARKED.name, filter=f"{ROOT}.parked.>")
 EXECUTORS = Queue("executors", ACTIONS.name, f"{ROOT}.actions.>", ACK_WAIT, -1, 1_000)
-QUEUES = (ROUTERS, EXECUTORS)
+QUEUES = (ROUTERS, PARKED_POSTS, EXECUTORS)
 
 GROUPS = Bucket("reactor_groups", 4 * GIB, "the state of each group, and each partition's position")
 LEASES = Bucket("reactor_leases", GIB // 16, "who decides for which partition, and who is there")
-INTENTS = Bucket("reactor_intents", 1 * GIB, "per object: the newest generation and what became of it")
+KEPT = timedelta(days=30)
+"""What is needed is written again long before."""
+INTENTS = Bucket("reactor_intents", 1 * GIB, "per object: the newest generation and what became of it", KEPT)
 ALERTS = Bucket("reactor_alerts", 1 * GIB, "each alert that stands, or is resolved and waits for its confirmation")
 TEMPLATES = Bucket(
-    "reactor_templates", 2 * GIB, "remembered copies of workloads, for the day when their cluster is dead"
+    "reactor_templates", 2 * GIB, "remembered copies of workloads, for the day when their cluster is dead", KEPT
 )
 BUCKETS = (GROUPS, LEASES, INTENTS, ALERTS, TEMPLATES)

@@ -6,23 +6,25 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from bus.embedded import EmbeddedServer
+from bus.embedded_health import FIX, EmbeddedHealth
 from bus.errors import BusError, Unavailable
-from bus.jetstream import JetStreamBus, provision
+from bus.jetstream import JetStreamBus
 from reactor import telemetry
 from reactor.clock import Clock
-from reactor.connecting import CLOCKS_APART, agree_on_partitions, clock_difference, connected, keep_time_with
+from reactor.connecting import CLOCKS_APART, clock_difference, connected, ready
 from reactor.crew import ROLES, Crew, House, keep_running
 from reactor.errors import ReactorError, Retryable
 from reactor.leftovers import Leftovers
 from reactor.presence import Presence, Process, few
 from reactor.reloading import RuleFiles
 from reactor.roles.decider import Decider
+from reactor.roles.quarantine import foreign
 from reactor.settings import BusSettings, Settings
 from reactor.upkeep import Upkeep
 from rules.language.loader import RuleSet
@@ -54,6 +56,9 @@ class App:
         self.receiver_url = ""
         """Where the HTTP server listens: webhooks, health, metrics."""
         self.server: EmbeddedServer | None = None
+        self._health: EmbeddedHealth | None = None
+        self._ailment = ""
+        """Why the bus stores nothing, as last told; empty: it stores, or nobody knows why not."""
         self._bus: JetStreamBus | None = None
         self._files: RuleFiles | None = None
         self._upkeep: Upkeep | None = None
@@ -62,6 +67,7 @@ class App:
         self._since = self.clock.now()
         """Since when this crew is at work."""
         self._broken = asyncio.Event()
+        self._changing: asyncio.Task[None] | None = None
         self._stack = AsyncExitStack()
         self._shift = AsyncExitStack()
 
@@ -116,13 +122,11 @@ class App:
         # The HTTP server first: while the rest starts, a webhook hears 503 and comes again.
         self._webhooks = await self._listen(files.rules)
         self._bus = bus = await self._connect(self.settings.bus)
-        await provision(bus, replicas=self.settings.bus.replicas)
-        await agree_on_partitions(bus, self.settings.bus.partitions)
-        await keep_time_with(bus, self.clock)
-        self._upkeep = Upkeep(bus, self.settings.bus)
+        await ready(bus, self.settings.bus, self.clock)
+        self._upkeep = upkeep = Upkeep(bus, self.settings.bus)
         presence = Presence(bus, self._process(files))
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
-        house = await self._house(bus)
+        house = await self._house(bus, upkeep)
         self._stack.push_async_callback(self._end_shift)
         await self._begin(house, files.rules)
         presence.say(self._process(files))
@@ -133,15 +137,16 @@ class App:
         async def watch() -> None:
             await files.watch(switch, lambda: presence.say(self._process(files)))
 
+        self._run("standstill", self.clock.standstill.run)
         self._run("presence", presence.run)
         self._run("bus probe", self._probing)
-        self._run("bus upkeep", self._upkeep.run)
+        self._run("bus upkeep", upkeep.run)
         self._run("leftovers", Leftovers(bus).run)
         self._run("rule files", watch)
         if "receiver" in self.roles:
             self._webhooks.bus = bus
 
-    async def _house(self, bus: JetStreamBus) -> House:
+    async def _house(self, bus: JetStreamBus, upkeep: Upkeep) -> House:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
@@ -153,15 +158,28 @@ class App:
         for one in prometheus.values():
             self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
-        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http)
+        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep)
 
     async def _begin(self, house: House, rules: RuleSet) -> None:
-        self._crew = await self._shift.enter_async_context(Crew(house, rules, self.roles))
-        self._since = self.clock.now()
+        async def begin() -> None:
+            self._crew = await self._shift.enter_async_context(Crew(house, rules, self.roles))
+            self._since = self.clock.now()
+
+        await self._to_its_end(begin)
 
     async def _end_shift(self) -> None:
-        self._crew = None
-        await self._shift.aclose()
+        async def end() -> None:
+            self._crew = None
+            await self._shift.aclose()
+
+        await self._to_its_end(end)
+
+    async def _to_its_end(self, change: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin or end a crew. A stop that interrupts this waits until it is done, else a role would be left behind."""
+        while self._changing is not None and not self._changing.done():
+            await asyncio.wait([self._changing])
+        self._changing = asyncio.create_task(change())
+        await asyncio.shield(self._changing)
 
     async def _switch(self, house: House, before: RuleSet, rules: RuleSet) -> None:
         """Go by other rules. Raises ReactorError where that fails, and goes by those of before again.
@@ -224,7 +242,11 @@ class App:
             self.server = await self._stack.enter_async_context(EmbeddedServer(settings.store))
             urls = self.server.url
             log.info("embedded nats-server", extra={"url": urls, "store": str(settings.store)})
-        return await self._stack.enter_async_context(connected(settings, urls, self.name))
+            self._health = EmbeddedHealth(self.server)
+            self._run("bus health", self._health.run)
+        bus = await self._stack.enter_async_context(connected(settings, urls, self.name, read_only=False))
+        bus.connection.on_foreign = foreign
+        return bus
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Keep a loop running until the process stops."""
@@ -234,20 +256,34 @@ class App:
         """A connection that looks healthy may sit on a full disk: only a write tells."""
         apart = False
         while True:
+            await self._diagnose()
             try:
                 ahead, doubt = await clock_difference(self.bus, self.clock)
             except BusError:
                 telemetry.bus_up.set(0)
+                await self._diagnose()
                 if self._upkeep is not None:
                     self._upkeep.look_now()  # it may have lost all that it held
                 raise
-            telemetry.bus_up.set(0 if self._lacking else 1)
+            telemetry.bus_up.set(0 if self._lacking or self._why_not_stored else 1)
             apart = self._told_of_clocks(ahead, doubt, apart)
             await asyncio.sleep(PROBE_SECONDS)
 
+    async def _diagnose(self) -> None:
+        """Say once why the bus stores nothing, and what to do."""
+        if self._health is not None:
+            return  # it says so itself
+        before, self._ailment = self._ailment, await self.bus.ailment()
+        if self._ailment and not before:
+            log.error("%s", self._ailment)
+        elif before and not self._ailment:
+            log.info("nats-server stores again, or is away")
+
     def _told_of_clocks(self, ahead: timedelta, doubt: timedelta, before: bool) -> bool:
         """Time is never made to jump while we decide; what drifts apart is told, and set right at the next start."""
-        telemetry.clock_difference.set(ahead.total_seconds())
+        # The machine's own, which we may not go by: it is what NTP has to set right.
+        telemetry.clock_difference.set((self.clock.now() + ahead - self.clock.machine()).total_seconds())
+        telemetry.clock_skew.set(self.clock.skew_seconds)
         apart = abs(ahead) - doubt > CLOCKS_APART
         if apart and not before:
             log.warning(
@@ -264,8 +300,14 @@ class App:
         try:
             await self._bus.probe()
         except (BusError, Retryable) as error:
-            return [f"bus: {error}"]
-        return [f"bus: {one}" for one in self._lacking]
+            return [f"bus: {self._why_not_stored or error}"]
+        return [f"bus: {one}" for one in (*self._lacking, *filter(None, [self._why_not_stored]))]
+
+    @property
+    def _why_not_stored(self) -> str:
+        if self._health is None:
+            return self._ailment
+        return f"{self._health.trouble} ({self.settings.bus.store}); {FIX}" if self._health.trouble else ""
 
     @property
     def _lacking(self) -> Sequence[str]:

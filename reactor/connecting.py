@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import ssl
@@ -11,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from bus import subjects
-from bus.errors import NotFound, Refused
-from bus.jetstream import Credentials, JetStreamBus
+from bus.errors import NotFound, NotReady, Refused, Unavailable
+from bus.jetstream import Credentials, JetStreamBus, provision
 from bus.jetstream.connection import ApiError
 from bus.jetstream.provisioning import NO_STREAM
 from bus.port import Bus
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=10)
 CLOCKS_APART = timedelta(seconds=1)
 """More than NTP ever leaves between two machines; less than any window that is worth a second."""
+START_SECONDS = 60.0
+START_AGAIN_SECONDS = 0.5
 LOOKS = 3
 """How often the bus is asked what time it is: the quickest answer is the most exact one."""
 _LAYOUT = subjects.key("layout")
@@ -45,11 +48,21 @@ def address(settings: BusSettings, given: str | None = None) -> str | Sequence[s
 
 
 def connected(
-    settings: BusSettings, url: str | Sequence[str], name: str, *, patience: timedelta = PATIENCE
+    settings: BusSettings,
+    url: str | Sequence[str],
+    name: str,
+    *,
+    patience: timedelta = PATIENCE,
+    read_only: bool = True,
 ) -> AbstractAsyncContextManager[JetStreamBus]:
-    """Connect with the credentials of the settings. Raises SettingsError, Unavailable, WrongServer."""
+    """Connect with the credentials of the settings. Raises SettingsError, Unavailable, WrongServer.
+
+    `read_only`: for a user who may make no consumers.
+    """
     try:
-        return JetStreamBus.connect(url, name=name, credentials=_credentials(settings), patience=patience)
+        return JetStreamBus.connect(
+            url, name=name, credentials=_credentials(settings), patience=patience, read_only=read_only
+        )
     except (OSError, ValueError) as error:
         raise SettingsError(f"bus: {error}") from error
 
@@ -67,6 +80,7 @@ def _credentials(settings: BusSettings) -> Credentials:
     return Credentials(
         creds_file=settings.credentials, nkey_seed_file=settings.nkey_seed_file,
         user=settings.user, password=password, tls=_tls(settings),
+        inbox_prefix=settings.inbox_prefix or (subjects.inbox(settings.user) if settings.user else None),
     )  # fmt: skip
 
 
@@ -85,7 +99,10 @@ def _text(path: Path | None) -> str | None:
 
 
 async def partitions_of(bus: JetStreamBus) -> int | None:
-    """Give over how many partitions facts are spread on this bus; None: nobody has said yet. Raises Unavailable."""
+    """Give over how many partitions facts are spread on this bus; None: not agreed on yet.
+
+    Raises Unavailable, SettingsError.
+    """
     try:
         entry = await bus.store(LEASES).get(_LAYOUT)
     except NotFound:
@@ -94,7 +111,12 @@ async def partitions_of(bus: JetStreamBus) -> int | None:
         if error.code == NO_STREAM:
             return None
         raise
-    return int(json.loads(entry.value)["partitions"])
+    try:
+        return int(json.loads(entry.value)["partitions"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SettingsError(
+            f"bus: entry {_LAYOUT} of bucket {LEASES.name} cannot be read: {entry.value[:80]!r}; delete it"
+        ) from error
 
 
 async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
@@ -114,12 +136,38 @@ async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
         )
 
 
+async def ready(bus: JetStreamBus, settings: BusSettings, clock: Clock) -> None:
+    """Make what the reactor keeps on the bus, agree on its layout, and compare clocks; wait for a bus that starts.
+
+    A cluster of three that was just started has no leader for some seconds, and does not know all its servers. Raises
+    WrongServer, SettingsError at once where waiting cannot help; what may help is raised after START_SECONDS.
+    """
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + START_SECONDS
+    told = ""
+    while True:
+        try:
+            await provision(bus, replicas=settings.replicas)
+            await agree_on_partitions(bus, settings.partitions)
+            return await keep_time_with(bus, clock)
+        except (Unavailable, NotReady) as error:
+            why = await bus.ailment() or str(error)
+            if loop.time() >= give_up:
+                raise type(error)(f"not ready within {START_SECONDS:g} s: {why}") from error
+            if why != told:
+                log.warning("waiting for the bus to become ready: %s", why)
+            told = why
+            await asyncio.sleep(START_AGAIN_SECONDS)
+
+
 async def clock_difference(bus: Bus, clock: Clock) -> tuple[timedelta, timedelta]:
     """Give how far the bus's clock is ahead of ours, and how wrong that may be. Raises Unavailable."""
     began = clock.now()
     stored_at = await bus.probe()
     half = (clock.now() - began) / 2
-    return stored_at - began - half, half
+    ahead = stored_at - began - half
+    clock.measured(ahead, half)
+    return ahead, half
 
 
 async def keep_time_with(bus: Bus, clock: Clock) -> None:
@@ -131,6 +179,7 @@ async def keep_time_with(bus: Bus, clock: Clock) -> None:
     ahead, doubt = min(looks, key=lambda look: look[1])
     if abs(ahead) - doubt > CLOCKS_APART:
         clock.align(ahead)
+        clock.measured(timedelta(0), doubt)
         log.error(
             "this machine's clock is wrong, or the bus's: going by the bus's",
             extra={"ahead_seconds": round(-ahead.total_seconds(), 1), "fix": "NTP on both"},

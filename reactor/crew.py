@@ -26,6 +26,7 @@ from reactor.roles.partition import Desk
 from reactor.roles.publisher import Publisher
 from reactor.roles.supervise import ended, forever
 from reactor.settings import Settings
+from reactor.upkeep import Upkeep
 from rules.engine.routing import Routing
 from rules.kinds.preservation import paths_of
 from rules.language.lint_feeds import clusters_of
@@ -48,6 +49,8 @@ ROLES = ("observer", "receiver", "router", "decider", "executor")
 """The receiver is no part of the crew: it goes on listening while crews change."""
 STOP_SECONDS = 2.0
 """A loop that has not ended by then is told once more."""
+KARMADA_SECONDS = 1.0
+"""For a look at Karmada's own failover before anything else starts; each action looks again."""
 HAND_OVER_SECONDS = 10.0
 """The same for the decider: twice what it takes to hand its partitions over."""
 
@@ -63,6 +66,7 @@ class House:
     clusters: Clusters
     prometheus: Mapping[str, Prometheus]
     http: aiohttp.ClientSession
+    upkeep: Upkeep
 
 
 class Crew:
@@ -121,11 +125,11 @@ class Crew:
             log.warning("a rule names clusters that the settings do not", extra={"rule": rule, "cluster": unknown})
         world = ActionWorld(
             house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
-            templates=BusTemplates(house.bus.store(TEMPLATES)), create_namespaces=house.settings.create_namespaces,
-            karmada=plane, query=query, say=publisher.tell,
+            templates=BusTemplates(house.bus.store(TEMPLATES), house.clock),
+            create_namespaces=house.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
         )  # fmt: skip
         executor = Executor(
-            house.bus, house.clock, publisher, lambda action: carry_out(action, world),
+            house.bus, house.clock, publisher, lambda action, context: carry_out(action, world, context),
             concurrency=house.settings.concurrency,
         )  # fmt: skip
         self._run("executor", executor.run)
@@ -140,6 +144,7 @@ class Crew:
         from reactor.clients.alertmanager import Alertmanager
         from reactor.roles.router import Router
         from reactor.webhook.keeper import Keeper
+        from reactor.webhook.requests import serve
 
         house = self._house
         publisher = self._publisher("router")
@@ -156,14 +161,17 @@ class Crew:
             alertmanagers=alertmanagers,
         )  # fmt: skip
         await self._stack.enter_async_context(keeper)
+        await serve(house.bus, keeper, self._stack)
         router = Router(house.bus, publisher, keeper)
         self._run("router", router.run)
+        self._run("parked posts", router.run_parked)
         self._run("alert keeper", router.sweep)
 
     async def _observer(self) -> None:
         from reactor.roles.observer import KIND, Observer
         from reactor.sources.addresses import probing_session
         from reactor.sources.catalog import MODULES, start_all
+        from reactor.sources.refreshing import requests_on
         from reactor.sources.world import World
 
         house, publisher = self._house, self._publisher("observer")
@@ -176,7 +184,9 @@ class Crew:
         probing = await self._stack.enter_async_context(probing_session())
         world = World(
             house.clock, tell, house.clusters, house.prometheus, probing,
-            described=house.settings.clusters, health_scripts=frozenset(house.settings.health_scripts),
+            requests=requests_on(house.bus, house.clock), on_facts_lost=house.upkeep.watch,
+            described=house.settings.clusters,
+            health_scripts=frozenset(house.settings.health_scripts),
             preserved=frozenset(
                 path for rule in self._rules.rules if isinstance(rule, WorkloadFailover) for path in paths_of(rule)
             ),
@@ -214,7 +224,7 @@ class Crew:
         rules = [
             rule for rule in self._rules.rules if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes"
         ]
-        templates = BusTemplates(house.bus.store(TEMPLATES))
+        templates = BusTemplates(house.bus.store(TEMPLATES), house.clock)
 
         def start(cluster: str) -> Sequence[asyncio.Task[None]]:
             run = partial(
@@ -257,11 +267,13 @@ async def _no_fight(plane: ControlPlane) -> None:
     from reactor.actions.karmada.switches import KarmadaFights
 
     try:
-        await plane.api()
+        async with asyncio.timeout(KARMADA_SECONDS):
+            await plane.api()
     except KarmadaFights as error:
         raise SettingsError(f"karmada: {error}") from error
-    except ReactorError as error:
-        log.warning("cannot see yet whether Karmada fails over by itself", extra={"reason": str(error)})
+    except (ReactorError, TimeoutError) as error:
+        reason = str(error) or f"no answer within {KARMADA_SECONDS:g} s"
+        log.warning("cannot see yet whether Karmada fails over by itself", extra={"reason": reason})
 
 
 def keep_running(

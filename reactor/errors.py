@@ -4,6 +4,7 @@ ReactorError
 ├── SettingsError    the operator's mistake: says which key, and what to do
 ├── Terminal         trying again cannot help: the object does not exist, we are not allowed
 └── Retryable        trying again may help: a timeout, a conflict, an overloaded server
+    └── SourceUnknown  the rules here do not name the source of a post; those of another process may
 """
 
 
@@ -28,3 +29,7 @@ class Retryable(ReactorError):
     def __init__(self, message: str, *, after: float | None = None) -> None:
         super().__init__(message)
         self.after = after
+
+
+class SourceUnknown(Retryable):
+    """The rules of this process do not name the source of a post. Rules that are being rolled out may."""

@@ -7,12 +7,11 @@ one look to the next, which is many heartbeats, and nobody answers for it. One t
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from datetime import timedelta
 
 from bus import subjects
-from bus.errors import Refused
+from bus.errors import Malformed, Refused
 from bus.port import Bus, Entry
 from bus.topology import LEASES
 from reactor import presence
@@ -58,12 +57,15 @@ class Leftovers:
 def _answers(entry: Entry) -> str:
     """On which subject its process answers while it lives; empty: this is no word of a process about itself."""
     kind = entry.key.partition(".")[0]
-    if kind == presence.KIND:
-        return subjects.alive(presence.KIND + _name(entry))
-    if kind.endswith(MEMBER):
-        return subjects.alive(kind.removesuffix(MEMBER) + _name(entry))
+    try:
+        if kind == presence.KIND:
+            return subjects.alive(presence.KIND + _name(entry))
+        if kind.endswith(MEMBER):
+            return subjects.alive(kind.removesuffix(MEMBER) + _name(entry))
+    except Malformed as error:
+        log.info("left alone: %s", error, extra={"key": entry.key})
     return ""
 
 
 def _name(entry: Entry) -> str:
-    return str(json.loads(entry.value)["name"])
+    return presence.name_in(entry.value)

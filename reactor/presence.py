@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from bus import subjects
-from bus.errors import NotFound, Refused, Unavailable
-from bus.port import Bus
+from bus.errors import Malformed, NotFound, Refused, Unavailable
+from bus.port import Bus, Entry
 from bus.topology import LEASES
 from reactor.errors import SettingsError
 
@@ -60,10 +60,13 @@ class Process:
 
     @classmethod
     def read(cls, body: bytes) -> Process:
-        """Read what `dump` gave."""
-        said = json.loads(body)
-        since = datetime.fromisoformat(said["since"])
-        return cls(said["name"], tuple(said["roles"]), said["rules"], since, tuple(said["problems"]))
+        """Read what `dump` gave. Raises Malformed."""
+        try:
+            said = json.loads(body)
+            since = datetime.fromisoformat(said["since"])
+            return cls(name_in(body), tuple(said["roles"]), said["rules"], since, tuple(said["problems"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise Malformed(f"{body[:80]!r} says nothing of a process") from error
 
 
 class Presence:
@@ -145,6 +148,17 @@ class Presence:
             return
 
 
+def name_in(body: bytes) -> str:
+    """Give the name in what a process or a member says of itself. Raises Malformed."""
+    try:
+        name = json.loads(body)["name"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Malformed(f"{body[:80]!r} has no name") from error
+    if not isinstance(name, str) or not name:
+        raise Malformed(f"{body[:80]!r} has no name")
+    return name
+
+
 def few(problems: Sequence[str]) -> tuple[str, ...]:
     """Give the first of many problems: the log has them all."""
     if len(problems) <= PROBLEMS_MAX:
@@ -154,9 +168,17 @@ def few(problems: Sequence[str]) -> tuple[str, ...]:
 
 async def present(bus: Bus) -> Sequence[Process]:
     """Give the processes that are there, by name. Raises Unavailable."""
-    said = [Process.read(entry.value) for entry in await bus.store(LEASES).entries(f"{KIND}.>")]
+    said = [*_readable(await bus.store(LEASES).entries(f"{KIND}.>"))]
     answers = await asyncio.gather(*(bus.ask(subjects.alive(KIND + one.name), ASK) for one in said))
     return sorted(_alive(zip(said, answers, strict=True)), key=lambda one: one.name)
+
+
+def _readable(entries: Iterable[Entry]) -> Iterator[Process]:
+    for entry in entries:
+        try:
+            yield Process.read(entry.value)
+        except Malformed as error:
+            log.warning("an entry of bucket %s cannot be read: %s", LEASES.name, error, extra={"key": entry.key})
 
 
 def _alive(asked: Iterable[tuple[Process, bool | None]]) -> list[Process]:

@@ -42,6 +42,8 @@ class BusSettings(Part):
     user: str | None = None
     password: SecretStr | None = None
     password_file: Path | None = None
+    inbox_prefix: Annotated[str, Field(pattern=r"^_INBOX[A-Za-z0-9_-]*$", max_length=64)] | None = None
+    """Of our inboxes, for the server's permissions. Default: `_INBOX_` and the user; `_INBOX` without one."""
     ca_file: Path | None = None
     """The CA of the server's certificate. Default with `tls://` or `certFile`: the system's."""
     cert_file: Path | None = None

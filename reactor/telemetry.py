@@ -8,9 +8,12 @@ import logging
 import re
 import sys
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from reactor.lines import Lines
 
 REGISTRY = CollectorRegistry()
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -34,6 +37,10 @@ quarantined = Counter("reactor_quarantined_messages", "Messages that could not b
 facts = Counter("reactor_facts", "Facts decided on.", ["kind"], registry=REGISTRY)
 decisions = Counter("reactor_decisions", "Decisions that asked for something.", ["rule", "because"], registry=REGISTRY)
 held = Counter("reactor_held", "Times that a rule began to hold.", ["rule", "reason"], registry=REGISTRY)
+refresh_requests = Counter(
+    "reactor_refresh_requests", "Requests to a source to look again, as evidence was missing.", ["source"],
+    registry=REGISTRY,
+)  # fmt: skip
 decide_seconds = Histogram("reactor_decide_seconds", "Time to decide.", buckets=_SECONDS, registry=REGISTRY)
 actions = Counter("reactor_actions", "Actions by outcome.", ["rule", "action", "status"], registry=REGISTRY)
 action_seconds = Histogram(
@@ -45,7 +52,12 @@ open_windows = Gauge(
 partitions_owned = Gauge("reactor_partitions_owned", "Partitions that this process decides for.", registry=REGISTRY)
 bus_up = Gauge("reactor_bus_up", "1 while a write probe succeeds.", registry=REGISTRY)
 clock_difference = Gauge(
-    "reactor_clock_difference_seconds", "How far the bus's clock is ahead of this process's.", registry=REGISTRY
+    "reactor_clock_difference_seconds", "How far the bus's clock is ahead of this machine's.", registry=REGISTRY
+)
+clock_skew = Gauge(
+    "reactor_clock_skew_bound_seconds",
+    "The most by which the time that this process goes by may differ from the bus's: half a round trip, and drift.",
+    registry=REGISTRY,
 )
 rule_files_invalid = Gauge(
     "reactor_rule_files_invalid", "1 while the rule files on the disk cannot be used, and older rules go on.",
@@ -58,9 +70,18 @@ rule_reloads = Counter(
 rule_problems = Gauge(
     "reactor_rule_problems", "Objects of a rule that somebody has to mend: see its status.", ["rule"], registry=REGISTRY
 )
+log_lines_dropped = Counter(
+    "reactor_log_lines_dropped", "Log lines that were dropped: stderr was full, closed, or on a full disk.",
+    registry=REGISTRY,
+)  # fmt: skip
 watch_restarts = Counter(
     "reactor_watch_restarts", "Watches that had to start again.", ["cluster", "reason"], registry=REGISTRY
 )
+open_watches = Gauge("reactor_open_watches", "Watches of Kubernetes APIs now open.", ["cluster"], registry=REGISTRY)
+lists_doubted = Counter(
+    "reactor_lists_doubted", "Lists of a cluster's API that lacked most of what was there a moment ago.", ["cluster"],
+    registry=REGISTRY,
+)  # fmt: skip
 
 _SECRET = re.compile(
     r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)\s+|(?:password|token|secret)['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+"
@@ -101,9 +122,13 @@ def _quoted(text: str) -> str:
     return text if re.fullmatch(r"[^\s\"=]+", text) else json.dumps(text)
 
 
-def start_logging(style: Literal["logfmt", "json"], level: str) -> None:
-    """Send all logs to stderr in one form, through one redaction."""
-    handler = logging.StreamHandler(sys.stderr)
+def start_logging(style: Literal["logfmt", "json"], level: str, stream: TextIO | None = None) -> Lines:
+    """Send all logs to stderr, or to this file, in one form, through one redaction; give what writes them."""
+    from reactor.lines import Handler, Lines
+
+    lines = Lines(stream or sys.stderr)
+    handler = Handler(lines)
     handler.setFormatter(_Formatter(style))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("apscheduler").setLevel("WARNING")  # it tells of every run of every probe
+    return lines

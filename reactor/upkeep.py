@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bus.errors import BusError
 from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import plan
+from bus.port import Extent
+from bus.topology import FACTS
 from reactor.connecting import agree_on_partitions
 from reactor.errors import ReactorError, SettingsError
 from reactor.settings import BusSettings
@@ -33,15 +35,25 @@ class Upkeep:
         self._doubt = asyncio.Event()
         self.lacking: Sequence[str] = ()
         """What is missing and could not be made, or cannot be used; as it was at the last look."""
+        self._facts: Extent | None = None
+        self._wakers: set[Callable[[], None]] = set()
 
     def look_now(self) -> None:
         """Something failed that should not: look before the minute is over."""
         self._doubt.set()
 
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` when the stream of facts was made anew, or ends before where it ended, until the function that is
+        given back is called."""
+        self._wakers.add(wake)
+        return lambda: self._wakers.discard(wake)
+
     async def run(self) -> None:
         """Look each minute, and whenever the connection came or went. Raises BusError, SettingsError: call it again."""
         forget = self._bus.connection.watch(self._doubt.set)
         try:
+            if self._facts is None:
+                self._doubt.set()  # from here on it is known what is there
             while True:
                 await self._due()
                 self._doubt.clear()
@@ -61,12 +73,21 @@ class Upkeep:
         if found:
             log.error("what the reactor keeps on the bus was lost, and is made anew", extra={"lost": "; ".join(found)})
             await provision(self._bus, replicas=self._settings.replicas, only_missing=True)
+        await self._compare_facts()
         try:
             await agree_on_partitions(self._bus, self._settings.partitions)
         except SettingsError as error:
             self.lacking = [str(error)]
             raise
         self.lacking = ()
+
+    async def _compare_facts(self) -> None:
+        before, self._facts = self._facts, await self._bus.extent(FACTS)
+        if before is None or (self._facts.created == before.created and self._facts.last >= before.last):
+            return
+        log.warning("the bus has lost facts: all that the sources of this process know is published again")
+        for wake in [*self._wakers]:
+            wake()
 
     async def _due(self) -> None:
         try:

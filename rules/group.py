@@ -45,6 +45,36 @@ class Signal:
     labels: Mapping[str, str] = field(default_factory=dict)
     detail: str = ""
     """One line for people: what was seen."""
+    since: datetime | None = None
+    """Since when it has been seen in this status without a break; None: since `observed_at`."""
+    source: str = ""
+    """The source that can be asked to look again; empty: none can."""
+    valid_until: datetime | None = None
+    """Until here it proves its status; None: until it is stale, or at `observed_at` where there is a source to ask."""
+    version: str = ""
+    """The state of what was observed: the same again means that nothing has changed in between."""
+    resolution_seconds: float = 0
+    """A time without a look that is not longer than this is no break."""
+    gone: bool = False
+    """Unknown because the object behind the target was deleted."""
+    failed: bool = False
+    """It was Unhealthy in this episode: since the member was last settled as healthy."""
+    status_before: Health | None = None
+    """What it said before it went stale."""
+
+    @property
+    def begun(self) -> datetime:
+        """Since when it has been seen in this status without a break."""
+        return self.since if self.since is not None else self.observed_at
+
+    @property
+    def proven_until(self) -> datetime | None:
+        """Until when it shows its status; None: until it is stale."""
+        return self.observed_at if self.valid_until is None and self.source else self.valid_until
+
+    def proves(self, moment: datetime) -> bool:
+        """Whether it shows its status at this moment or later."""
+        return self.proven_until is None or self.proven_until >= moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +99,8 @@ class Member:
     """How long the status has been so."""
     settled: bool | None = None
     """The debounced answer: is it taken as healthy? None: not known yet."""
+    settled_at: datetime | None = None
+    """When that answer was due: the end of the window that gave it. Acts need evidence from then or later."""
     unproven: bool = False
     """It was healthy when it was first heard of: no window has shown yet that it stays so."""
     window: Window | None = None
@@ -106,6 +138,8 @@ class RouteState:
     """By annotation; None: no annotation."""
     healthy: Mapping[str, int] = field(default_factory=dict)
     """Weights remembered from before the first failover."""
+    written: Mapping[str, int] | None = None
+    """The weights of the last action, once they were carried out and while no other is asked for."""
 
 
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:

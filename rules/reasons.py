@@ -78,6 +78,8 @@ class Held(StrEnum):
     AWAITING_GUARD = "AwaitingGuard"
     AWAITING_APPROVAL = "AwaitingApproval"
     APPROVAL_EXPIRED = "ApprovalExpired"
+    SOURCE_SILENT = "SourceSilent"
+    HEALTHY_NOW = "HealthyNow"
 
 
 SENTENCES: dict[Because | Held, str] = {
@@ -145,5 +147,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.DISRUPTED: "many peers are bad: actions slow down, and stop where all are",
     Held.AWAITING_GUARD: "a guard that is shared has not answered yet, and is asked again",
     Held.AWAITING_APPROVAL: "a person has to approve it",
+    Held.SOURCE_SILENT: "a window is over, and its source does not say how the target is now: it was asked to look",
+    Held.HEALTHY_NOW: "a window is over, and what the signals say now contradicts the act",
     Held.APPROVAL_EXPIRED: "nobody approved it in time: pause and resume the rule to be asked again",
 }

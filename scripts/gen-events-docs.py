@@ -76,12 +76,21 @@ class Channel:
 
 CHANNELS = {
     "observation": Channel(
-        subjects.observation, ("SOURCE", "TARGET"), (Observation, *get_args(Inventory)),
-        "What anybody saw, and what exists: this is where you publish.",
+        subjects.observation, ("SOURCE", "TARGET"), (Observation,),
+        "What a source outside saw: this is where you publish. It carries the signal that is named like the source.",
+    ),
+    "inventory": Channel(
+        subjects.inventory, ("SOURCE", "ABOUT"), get_args(Inventory),
+        "What exists, by a source outside: a right of its own, as a rule may act on what it is told of here.",
     ),
     "webhook": Channel(
         subjects.webhook, ("SOURCE",), (WebhookPost,),
         "What Alertmanager posted, written down before it is answered. The receiver's own notebook.",
+    ),
+    "parked": Channel(
+        subjects.parked, ("SOURCE",), (WebhookPost,),
+        "A post whose source the router's rules do not name yet: it waits here for rules that do, and delays nothing.",
+        sends=True,
     ),
     "command": Channel(
         subjects.command, ("KIND",), get_args(AnyCommand),
@@ -111,6 +120,17 @@ CHANNELS = {
         subjects.alive, ("MEMBER",), (),
         "A request that a running reactor answers; no stream keeps it.",
         plain="nothing; the answer is empty too", sends=True,
+    ),
+    "refresh": Channel(
+        subjects.refresh, ("SOURCE",), (),
+        "A decider needs fresh evidence of these targets; the answer is an Observation of each. No stream keeps it.",
+        plain="a RefreshRequest as JSON: `targets`, `notBefore`", sends=True,
+    ),
+    "wanted": Channel(
+        subjects.wanted, ("PARTITION",), (),
+        "An executor asks the decider whether an action is still wanted before it writes. No stream keeps it.",
+        plain="a WantedRequest as JSON: `action`, `rule`, `object`; the answer: `wanted`, `detail`, `at`",
+        sends=True,
     ),
     "decision": Channel(
         subjects.decision, ("PARTITION", "RULE"), (DecisionRecord, Hold),
@@ -272,7 +292,8 @@ def _stream_table() -> str:
         rows.append(f"| {stream.name} | {stream.why} | {patterns} | {kept} | {stream.max_bytes / topology.GIB:g} GiB |")
     for bucket in topology.BUCKETS:
         size = f"{bucket.max_bytes / topology.GIB:g} GiB"
-        rows.append(f"| {bucket.name} | {bucket.why} | `$KV.{bucket.name}.>` | the newest of each key | {size} |")
+        kept = "the newest of each key" + (f", {bucket.max_age.days} days" if bucket.max_age else "")
+        rows.append(f"| {bucket.name} | {bucket.why} | `$KV.{bucket.name}.>` | {kept} | {size} |")
     return "\n".join(rows)
 
 

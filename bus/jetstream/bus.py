@@ -13,7 +13,7 @@ from nats.errors import TimeoutError as NatsTimeoutError
 
 from bus import topology
 from bus.errors import Refused, Unavailable
-from bus.jetstream.connection import Connection, Credentials, connect
+from bus.jetstream.connection import ApiError, Connection, Credentials, connect
 from bus.jetstream.incoming import TRACEPARENT
 from bus.jetstream.keyvalue import EXPECTED, KeyValueStore
 from bus.jetstream.lookup import last
@@ -21,11 +21,19 @@ from bus.jetstream.newest import last_of_each
 from bus.jetstream.publishing import Post, Publisher
 from bus.jetstream.pulling import PullWork
 from bus.jetstream.reading import OrderedReading
-from bus.port import Delivery, Extent, Fence, Outgoing, Reading, Store, Work
+from bus.jetstream.scanning import ScannedReading
+from bus.port import Delivery, Extent, Fence, Handler, Outgoing, Reading, Store, Work
 from bus.topology import Bucket, Queue, Stream
 
 TIMEOUT = timedelta(seconds=2)
 PATIENCE = timedelta(seconds=10)  # a cluster of three took up to 6.5 s to choose a leader after a kill (measured)
+UNSTORED_SECONDS = 30.0  # longer than `patience`: whoever publishes tries again meanwhile
+NOT_STORING = "nats-server answers and does not store"
+REMEDY = (
+    "its disk is full, or was: see its log and /healthz, free space, then restart nats-server; "
+    "the reactor goes on by itself"
+)
+JETSTREAM_OFF = (10008, 10039, 10076)  # temporarily unavailable, not enabled for the account, not enabled
 PROBE_KEY = "probe"  # under no partition: nobody reads it but the probe
 
 
@@ -47,16 +55,19 @@ class JetStreamBus:
         credentials: Credentials | None = None,
         timeout: timedelta = TIMEOUT,
         patience: timedelta = PATIENCE,
+        read_only: bool = False,
     ) -> AsyncIterator[JetStreamBus]:
         """Connect to one server, or to any of several.
 
         `name` is shown to the operator of the server. `timeout` is how long one request may take, `patience` how long
         a message is published again before Unavailable is raised. Raises Unavailable where no server is there within
         `patience`, WrongServer where it is too old or lacks JetStream.
+        `read_only`: make no consumers, and write nothing but what is published.
         """
         async with connect(
             url, name=name, credentials=credentials or Credentials(), timeout=timeout, patience=patience
         ) as connection:
+            connection.read_only = read_only
             bus = cls(connection, patience=patience)
             await bus._publisher.start()
             await bus._prompt.start()
@@ -84,6 +95,8 @@ class JetStreamBus:
         """Read a subject in order. Only streams that keep what was read can be read so."""
         if stream.retention != "limits":
             raise ValueError(f"{stream.name} is a work queue: take your share with work()")
+        if self.connection.read_only:
+            return ScannedReading(self.connection, stream.name, subject, after=after)
         return OrderedReading(self.connection, stream.name, subject, after=after)
 
     async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
@@ -125,7 +138,7 @@ class JetStreamBus:
 
         try:
             subscription = await self.connection.client.subscribe(subject, cb=say_yes)
-            await self.connection.client.flush()  # from now on, for whoever asks
+            await self._flush()  # from now on, for whoever asks
         except (Error, TimeoutError) as error:
             raise Unavailable(f"not connected: {error}") from error
 
@@ -147,11 +160,91 @@ class JetStreamBus:
             raise Unavailable(f"not connected: {error}") from error
         return True
 
+    async def _flush(self) -> None:
+        """Wait until the server has taken what was sent. Raises Error, TimeoutError.
+
+        `asyncio.wait_for` of Python 3.11, which nats-py waits with, may lose a cancellation that comes in the same
+        instant as the answer. A task group cancels its tasks once only: one that lost it would never end.
+        """
+        await self.connection.client.flush()
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+
+    async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
+        """Call the handler with each core message until the function that is given back is called."""
+        running: set[asyncio.Task[None]] = set()
+
+        async def handle(message: Msg) -> None:
+            answer = await handler(message.data)
+            if answer is not None and message.reply:
+                with suppress(Error):  # the connection has ended, and whoever asked asks again
+                    await message.respond(answer)
+
+        async def start(message: Msg) -> None:
+            # A subscription's callback is awaited: one handler that takes long would hold up those behind it.
+            task = asyncio.create_task(handle(message))
+            running.add(task)
+            task.add_done_callback(running.discard)
+
+        try:
+            subscription = await self.connection.client.subscribe(subject, cb=start)
+            try:
+                await self._flush()
+            except BaseException:
+                await subscription.unsubscribe()
+                raise
+        except (Error, TimeoutError) as error:
+            raise Unavailable(f"not connected: {error}") from error
+
+        async def stop() -> None:
+            with suppress(Error):
+                await subscription.unsubscribe()
+            for task in [*running]:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+        return stop
+
+    async def notify(self, subject: str, body: bytes) -> None:
+        """Send a core message. Raises Unavailable."""
+        try:
+            await self.connection.client.publish(subject, body)
+        except Error as error:
+            raise Unavailable(f"not connected: {error}") from error
+
+    async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
+        """Send a core message and give the answer; None: nobody listens, or no answer in time."""
+        try:
+            answer = await self.connection.client.request(subject, body, timeout=timeout.total_seconds())
+        except (NoRespondersError, NatsTimeoutError, TimeoutError):
+            return None
+        except Error as error:
+            raise Unavailable(f"not connected: {error}") from error
+        return answer.data
+
+    async def ailment(self) -> str:
+        """Give why nothing is stored, and what to do, where the server answers and does not store; else empty."""
+        recent = asyncio.get_running_loop().time() - UNSTORED_SECONDS
+        where = sorted(root for root, at in self.connection.unstored.items() if at >= recent)
+        try:
+            await self.connection.api("INFO", {})
+        except ApiError as error:
+            return f"{NOT_STORING}: {error}; {REMEDY}" if error.code in JETSTREAM_OFF else ""
+        except Unavailable as error:
+            # The connection is up, and who answers for JetStream is gone.
+            off = isinstance(error.__cause__, NoRespondersError)
+            return f"{NOT_STORING}: JetStream is off, or its cluster has no leader; {REMEDY}" if off else ""
+        return f"{NOT_STORING} ({', '.join(where)}); {REMEDY}" if where else ""
+
     async def probe(self) -> datetime:
         """Write one value, read it back, and give when the server stored it.
 
-        Without patience: the answer is wanted now. Raises Unavailable.
+        Without patience: the answer is wanted now. A bus that is only read is asked for its time. Raises Unavailable.
         """
+        if self.connection.read_only:
+            info = await self.connection.api(f"STREAM.INFO.KV_{topology.GROUPS.name}", {})
+            return datetime.fromisoformat(info["ts"])
         store = KeyValueStore(self.connection, self._prompt, topology.GROUPS)
         await store.put(PROBE_KEY, b"", revision=None)
         return await store.written_at(PROBE_KEY)

@@ -72,6 +72,12 @@ class PromptClient(Client):
         if isinstance(self._transport, PromptTransport):
             self._transport.abort()
 
+    async def _process_pong(self) -> None:
+        # Who waited for this pong may have been cancelled: nats-py would take its own error for a broken connection.
+        if self._pongs and self._pongs[0].done():
+            self._pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
+
     async def _connect_to_server(self, s: Srv) -> None:
         if self._transport is None and s.uri.scheme not in WEBSOCKET:
             self._transport = PromptTransport(lambda: self.leaving)

@@ -19,15 +19,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from nats.errors import ConnectionClosedError, Error, NoRespondersError, OutboundBufferLimitError
 from nats.errors import TimeoutError as NatsTimeoutError
 
 from bus.errors import Unavailable, WrongServer
 from bus.jetstream.client import PromptClient
+from bus.subjects import inbox
 
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
 RECONNECT_SECONDS = 0.2
+NO_LEADER = 10008  # JetStream: temporarily unavailable: a cluster that starts, or is choosing a leader
 OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
 
 KEPT_MAX = 10_000
@@ -49,6 +52,8 @@ class Credentials:
     user: str | None = None
     password: str | None = None
     tls: ssl.SSLContext | None = None
+    inbox_prefix: str | None = None
+    """Of the inboxes that answers come to; permissions are for this one. Default: that of the URL's user."""
 
     def options(self) -> dict[str, Any]:
         """Give nats-py's own names. Raises ValueError where a library for nkeys is missing."""
@@ -58,6 +63,7 @@ class Credentials:
             "user_credentials": self.creds_file and str(self.creds_file),
             "nkeys_seed": self.nkey_seed_file and str(self.nkey_seed_file),
             "user": self.user, "password": self.password, "tls": self.tls,
+            "inbox_prefix": self.inbox_prefix,
         }  # fmt: skip
         return {name: value for name, value in given.items() if value is not None}
 
@@ -77,6 +83,8 @@ class Connection:
         self.client = client
         self.timeout = timeout.total_seconds()
         """Seconds that one request may take."""
+        self.read_only = False
+        """Make no consumers, and write nothing but what is published: for users who may only look."""
         self.up = asyncio.Event()
         self.closed = asyncio.Event()
         """Set once the connection has ended for good: the process should end too, and be started anew."""
@@ -86,6 +94,10 @@ class Connection:
         """What went wrong since the last success, each thing once: its repr and its text. At most KEPT_MAX."""
         self.denied: set[str] = set()
         """Subjects, in lower case, on which the server has lately not let us publish. At most KEPT_MAX."""
+        self.unstored: dict[str, float] = {}
+        """Where the server answers and does not store, as the first two tokens of subjects: when it last did not."""
+        self.on_foreign: Callable[[str, str], None] = _ignored
+        """Called with a stream and a subject for each message that another client pushed into a reading of ours."""
         self._wakers: set[Callable[[], None]] = set()
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
@@ -147,6 +159,10 @@ class Connection:
             wake()
 
 
+def _ignored(stream: str, subject: str) -> None:
+    log.warning("stream=%s a message on %s did not come from JetStream, and is ignored", stream, subject)
+
+
 @asynccontextmanager
 async def connect(
     url: str | Sequence[str], *, name: str, credentials: Credentials, timeout: timedelta, patience: timedelta
@@ -174,13 +190,18 @@ async def _dial(
                 flush_timeout=timeout.total_seconds(),  # for room in its buffer; as it comes, for ever
                 error_cb=connection.on_error, disconnected_cb=connection.on_lost,
                 reconnected_cb=connection.on_found, closed_cb=connection.on_ended,
-                **credentials.options(),
+                **_inbox(servers) | credentials.options(),
             )  # fmt: skip
     except TimeoutError as error:
         where = ", ".join(address.rpartition("@")[2] for address in servers)  # never a password
         why = "; ".join(connection.errors.values()) or "no answer"
         raise Unavailable(f"no NATS server at {where} within {patience.total_seconds():g} s: {why}") from error
     connection.up.set()
+
+
+def _inbox(servers: Sequence[str]) -> dict[str, str]:
+    user = urlsplit(servers[0]).username if servers else None
+    return {"inbox_prefix": inbox(user)} if user else {}
 
 
 async def _check(connection: Connection, patience: timedelta) -> None:
@@ -193,10 +214,16 @@ async def _check(connection: Connection, patience: timedelta) -> None:
         try:
             await connection.api("INFO", {})
         except ApiError as error:
-            raise WrongServer(f"this NATS account has no JetStream: {error}") from error
+            if error.code != NO_LEADER:
+                raise WrongServer(f"this NATS account has no JetStream: {error}") from error
+            if asyncio.get_running_loop().time() >= give_up:
+                raise
+            await asyncio.sleep(RECONNECT_SECONDS)
         except Unavailable as error:
             if isinstance(error.__cause__, NoRespondersError):
-                raise WrongServer("this nats-server runs without JetStream: start it with -js") from error
+                raise WrongServer(
+                    "this nats-server runs without JetStream: start it with -js; after a full disk, restart it"
+                ) from error
             if asyncio.get_running_loop().time() >= give_up:
                 raise
         else:

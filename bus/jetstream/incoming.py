@@ -13,6 +13,7 @@ from bus.port import Delivery
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLAIN = 9  # $JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.<number>.<nanoseconds>.<pending>; else with a domain
 
+INBOX = "_INBOX"  # all inbox prefixes begin so
 TRACEPARENT = "traceparent"
 REMOVED = ("KV-Operation", "Nats-Marker-Reason")  # a message with one of these headers marks a key as removed
 
@@ -45,6 +46,16 @@ def stored(message: Msg) -> Stored:
         int(number),
         any(name in headers for name in REMOVED),
     )
+
+
+def foreign(message: Msg, stream: str, consumer: str) -> bool:
+    """Whether this did not come from the consumer, but was published to its inbox by another client.
+
+    What JetStream delivers bears the subject under which it is stored, and says its stream and consumer in its reply.
+    """
+    parts = message.reply.split(".")
+    source = parts[2:4] if len(parts) == _PLAIN else parts[4:6]
+    return message.subject.startswith(INBOX) or source != [stream, consumer]
 
 
 def status(message: Msg) -> str:

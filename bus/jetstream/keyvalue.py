@@ -18,6 +18,7 @@ from bus.jetstream.incoming import Stored
 from bus.jetstream.lookup import last
 from bus.jetstream.publishing import Post, Publisher
 from bus.jetstream.reading import OrderedReading
+from bus.jetstream.scanning import ScannedReading
 from bus.port import Entry
 from bus.topology import Bucket
 
@@ -42,7 +43,7 @@ class KeyValueStore:
         newest = await last(self._connection, self._stream, self._prefix + key)
         if newest.removed:
             raise NotFound(key)
-        return Entry(key, newest.body, newest.sequence)
+        return Entry(key, newest.body, newest.sequence, newest.stored_at)
 
     async def written_at(self, key: str) -> datetime:
         """When the key was last written, by the server's clock. Raises NotFound, Unavailable."""
@@ -82,7 +83,8 @@ class KeyValueStore:
 
     async def _standing(self, pattern: str) -> Sequence[Entry]:
         found: dict[str, Entry] = {}
-        async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
+        kind = ScannedReading if self._connection.read_only else OrderedReading
+        async with kind(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             while not reading.current:
                 deliveries = await reading.next(STALL)
                 if not deliveries and not reading.current:
@@ -116,7 +118,7 @@ class KeyValueStore:
 
     def _change(self, one: Stored) -> Entry | str:
         key = one.subject.removeprefix(self._prefix)
-        return key if one.removed else Entry(key, one.body, one.sequence)
+        return key if one.removed else Entry(key, one.body, one.sequence, one.stored_at)
 
     def _post(self, key: str, value: bytes, revision: int | None) -> Post:
         headers = {"Nats-Msg-Id": self._publisher.new_id()}

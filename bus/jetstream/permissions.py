@@ -26,15 +26,20 @@ _WHO = "check"
 def stored() -> Sequence[str]:
     """One subject for each permission to store that is needed."""
     ours = [
-        subjects.observation(_WHO, _WHO), subjects.webhook(_WHO), subjects.command(_WHO),
-        subjects.fact(0, _WHO, _WHO), subjects.action(0, _WHO, _WHO), subjects.own(0), subjects.decision(0, _WHO),
+        subjects.webhook(_WHO), subjects.parked(_WHO), subjects.observed(0, _WHO, _WHO),
+        subjects.fact(0, "route", _WHO), subjects.fact(0, "pause", _WHO), subjects.fact(0, "claim", _WHO),
+        subjects.fact(0, "outcome", _WHO), subjects.action(0, _WHO, _WHO), subjects.own(0), subjects.decision(0, _WHO),
     ]  # fmt: skip
     return [*ours, *(f"$KV.{bucket.name}.{_WHO}" for bucket in topology.BUCKETS)]
 
 
-SENT = (f"$JS.ACK.{_WHO}", f"$JS.FC.{_WHO}")
+SENT = (
+    *(f"$JS.ACK.{queue.stream}.{queue.name}.{_WHO}" for queue in topology.QUEUES),
+    f"$JS.FC.{topology.FACTS.name}.{_WHO}",
+    subjects.refresh(_WHO),
+)  # fmt: skip
 """Core messages that nobody answers."""
-HEARD = (subjects.alive(_WHO),)
+HEARD = (subjects.alive(_WHO), subjects.refresh(_WHO), subjects.wanted(0))
 
 
 async def missing(bus: JetStreamBus) -> Sequence[str]:

@@ -2,7 +2,8 @@
 
 It may be run at every start, and again and again while processes run: one request for each stream, bucket and queue,
 and no more where all is there. It never makes anything smaller and never deletes: sizes and ages of what exists are the
-operator's. What exists and cannot be used (other subjects, another retention) is refused with its name.
+operator's, but for buckets that are to forget and have no age yet. What exists and cannot be used (other subjects,
+another retention) is refused with its name.
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ from datetime import timedelta
 from typing import Any
 
 from bus import topology
-from bus.errors import WrongServer
+from bus.errors import NotReady, WrongServer
 from bus.jetstream.bus import JetStreamBus
 from bus.jetstream.connection import ApiError, Connection
 from bus.topology import DUPLICATE_WINDOW, Bucket, Queue, Stream
 
 NO_STREAM = 10059
 NO_CONSUMER = 10014
-NOT_SO_MANY = (10005, 10074)  # no suitable peers for placement; replicas > 1 on a server that stands alone
+NO_PEERS = 10005  # no suitable peers for placement: there are too few servers, or they have not joined yet
+NOT_SO_MANY = (NO_PEERS, 10074)  # replicas > 1 on a server that stands alone
 FIXED = ("subjects", "retention", "storage", "max_msgs_per_subject")
 """What decides how messages are kept. With anything else there the product would lose some."""
 
@@ -70,7 +72,8 @@ async def _ask(connection: Connection, api: str, request: Mapping[str, Any]) -> 
         await connection.api(api, request)
     except ApiError as error:
         if error.code in NOT_SO_MANY:
-            raise WrongServer(f"copies need a cluster of as many servers with room on each: {error}") from error
+            kind = NotReady if error.code == NO_PEERS else WrongServer
+            raise kind(f"copies need a cluster of as many servers with room on each: {error}") from error
         raise
 
 
@@ -102,10 +105,16 @@ async def _stream(connection: Connection, wanted: dict[str, Any]) -> Step:
         if error.code != NO_STREAM:
             raise
         return Step(name, new=True, request=(f"STREAM.CREATE.{name}", wanted))
-    if wrong := _other(there, wanted, FIXED):
+    # An older version's stream has fewer subjects: those that are missing are added.
+    grown = set(there.get("subjects") or ()) < set(wanted["subjects"])
+    if wrong := _other(there, wanted, tuple(key for key in FIXED if key != "subjects" or not grown)):
         return Step(name, wrong=wrong)
     needed = {key: wanted[key] for key in ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl")}
+    if grown:
+        needed["subjects"] = wanted["subjects"]
     needed["num_replicas"] = max(there["num_replicas"], wanted["num_replicas"])
+    if not there.get("max_age") and wanted["max_msgs_per_subject"] == 1:
+        needed["max_age"] = wanted["max_age"]
     needed["duplicate_window"] = max(there.get("duplicate_window", 0), wanted["duplicate_window"])
     return _update(name, there, needed, f"STREAM.UPDATE.{name}", {**there, **needed})
 
@@ -163,7 +172,7 @@ def _stream_config(stream: Stream, replicas: int) -> dict[str, Any]:
 def _bucket_config(bucket: Bucket, replicas: int) -> dict[str, Any]:
     return _config(
         f"KV_{bucket.name}", [f"$KV.{bucket.name}.>"], bucket.why, replicas, max_bytes=bucket.max_bytes,
-        max_msgs_per_subject=1, discard="new", allow_rollup_hdrs=True, deny_delete=True,
+        max_age=_ns(bucket.max_age), max_msgs_per_subject=1, discard="new", allow_rollup_hdrs=True, deny_delete=True,
         # The marks of removed keys go away by themselves.
         allow_msg_ttl=True,
     )  # fmt: skip

@@ -24,6 +24,8 @@ ROUND_BYTES_MAX = 1 << 20  # below nats-py's buffer of 2 MiB, so that a round re
 PAUSE_SECONDS = 0.1  # before asking again a server that answered "not now", or a client whose buffer is full
 ELSEWHERE = 10071  # JetStream: wrong last sequence
 IN_PROCESS = (10158, 10164)  # a cluster: the same id, or another message under the same expectation, is being stored
+NO_ANSWER = "no answer"
+NOT_STORED = (NO_ANSWER, "no space left", "insufficient")  # in what the server says, or does not, when its disk is full
 NOT_NOW = (408, 429, 500, 503)  # JetStream: no leader, no space, too much at once, the same id is being stored
 
 
@@ -81,19 +83,22 @@ class Publisher:
         why = "the connection is down"
         while missing := [index for index in range(len(posts)) if index not in results]:
             if loop.time() >= give_up:
+                if any(text in why for text in NOT_STORED):
+                    self._connection.unstored |= {_root(posts[index]): loop.time() for index in missing}
                 raise Unavailable(
                     f"{len(missing)} of {len(posts)} messages not confirmed within {self._patience:g} s: {why}"
                 )
             answers = await self._round(posts, missing, give_up)
             if denied := self._denied(posts, missing):
                 raise NotPermitted(f"this user of the bus may not publish on {', '.join(sorted(denied))}")
-            why = "no answer" if self._connection.up.is_set() else "the connection is down"
+            why = NO_ANSWER if self._connection.up.is_set() else "the connection is down"
             for index, answer in answers.items():
                 verdict = _verdict(answer)
                 if isinstance(verdict, str):
                     why = verdict
                 else:
                     results[index] = verdict
+                    self._connection.unstored.pop(_root(posts[index]), None)
             if len(answers) == len(missing) and len(results) < len(posts):
                 await asyncio.sleep(PAUSE_SECONDS)  # every one answered, some with "not now"
         return [results[index] for index in range(len(posts))]
@@ -167,6 +172,10 @@ def _verdict(answer: Msg) -> int | Refused | str:
     if error.get("code") in NOT_NOW or error.get("err_code") in IN_PROCESS:
         return str(error["description"])
     raise Malformed(f"the server does not take this message: {error['description']}")
+
+
+def _root(post: Post) -> str:
+    return ".".join(post.subject.split(".")[:2])
 
 
 def _chunks(posts: Sequence[Post]) -> Iterator[Sequence[Post]]:

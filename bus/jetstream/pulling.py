@@ -1,6 +1,6 @@
 """A share of a work queue: pull requests that overlap, so that the next messages are on their way while these are done.
 
-A request stands for half a minute and is renewed when half of it is used up. What is in hands counts against `batch`
+A request stands for some seconds and is renewed when half of it is used up. What is in hands counts against `batch`
 until it is done, or until the server has given it to another.
 """
 
@@ -19,14 +19,15 @@ from nats.errors import Error
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import ring, status, stored
+from bus.jetstream.incoming import foreign, ring, status, stored
 from bus.port import Delivery
 from bus.topology import Queue
 
-EXPIRES_SECONDS = 30
+EXPIRES_SECONDS = 5  # a process that is frozen is sent messages for no longer
 HEARTBEAT_SECONDS = 2
 SILENCE_SECONDS = 5.0  # two heartbeats missed: the server forgot our request, in a crash for instance
 PAUSE_SECONDS = 0.2  # after the server said that it cannot serve this consumer now
+DRAIN_SECONDS = 1.0  # for one round trip at the end
 
 log = logging.getLogger(__name__)
 
@@ -43,20 +44,26 @@ class PullWork:
         self._buffer: list[Delivery] = []
         self._hands: dict[str, float] = {}  # token -> when the server gives it to another
         self._silent_at = self._not_before = 0.0
+        self._extending: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> PullWork:
         """Raises Unavailable where the queue does not exist, or the server does not answer."""
         await self._connection.api(f"CONSUMER.INFO.{self._queue.stream}.{self._queue.name}", {})
         self._unwatch = self._connection.watch(self._bell.set)
+        if (every := self._queue.in_progress) is not None:
+            self._extending = asyncio.create_task(self._extend_all(every.total_seconds()))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Give back what was fetched but not given out: nobody shall wait for it until ack_wait is over."""
+        """Give back all that is in hands, given out or not: the next process gets it at once, not after ack_wait."""
         self._unwatch()
-        await self._hang_up()
+        if self._extending is not None:
+            self._extending.cancel()
+        await self._drain()
         with suppress(Unavailable):  # then it comes again after ack_wait, as after any crash
-            for one in self._buffer:
-                await self._say(one.token, b"-NAK")
+            for token in list(self._hands):
+                await self._say(token, b"-NAK")
+        self._hands.clear()
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
         """Give what has come, at least one; empty after `timeout`."""
@@ -127,11 +134,41 @@ class PullWork:
                 await inbox.unsubscribe()
         self._heard()
 
+    async def _drain(self) -> None:
+        """Ask for no more, and take what the server had sent by then: it counts as in our hands."""
+        inbox = self._inbox
+        if inbox is not None and self._connection.up.is_set():
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await inbox.drain()  # type: ignore[no-untyped-call]
+                    self._inbox = None
+        await self._hang_up()
+
+    async def _extend_all(self, every: float) -> None:
+        """Say again and again that we still work on what we hold, until cancelled."""
+        while True:
+            await asyncio.sleep(every)
+            if not self._connection.up.is_set():
+                continue  # the server cannot hear us: it gives the messages to another
+            now = asyncio.get_running_loop().time()
+            self._forget_overdue(now)
+            young = now + self._queue.ack_wait.total_seconds() - every
+            for token in [token for token, due in self._hands.items() if due <= young]:
+                self._hands[token] = self._due()
+                try:
+                    await self._say(token, b"+WPI")
+                except Unavailable as error:
+                    log.info("queue=%s extend=failed error=%s", self._queue.name, error)
+                    break
+
     async def _on_message(self, message: Msg) -> None:
         self._heard()
         if code := status(message):
             self._on_status(code, message.headers or {})
         else:
+            if foreign(message, self._queue.stream, self._queue.name):
+                self._connection.on_foreign(self._queue.stream, message.subject)
+                return
             one = stored(message)
             self._asked = max(0, self._asked - 1)
             self._hands[one.token] = self._due()

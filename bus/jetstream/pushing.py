@@ -14,7 +14,7 @@ from nats.errors import Error
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import Stored, status, stored
+from bus.jetstream.incoming import Stored, foreign, status, stored
 
 HEARTBEAT = timedelta(seconds=1)
 SILENCE = 2.5 * HEARTBEAT  # two heartbeats missed: the consumer is gone, or cannot reach us
@@ -101,6 +101,9 @@ class Push:
         self._heard_at = asyncio.get_running_loop().time()
         if status(message):
             await self._on_control(message)
+            return
+        if foreign(message, self._stream, self._name):
+            self._connection.on_foreign(self._stream, message.subject)
             return
         one = stored(message)
         if one.number != self._number + 1:

@@ -7,11 +7,21 @@ message (measured, design 4).
 
 from __future__ import annotations
 
-from bus.messages.audit import DecisionRecord, Hold, Notify, Outcome, WebhookPost
+from bus.messages.audit import (
+    DecisionRecord,
+    Hold,
+    LookSeen,
+    Notify,
+    Outcome,
+    TargetEvidence,
+    WantedReply,
+    WantedRequest,
+    WebhookPost,
+)
 from bus.messages.base import ActionMessage, Health, Message, Mode, Name, Part, Target, Text, iso
 from bus.messages.commands import Approve, Command, FailbackZone, IsolateZone, Pause, Resume, RetryZone
 from bus.messages.guarding import Claim, Verdict
-from bus.messages.health import Observation
+from bus.messages.health import Observation, RefreshRequest
 from bus.messages.traffic import Backend, Route, RouteRef, SetWeights
 from bus.messages.workloads import (
     CancelEviction,
@@ -35,9 +45,55 @@ Fact = Observation | Inventory | AnyCommand | Claim | Verdict | Outcome
 Action = SetWeights | Place | Evict | Purge | CancelEviction | SetTaints | ZoneStep | Notify
 
 __all__ = [
-    "Action", "ActionMessage", "AnyCommand", "Approve", "Backend", "CancelEviction", "Claim", "Cluster",
-    "ClusterTaints", "Command", "DecisionRecord", "Evict", "Fact", "FailbackZone", "Health", "Hold", "Inventory",
-    "IsolateZone", "Message", "Mode", "Name", "Notify", "Observation", "Outcome", "Part", "Pause", "Place", "Purge",
-    "Resume", "RetryZone", "Route", "RouteRef", "SetTaints", "SetWeights", "Taint", "Target", "Text", "Verdict",
-    "WebhookPost", "Workload", "WorkloadCopy", "WorkloadRef", "ZoneInventory", "ZoneStep", "Zones", "iso",
+    "Action",
+    "ActionMessage",
+    "AnyCommand",
+    "Approve",
+    "Backend",
+    "CancelEviction",
+    "Claim",
+    "Cluster",
+    "ClusterTaints",
+    "Command",
+    "DecisionRecord",
+    "Evict",
+    "Fact",
+    "FailbackZone",
+    "Health",
+    "Hold",
+    "Inventory",
+    "IsolateZone",
+    "LookSeen",
+    "Message",
+    "Mode",
+    "Name",
+    "Notify",
+    "Observation",
+    "Outcome",
+    "Part",
+    "Pause",
+    "Place",
+    "Purge",
+    "RefreshRequest",
+    "Resume",
+    "RetryZone",
+    "Route",
+    "RouteRef",
+    "SetTaints",
+    "SetWeights",
+    "Taint",
+    "Target",
+    "TargetEvidence",
+    "Text",
+    "Verdict",
+    "WantedReply",
+    "WantedRequest",
+    "WebhookPost",
+    "Workload",
+    "WorkloadCopy",
+    "WorkloadRef",
+    "ZoneInventory",
+    "ZoneStep",
+    "Zones",
+    "iso",
 ]  # fmt: skip

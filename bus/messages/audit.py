@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
 
-from bus.messages.base import ActionId, ActionMessage, Message, Name, Text
+from bus.messages.base import ActionId, ActionMessage, Health, Message, Name, ObjectName, Part, Target, Text
 
 
 class Outcome(Message):
@@ -29,6 +29,27 @@ class Outcome(Message):
     @property
     def about(self) -> str:
         return self.action
+
+
+class WantedRequest(Part):
+    """An executor asks the decider whether an action that it is about to carry out is still wanted.
+
+    Sent as a request on the core subject `reactor.wanted.<partition>` and stored nowhere.
+    """
+
+    action: ActionId
+    rule: Name
+    object: ObjectName
+
+
+class WantedReply(Part):
+    """The decider's answer to a WantedRequest, decided on evidence from after the question."""
+
+    wanted: bool
+    detail: Text = ""
+    """Why not, in one sentence."""
+    at: AwareDatetime
+    """The moment up to which the decider has decided: no earlier than the question."""
 
 
 class Notify(ActionMessage):
@@ -56,6 +77,33 @@ class Hold(Message):
         return self.object
 
 
+class LookSeen(Part):
+    """The last look of one signal before a decision."""
+
+    signal: Name
+    source: str = ""
+    """The source that was asked; empty: none could be."""
+    observed_at: AwareDatetime
+    since: AwareDatetime
+    """Since when the signal has seen the status without a break."""
+    valid_until: AwareDatetime | None = None
+    """Until when it proves the status; None: until it is stale."""
+    detail: Text = ""
+
+
+class TargetEvidence(Part):
+    """What an action rests on for one target."""
+
+    target: Target
+    status: Health
+    window_began: AwareDatetime
+    """When its toleration or recovery began, or since when it has had this status."""
+    window_ended: AwareDatetime | None = None
+    """When that window was over: looks from then or later prove it. None: it never had one."""
+    looks: tuple[LookSeen, ...] = ()
+    """The newest look of each signal that agrees with the status."""
+
+
 class DecisionRecord(Message):
     """Audit: one step of one group that changed what is asked, or why nothing is."""
 
@@ -75,6 +123,12 @@ class DecisionRecord(Message):
     """The group's state before the facts; None: no group decided, as with a command that was given."""
     around: dict[str, Any] | None = None
     """What the groups of the rule knew together, where its kind has such a thing."""
+    evidence: tuple[TargetEvidence, ...] = ()
+    """What the actions rest on, for the targets that are left and those that replace them."""
+    listening_since: AwareDatetime | None = None
+    """Since when the decider had heard the bus without a break; None: it does not say, or always."""
+    skew_seconds: Annotated[float, Field(ge=0)] = 0
+    """By so much may clocks have differed: windows were longer by it."""
     digest: str = ""
     """Of the rule and of the guards that hold for it: what is decided again by another rule proves nothing."""
 

@@ -70,6 +70,8 @@ class ActionMessage(Message):
     because: Name
     detail: Text = ""
     decided_at: AwareDatetime
+    proven_at: AwareDatetime | None = None
+    """When the evidence was seen that it rests on, the oldest of it; None: it needs none, or it counts until stale."""
     epoch: int = 0
     """Set by the decider that publishes: the fence of its partition."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import Health, Message, Name, Target, Text
+from bus.messages.base import Health, Message, Name, Part, Target, Text
 
 
 class Observation(Message):
@@ -23,11 +23,36 @@ class Observation(Message):
     stale_seconds: Annotated[float, Field(gt=0, le=86_400 * 366)] | None = None
     """Seconds after which silence makes it Unknown; None: it never goes stale."""
     resolved: bool = False
-    """Unknown because an alert was resolved without proof: another signal's Healthy settles it."""
+    """Unknown because an alert was resolved without proof. A signal that was Unhealthy too settles it by Healthy."""
+    gone: bool = False
+    """Unknown because the object behind the target was deleted, which is proven: it is not silent, it is no more."""
     labels: dict[str, Text] = {}
+    source: Annotated[str, StringConstraints(max_length=253)] = ""
+    """The source that can be asked to look again (`bus.subjects.refresh`). Empty: none can, and what it says holds for
+    `valid_seconds`."""
+    since: AwareDatetime | None = None
+    """Since when the source has seen this status without a break. None: it does not say; it goes on from what the same
+    signal said before."""
+    valid_seconds: Annotated[float, Field(ge=-86_400 * 366, le=86_400 * 366)] | None = None
+    """It proves how the target is until so long after `observed_at`; less than 0: what is said again was last seen so
+    long before. None: until it is stale, or at `observed_at` where there is a `source` to ask."""
+    version: Annotated[str, StringConstraints(max_length=64)] = ""
+    """The state of the observed objects. The same one as before: nothing has changed in between, whoever looked."""
+    resolution_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0
+    """The source cannot see changes shorter than this: so long may nobody look without a break in `since`."""
     detail: Text = ""
     """One line for people: what was seen (`HTTP 503`)."""
 
     @property
     def about(self) -> str:
         return self.target
+
+
+class RefreshRequest(Part):
+    """Asks a source for what it sees of these targets at `not_before` or later. The answer is an Observation of each.
+
+    Sent on a core subject and stored nowhere: whoever needs the answer asks again until it has come.
+    """
+
+    targets: tuple[Target, ...]
+    not_before: AwareDatetime

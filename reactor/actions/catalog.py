@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import aiohttp
 
@@ -22,6 +22,8 @@ from bus.messages import (
 from reactor.actions import notify, routes
 from reactor.actions.aside import Aside
 from reactor.actions.events import CONTROLLER
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada import bindings
 from reactor.actions.karmada import clusters as karmada_clusters
 from reactor.actions.karmada.control_plane import ControlPlane
@@ -66,32 +68,43 @@ class ActionWorld:
     """Publishes an observation: for zones whose targets our traffic rules are to leave."""
 
 
-async def carry_out(action: Action, world: ActionWorld) -> Outcome:
-    """Carry one action out and say what became of it. Repeating it is safe.
+async def carry_out(action: Action, world: ActionWorld, context: ExecutionContext | None = None) -> Outcome:
+    """Carry one action out and say what became of it. Repeating it is safe. `context`: what precedes each write.
 
     Never raises for what the world does. What does come out of here is a mistake of ours, or a cancellation.
     """
+    context = context or ExecutionContext()
     match action:
         case SetWeights():
-            return await _set_weights(action, world)
+            return await _set_weights(action, _guarded(world, context))
         case Place() | Evict() | Purge() | CancelEviction():
-            return await _move(action, world)
+            return await _move(action, world, context)
         case SetTaints():
             if action.carrier == "Karmada":
-                return await karmada_clusters.carry_out(action, _plane(world), world.clock)
+                return await karmada_clusters.carry_out(action, _plane(world), world.clock, context)
             return taints.carry_out(action, world.clock)
         case ZoneStep():
             ways = ZoneWorld(world.clusters, world.ec2, world.query, world.say)
-            return await zones.carry_out(action, ways, world.clock)
+            return await zones.carry_out(action, ways, world.clock, context)
         case Notify():
             return await notify.carry_out(
                 action, world.clock, notifiers=world.notifiers, http=world.http, told=world.told
             )
 
 
-async def _move(action: Place | Evict | Purge | CancelEviction, world: ActionWorld) -> Outcome:
+def _guarded(world: ActionWorld, context: ExecutionContext) -> ActionWorld:
+    async def clusters(name: str) -> KubeApi:
+        return GuardedKube(await world.clusters(name), context)
+
+    return replace(world, clusters=clusters)
+
+
+async def _move(
+    action: Place | Evict | Purge | CancelEviction, world: ActionWorld, context: ExecutionContext
+) -> Outcome:
     if action.carrier == "Karmada":
-        return await bindings.carry_out(action, _plane(world), world.clock)
+        return await bindings.carry_out(action, _plane(world), world.clock, context)
+    world = _guarded(world, context)
     match action:
         case Place():
             placer = Placer(world.clusters, world.clock, world.templates, world.create_namespaces)

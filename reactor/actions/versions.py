@@ -7,6 +7,7 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from bus.messages import RouteRef
+from reactor.actions.guarded import connection_of
 from reactor.clients.port import KubeApi
 from reactor.clients.versions import KINDS, served
 
@@ -18,7 +19,7 @@ async def path_of(api: KubeApi, route: RouteRef) -> str:
 
     Raises NotFound where the cluster serves none, and whatever else the API answers.
     """
-    found = _known.setdefault(api, {})
+    found = _known.setdefault(connection_of(api), {})
     base = found.get(route.kind)
     if base is None:
         base = found[route.kind] = await served(api, KINDS[route.kind])
@@ -29,4 +30,4 @@ async def path_of(api: KubeApi, route: RouteRef) -> str:
 
 def forget(api: KubeApi, route: RouteRef) -> bool:
     """Ask again next time; whether there was anything to forget. A version may go away while we run (a CRD upgrade)."""
-    return _known.get(api, {}).pop(route.kind, None) is not None
+    return _known.get(connection_of(api), {}).pop(route.kind, None) is not None

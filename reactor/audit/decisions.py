@@ -1,11 +1,12 @@
 """What a production audit can prove: the decisions that were recorded against the observations that were stored.
 
 early        weights were asked for while the target had been bad, by all that was said of it, for less than its window
+needless     by all that was said the target was Healthy, or no word from the window's end or later says that it was bad
 doubled      one action id that asks for two different things
 interleaved  a group's new generation is not above the one before
 undecided    the observations of that time are no longer there: nothing is claimed
 
-Whatever cannot be known counts in favour of the reactor: a false alarm would make nobody read the next one.
+An outage of the bus, or a source that was silent, excuses none of them.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
+from math import inf
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation
 from reactor.audit.checker import Breach, Verdict
+from reactor.audit.history import Span, merged
 
-SLACK = timedelta(milliseconds=50)
+SLACK = 0.05
+"""Seconds by which clocks may lie apart."""
 FAILING = frozenset({"PrimaryUnhealthy"})
 """Why an action is asked for that needs a primary which has been bad for its whole window."""
 
@@ -34,30 +38,76 @@ class Window:
     """Which opinions count; None: all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Badness:
+    """How long a target had been bad without a break, by what its sources had seen. Seconds since the epoch."""
+
+    since: float
+    proven_until: float
+    """For so long it was seen to be bad."""
+
+
 @dataclass(slots=True)
 class Heard:
-    """All that was said about one target, by when it was seen."""
+    """All that was said about one target."""
 
     said: list[Observation] = field(default_factory=list)
 
-    def bad_since(self, at: datetime, signals: frozenset[str] | None) -> datetime | None:
-        """Give since when, without a break, at least one signal had said Unhealthy; None: nobody had, or it is unknown.
+    def bad(self, at: float, signals: frozenset[str] | None) -> Badness | None:
+        """Give since when at least one signal had been bad at this moment; None: none was.
 
-        Unknown ends nothing: a window waits while nobody knows, so this gives the earliest possible moment.
+        Unknown ends nothing: a window waits while nothing is known, so this gives the earliest possible moment.
         """
-        bad: set[str] = set()
-        since: datetime | None = None
+        spells, proven = list[Span](), -inf
+        for words in self._by_signal(at, signals).values():
+            stretches, until = _stretches(words)
+            spells += stretches
+            proven = max(proven, until)
+        now = next((spell for spell in merged(spells) if spell.end == inf), None)
+        return Badness(now.begin, proven) if now is not None else None
+
+    def _by_signal(self, at: float, signals: frozenset[str] | None) -> Mapping[str, list[Observation]]:
+        out: dict[str, list[Observation]] = defaultdict(list)
         for one in sorted(self.said, key=lambda said: said.observed_at):
-            if one.observed_at > at:
-                break
-            if signals is not None and one.signal not in signals:
-                continue
-            if one.status is Health.UNHEALTHY:
-                since = since if bad else one.observed_at
-                bad.add(one.signal)
-            elif one.status is Health.HEALTHY:
-                bad.discard(one.signal)
-        return since if bad else None
+            if one.observed_at.timestamp() <= at and (signals is None or one.signal in signals):
+                out[one.signal].append(one)
+        return out
+
+
+def _stretches(words: Iterable[Observation]) -> tuple[list[Span], float]:
+    """Give when one signal was bad, and until when its newest stretch is proven, if it goes on."""
+    out: list[Span] = []
+    last: Observation | None = None
+    proven = -inf
+    for one in words:
+        at = one.observed_at.timestamp()
+        if one.status is Health.HEALTHY and last is not None:
+            out[-1] = Span(out[-1].begin, at)
+            last, proven = None, -inf
+        elif one.status is Health.UNHEALTHY:
+            since = one.since.timestamp() if one.since is not None else at
+            if last is None:
+                out.append(Span(since))
+            elif not _goes_on(last, one):  # in between nothing looked
+                out[-1] = Span(out[-1].begin, last.observed_at.timestamp())
+                out.append(Span(since))
+            last, proven = one, max(proven, _proves_until(one))
+    return out, proven
+
+
+def _goes_on(last: Observation, one: Observation) -> bool:
+    """Whether the signal was bad all the time between two of its words."""
+    if one.since is None or (one.version and one.version == last.version):
+        return True
+    return one.since.timestamp() <= max(_proves_until(last), last.observed_at.timestamp() + one.resolution_seconds)
+
+
+def _proves_until(one: Observation) -> float:
+    """Without a source that can be asked, a word holds until it is stale."""
+    holds = one.valid_seconds
+    if holds is None:
+        holds = 0.0 if one.source else inf if one.stale_seconds is None else one.stale_seconds
+    return one.observed_at.timestamp() + holds
 
 
 def hear(observations: Iterable[Observation]) -> Mapping[str, Heard]:
@@ -91,7 +141,7 @@ def judge(
         verdict.add("interleaved", list(_order(record, action, newest.get(group, 0))), tested=1)
         newest[group] = max(newest.get(group, 0), action["generation"])
         if action["because"] in FAILING:
-            _early(verdict, record, windows.get(group), heard)
+            _founded(verdict, record, windows.get(group), heard)
     return verdict
 
 
@@ -105,18 +155,31 @@ def _order(record: DecisionRecord, action: Mapping[str, Any], newest: int) -> It
         yield _breach("interleaved", record, f"generation {action['generation']} after {newest}")
 
 
-def _early(verdict: Verdict, record: DecisionRecord, window: Window | None, heard: Mapping[str, Heard]) -> None:
+def _founded(verdict: Verdict, record: DecisionRecord, window: Window | None, heard: Mapping[str, Heard]) -> None:
+    """Judge whether the primary was bad for its window, and seen to be so when the window was over."""
     known = heard.get(window.target) if window else None
-    if window is None or known is None or known.said[0].observed_at > record.decided_at - window.toleration:
+    at = record.decided_at.timestamp()
+    if window is None or known is None or not _remembered(known, at - window.toleration.total_seconds()):
         verdict.tested["undecided"] += 1
         return
-    since = known.bad_since(record.decided_at, window.signals)
-    if since is not None and record.decided_at - since >= window.toleration - SLACK:
-        verdict.add("early", [], tested=1)
-        return
-    after = f"{(record.decided_at - since).total_seconds():.3f} s" if since else "nobody said Unhealthy"
-    what = f"{window.target}: {after}, {window.toleration.total_seconds():g} s are tolerated"
-    verdict.add("early", [_breach("early", record, what)], tested=1)
+    length = window.toleration.total_seconds()
+    bad = known.bad(at, window.signals)
+    needless, early = list[Breach](), list[Breach]()
+    if bad is None:
+        needless.append(_breach("needless", record, f"{window.target}: no signal said Unhealthy"))
+    elif at - bad.since < length - SLACK:
+        early.append(_breach("early", record, f"{window.target}: {at - bad.since:.3f} s, {length:g} s are tolerated"))
+    elif bad.proven_until < bad.since + length - SLACK:
+        ago = bad.since + length - bad.proven_until
+        what = f"{window.target}: last seen Unhealthy {ago:.3f} s before its window of {length:g} s was over"
+        needless.append(_breach("needless", record, what))
+    verdict.add("early", early, tested=1)
+    verdict.add("needless", needless, tested=1)
+
+
+def _remembered(known: Heard, since: float) -> bool:
+    """Whether what was said before this moment is still there."""
+    return any(one.observed_at.timestamp() <= since for one in known.said)
 
 
 def _breach(promise: str, record: DecisionRecord, what: str) -> Breach:

@@ -1,9 +1,12 @@
-"""What happened to one route: when its primary was bad in truth, and what was written to it. Plain values."""
+"""What happened to one object: when each of its backends was bad in truth, and what was written to it. Plain values.
+
+A route has backends; a workload has clusters, a zone has itself and the rest. Each is one `RouteHistory`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 
@@ -18,21 +21,25 @@ class Span:
         """Whether the two have a moment in common."""
         return self.begin < other.end and other.begin < self.end
 
+    def within(self, other: Span) -> Span | None:
+        """Give what the two have in common, if that is more than a moment."""
+        return Span(max(self.begin, other.begin), min(self.end, other.end)) if self.meets(other) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One effective write to a route, as its API server saw it."""
+    """One effective write to an object, as its API server saw it."""
 
     at: float
     weights: Mapping[str, int]
-    """All weights of the route after it."""
+    """All weights of the object after it."""
     generation: int
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class RouteHistory:
-    """One route over one run."""
+    """One object over one run."""
 
     name: str
     primary: str
@@ -41,28 +48,59 @@ class RouteHistory:
     outages: tuple[Span, ...]
     """When the primary was bad, in order, without overlap."""
     writes: tuple[Write, ...]
-    deserted: Span | None = None
-    """When no secondary was good either: nothing may then be moved away."""
+    others: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    """When each of the other backends was bad."""
+    period: float = 0.0
+    """Seconds between two looks of the source: it cannot see what is shorter, and sees an end so much later."""
+    valid: float = 0.0
+    """Seconds for which each word of its source holds, where the source cannot be asked."""
+    lag: float = 0.0
+    """Seconds by which what the source reads may itself be behind: an outage may look longer by this."""
+    blind: tuple[Span, ...] = ()
+    """When nothing looked at it: the source was away, or no reactor ran."""
+    dark: bool = True
+    """Whether then nothing could look either, if it was asked to."""
+    blind_grace: float = 10.0
+    """Seconds, beside a whole window, from the end of such a stretch to the action that is then due."""
+    returns: bool = True
+    """Whether it moves back by itself."""
+
+    def outages_of(self, backend: str) -> tuple[Span, ...]:
+        """Give when this backend was bad."""
+        return self.outages if backend == self.primary else self.others.get(backend, ())
 
     def away(self, write: Write) -> bool:
-        """Whether this write took the traffic from the primary."""
+        """Whether this write took everything from the primary."""
         return write.weights[self.primary] == 0
 
-    def is_away(self, at: float) -> bool:
-        """Whether the traffic was away at this moment; at home before the first write."""
+    def at_first(self) -> Mapping[str, int]:
+        """Give the weights before the first write: everything is with the primary."""
+        return {self.primary: 1, **dict.fromkeys(self.others, 0)}
+
+    def weights_at(self, at: float) -> Mapping[str, int]:
+        """Give the weights at this moment."""
         before = [write for write in self.writes if write.at <= at]
-        return bool(before) and self.away(before[-1])
+        return before[-1].weights if before else self.at_first()
+
+    def is_away(self, at: float) -> bool:
+        """Whether the primary had nothing at this moment."""
+        return self.weights_at(at)[self.primary] == 0
 
     def recoveries(self) -> tuple[Span, ...]:
         """When the primary was good again, one stretch after each outage that ended."""
-        begins = [outage.begin for outage in self.outages[1:]] + [inf]
-        pairs = zip(self.outages, begins, strict=False)  # none where there was no outage
-        return tuple(Span(outage.end, begin) for outage, begin in pairs if outage.end < inf)
+        return good(self.outages)[1:] if self.returns else ()
+
+
+def good(outages: Iterable[Span]) -> tuple[Span, ...]:
+    """Give the stretches between outages, from the beginning of time to its end."""
+    bad = merged(outages)
+    begins, ends = [-inf, *(one.end for one in bad)], [*(one.begin for one in bad), inf]
+    return tuple(Span(begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What all routes of one run share."""
+    """What all objects of one run share."""
 
     routes: tuple[RouteHistory, ...]
     end: float
@@ -72,7 +110,7 @@ class Run:
     wipes: tuple[float, ...] = ()
     """When the bus forgot everything: epochs begin again, generations do not."""
     grace: float = 5.0
-    """How long, in seconds, an action may take from the end of its window while all is well."""
+    """How long, in seconds, an action may take from the end of its window, or of a trouble, while all is well."""
     slack: float = 0.05
     """How far, in seconds, two clocks of one machine may lie apart."""
 
@@ -91,16 +129,20 @@ class Run:
             at = trouble.end
         return at + left
 
-    def troubled(self, span: Span) -> bool:
-        """Whether any trouble falls into this stretch."""
-        return any(trouble.meets(span) for trouble in self.troubles)
+    def due_for(self, route: RouteHistory, spell: Span, window: float) -> float:
+        """Give the moment by which a stretch has to have led to its action: where nothing looked, time begins anew."""
+        begin, extra = spell.begin, 0.0
+        for gap in merged(route.blind):
+            if begin < gap.end and gap.begin < begin + window + self.grace:
+                begin, extra = gap.end, max(route.blind_grace - self.grace, 0.0)
+        return max(self.due(begin + window) + extra, self.due(spell.begin + window))
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
-    """Give the same time as stretches in order that do not overlap."""
+def merged(spans: Iterable[Span], *, gap: float = 0.0) -> list[Span]:
+    """Give the same time as stretches in order that do not overlap; those less than `gap` apart are one."""
     out: list[Span] = []
     for span in sorted(spans, key=lambda one: one.begin):
-        if out and span.begin <= out[-1].end:
+        if out and span.begin <= out[-1].end + gap:
             out[-1] = Span(out[-1].begin, max(out[-1].end, span.end))
         else:
             out.append(span)

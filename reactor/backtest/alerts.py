@@ -19,7 +19,7 @@ from reactor.backtest.outages import Outages
 from reactor.backtest.series import Answer, Series
 from reactor.backtest.targets import Targets, short
 from reactor.webhook.alerts import Alert, BadAlert
-from reactor.webhook.proof import agrees
+from reactor.webhook.confirming import agrees
 from reactor.webhook.states import AlertState, Opinion, health_of, speaker, take
 from rules.bench.play import at
 from rules.language.matchers import Matchers
@@ -133,10 +133,11 @@ class Alerts:
 
     def _say(self, opinion: Opinion, second: float, moment: datetime) -> Iterator[tuple[float, Observation]]:
         states = self._states[opinion]
-        state = speaker(states.values(), silent=())
+        state = speaker(states.values())
         if state is None:
             return
-        word = (health_of(state), state.waits, state.labels)
+        # Where a confirming query is given, nothing else settles it.
+        word = (health_of(state), state.waits and self._source.confirm is None, state.labels)
         if self._told.get(opinion) != word:
             self._told[opinion] = word
             yield second, Observation(

@@ -68,7 +68,7 @@ def observations(
             second = chunk.second(index)
             yield second, Observation(
                 target=target, status=word.status, signal=source.says, observed_at=at(second),
-                labels=short(word.labels), detail=word.detail,
+                since=at(second), labels=short(word.labels), detail=word.detail,
             )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rules.language.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
-PROMISES = ("early", "doubled", "interleaved")
+PROMISES = ("early", "needless", "doubled", "interleaved")
 
 
 @click.group()

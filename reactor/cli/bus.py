@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from bus.permissions import ROLES, configuration, of_role, of_source
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
@@ -102,11 +103,28 @@ def status(config: Path | None, url: str | None, output: str) -> None:
     click.echo(_printed(seen, output))
 
 
+@bus.command()
+@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="A user of this role; may be repeated.")
+@click.option("--source", "sources", multiple=True, help="A user for the source of this signal; may be repeated.")
+def permissions(roles: tuple[str, ...], sources: tuple[str, ...]) -> None:
+    """Print a nats-server configuration with one user for each role: what each may do, and nothing else.
+
+    Without options: reactor, viewer, operator and zones. Passwords come from the server's environment.
+
+    \b
+    reactor bus permissions --role reactor --role viewer --source backup-check > users.conf
+
+    Exit code: 0.
+    """
+    names = roles or (() if sources else ("reactor", "viewer", "operator", "zones"))
+    click.echo(configuration([*map(of_role, names), *map(of_source, sources)]), nl=False)
+
+
 def _run(settings: BusSettings, url: str | None, ask: Callable[[JetStreamBus], Awaitable[T]]) -> T:
     from reactor.connecting import address, connected
 
     async def run() -> T:
-        async with connected(settings, address(settings, url), "bus", patience=PATIENCE) as bus:
+        async with connected(settings, address(settings, url), "bus", patience=PATIENCE, read_only=False) as bus:
             return await ask(bus)
 
     return asyncio.run(run())

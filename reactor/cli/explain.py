@@ -21,11 +21,12 @@ from reactor.clock import Clock
 from reactor.rulefiles import load_alone
 from reactor.settings import BusSettings
 from rules.bench.explainer import Chain, chain
+from rules.bench.proof import line as evidence_line
 from rules.bench.reach import lines, reach
 from rules.language.matchers import BadMatcher, Matchers
 
 _WRITERS = {"json": as_json, "yaml": as_yaml}
-_PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
+_PARTS = ("observations", "windows", "evidence", "decision", "guards", "write", "outcomes")
 
 
 @click.command()
@@ -40,10 +41,15 @@ _PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
 def explain(
     config: Path | None, bus: str | None, rules: tuple[str, ...], match: str | None, output: str, action: str | None
 ) -> None:
-    """Follow ACTION back: observation, window, decision, guard, write, outcome. Or say which rules an alert reaches.
+    """Follow ACTION back to what was seen. Or say which rules an alert reaches.
+
+    It shows observations, windows, evidence, decision, guards, write and outcomes.
 
     ACTION is an id, as logs, Kubernetes Events and the annotation reactor/decision show it. Decisions are kept for a
     month, the observations behind them for a day.
+
+    The evidence is, for each target that is left or gets something, its window and the newest look of each signal that
+    agrees: when the target was seen so, since when, and by which source.
 
     \b
     reactor explain checkout/east/shop/TrafficSplit/checkout/3
@@ -118,7 +124,8 @@ def _text(found: Chain) -> str:
     lines = [f"{found.action['id']}: {found.action['action']}"]
     for part in _PARTS:
         lines.append(part)
-        lines += [f"  {line}" for line in getattr(found, part)] or ["  none is kept"]
+        found_lines = map(evidence_line, found.evidence) if part == "evidence" else getattr(found, part)
+        lines += [f"  {line}" for line in found_lines] or ["  none is kept"]
     return "\n".join(lines)
 
 

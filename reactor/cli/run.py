@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,8 @@ def run(
     try:
         wanted = _roles(roles)
         settings = _settings(config, rules=(*rules, *files), bus=bus, listen=listen, log_level=log_level)
-        start_logging(settings.log_format, settings.log_level)
-        asyncio.run(_run(settings, wanted))
+        lines = start_logging(settings.log_format, settings.log_level)
+        asyncio.run(_run(settings, wanted, lines.put))
     except (ReactorError, RulesError, BusError) as error:
         click.echo(f"reactor: {error}", err=True)
         sys.exit(1)
@@ -88,7 +89,7 @@ def _settings(
     return settings_.load(config, **given) if given else loaded
 
 
-async def _run(settings: Settings, roles: frozenset[str]) -> None:
+async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], None]) -> None:
     from reactor.app import App
 
     stop = asyncio.Event()
@@ -99,7 +100,7 @@ async def _run(settings: Settings, roles: frozenset[str]) -> None:
     loop.add_signal_handler(signal.SIGHUP, app.reload)
     async with app:
         listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>"
-        click.echo(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}", err=True)
+        say(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}")
         died = asyncio.create_task(app.failed())
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({died, stopped}, return_when=asyncio.FIRST_COMPLETED)

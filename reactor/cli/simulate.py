@@ -11,6 +11,7 @@ import click
 
 from reactor.cli.files import STDIN, Text, count, fail, find_rules, read_all
 from rules.bench import history as history_
+from rules.bench.silence import SECONDS_MAX
 from rules.bench.simulator import simulate as play
 from rules.bench.world_cast import enforced
 from rules.engine.routing import Routing
@@ -25,7 +26,7 @@ LONG = 20_000
 @click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
 @click.option("--history", metavar="FILE", help="History: one JSON event a line. - is stdin.")
 @click.option(
-    "--until", type=click.FloatRange(min=0, max=history_.SECONDS_MAX), metavar="SECOND",
+    "--until", type=click.FloatRange(min=0, max=SECONDS_MAX), metavar="SECOND",
     help="Play up to and including this second. Default: the second of the last event.",
 )  # fmt: skip
 @click.option(
@@ -63,7 +64,8 @@ def simulate(
     reactor simulate --rules rules/ --history - --until 3600 < outage.jsonl
 
     \b
-    {"at": 0, "observe": {"target": "service/east/shop/checkout", "status": "Unhealthy"}}
+    {"at": 0, "observe": {"target": "service/east/shop/checkout", "status": "Unhealthy", "signal": "readiness"}}
+    {"at": 3, "silence": {"signal": "readiness", "seconds": 15}}
 
     A world is invented for whatever the rules are about: outages, flaps, mass failures, sources that are late or lie,
     actions that fail or are lost. On the way the promises are judged; of a seed that breaks one, the shortest history
@@ -99,14 +101,14 @@ def simulate(
 def _play(rules: loader.RuleSet, text: Text, *, until: float | None, outcomes: bool) -> None:
     name, body = text
     try:
-        events = history_.read(history_.lines_of(body), name)
+        past = history_.load(history_.lines_of(body), name)
     except InvalidHistory as error:
         click.echo(str(error), err=True)
         sys.exit(1)
-    if len(events) >= LONG and sys.stderr.isatty():
-        click.echo(f"playing {count(len(events), 'event')}…", err=True)
+    if len(past.events) >= LONG and sys.stderr.isatty():
+        click.echo(f"playing {count(len(past.events), 'event')}…", err=True)
     out = sys.stdout
-    end = history_.last(events) if until is None else until
-    for line in play(Routing.of(rules), events, until=end, outcomes=outcomes):
+    end = past.until if until is None else until
+    for line in play(Routing.of(rules), past.events, until=end, outcomes=outcomes):
         out.write(line + "\n")
     out.flush()

@@ -23,13 +23,13 @@ END = timedelta(seconds=1)
 
 async def stored(bus: JetStreamBus, stream: Stream, subject: str | None = None) -> AsyncIterator[Message]:
     """Give the messages of a stream, in order, up to its end; one that cannot be read is told and left out."""
-    from bus.envelope import decode
+    from bus.admission import read
 
     async with bus.read(stream, subject or stream.subjects[0], after=0) as reading:
         while not reading.current:
             for one in await reading.next(END):
                 try:
-                    yield decode(one.body).data
+                    yield read(one.subject, one.body).data
                 except Malformed as error:
                     click.echo(f"{stream.name} {one.sequence} is left out: {error}", err=True)
 

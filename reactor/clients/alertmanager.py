@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
@@ -13,6 +17,10 @@ from reactor.settings import Endpoint
 _ALL = {"active": "true", "silenced": "true", "inhibited": "true", "unprocessed": "true"}
 _EXCERPT_BYTES = 300
 _MENDABLE = frozenset({400, 401, 403, 404, 405})
+SLICE = 100
+"""Alerts read between two pauses: 20,000 at once would hold the event loop for a quarter of a second."""
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class AlertsUnavailable(Retryable):
@@ -54,15 +62,20 @@ class Alertmanager:
             mendable = response.status in _MENDABLE or response.status // 100 == 3
             refusal = AlertsRefused if mendable else AlertsUnavailable
             raise refusal(f"{self._where}: HTTP {response.status}: {words}")
-        try:
-            found = await response.json(content_type=None)
-        except ValueError as error:
-            raise AlertsUnavailable(f"{self._where}: the answer is no JSON: {error}") from error
-        if not isinstance(found, list) or not all(isinstance(alert, dict) for alert in found):
-            raise AlertsUnavailable(f"{self._where}: the answer is no list of alerts")
+        text = await response.text(encoding="utf-8")
         most = self._endpoint.max_series
-        if len(found) > most:
-            raise AlertsRefused(f"{self._where}: more than {most} alerts: raise {self._where}.maxSeries")
+        found: list[dict[str, Any]] = []
+        try:
+            for alert in elements(text):
+                if not isinstance(alert, dict):
+                    raise AlertsUnavailable(f"{self._where}: the answer is no list of alerts")
+                if len(found) == most:
+                    raise AlertsRefused(f"{self._where}: more than {most} alerts: raise {self._where}.maxSeries")
+                found.append(alert)
+                if len(found) % SLICE == 0:
+                    await asyncio.sleep(0)
+        except (ValueError, RecursionError) as error:
+            raise AlertsUnavailable(f"{self._where}: the answer is no list of JSON: {error}") from error
         return found
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -72,3 +85,28 @@ class Alertmanager:
                 timeout=timeout, connector=aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint))
             )
         return self._session
+
+
+def elements(text: str) -> Iterator[Any]:
+    """Give the elements of a JSON array one after the other. Raises ValueError where the text is none."""
+
+    def skipped(position: int) -> int:
+        found = _SPACE.match(text, position)
+        return found.end() if found else position
+
+    position = skipped(0)
+    if text[position : position + 1] != "[":
+        raise ValueError("no array")
+    position = skipped(position + 1)
+    if text[position : position + 1] == "]":
+        separator = "]"
+    else:
+        separator = ","
+        position -= 1
+    while separator == ",":
+        element, position = _DECODER.raw_decode(text, skipped(position + 1))
+        yield element
+        position = skipped(position)
+        separator = text[position : position + 1]
+    if separator != "]" or skipped(position + 1) != len(text):
+        raise ValueError(f"no array: character {position}")

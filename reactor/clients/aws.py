@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.errors import Retryable, SettingsError, Terminal
 
-CONNECT_SECONDS = 5.0
-READ_SECONDS = 10.0
-ATTEMPTS_MAX = 2  # what fails twice is told, and the engine asks again: an action must not hide minutes of retries
+CONNECT_SECONDS = 2.0
+READ_SECONDS = 5.0
+ATTEMPTS_MAX = 1  # what fails is told, and the engine asks again: an abort waits until a write can no longer land
 PAGES_MAX = 100  # 100,000 subnets: more is a server that never stops saying NextToken
 
 # Codes whose meaning is not in their ending. Source: Amazon EC2 API reference, "Error codes for the Amazon EC2 API".

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -18,11 +21,20 @@ class Kind(StrEnum):
     DELETED = "DELETED"
 
 
+class Look(NamedTuple):
+    """When something was looked at: what was found was so at some moment between the two."""
+
+    began: datetime
+    ended: datetime
+
+
 class Change(NamedTuple):
     """One object that is now different. A deleted one is given as it was last known."""
 
     kind: Kind
     object: JsonObject
+    unbroken: bool = True
+    """False: it changed while nobody watched, and nobody knows what it was in between."""
 
 
 class Key(NamedTuple):
@@ -51,6 +63,17 @@ def version_of(found: object) -> str:
     """Give the resourceVersion of an object or of a list, empty where it has none."""
     version = metadata_of(found).get("resourceVersion")
     return version if isinstance(version, str) else ""
+
+
+def state_of_objects(found: Iterable[object]) -> str:
+    """Give one short text for the state of these objects: each change of one of them changes it. Empty for none."""
+    return digest(f"{metadata_of(one).get('uid')}/{version_of(one)}" for one in found)
+
+
+def digest(parts: Iterable[str]) -> str:
+    """Give one short text for all of these, in whatever order; empty for none, and where one of them is empty."""
+    there = sorted(parts)
+    return hashlib.blake2b("\0".join(there).encode(), digest_size=8).hexdigest() if all(there) and there else ""
 
 
 def strings_of(found: object) -> dict[str, str]:

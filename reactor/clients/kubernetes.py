@@ -12,8 +12,10 @@ import json
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from copy import copy
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 import yaml
@@ -21,16 +23,19 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import ApiClient, ApiException, Configuration
 from kubernetes.aio.config import ConfigException
 
+from reactor import telemetry
 from reactor.clients.answers import APPLY_PATCH, JSON_PATCH, Request, refusal
+from reactor.clients.hanging import ANSWER_SECONDS, WAIT_SECONDS, unless_hung
 from reactor.clients.loading import Loading
 from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
+from reactor.clients.sessions import Purpose, Sessions
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
 
 FIELD_MANAGER = "alert-reactor"
 REQUEST_SECONDS = 10.0
 PAGE_SECONDS = 60.0  # a page of 500 large objects over a slow line
-CONNECT_SECONDS = 10.0
+CONNECT_SECONDS = 3.0  # a server that is there takes a connection within a round trip
 PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
 RELOAD_SECONDS = 10.0  # credentials that are refused are read again at most this often: exec plugins are expensive
@@ -42,10 +47,10 @@ log = logging.getLogger(__name__)
 
 async def connect(name: str, settings: Cluster) -> Kubernetes:
     """Give the cluster's API, configured but not yet called. Raises SettingsError with what to do."""
-    return Kubernetes(name, settings, await _client(name, settings))
+    return Kubernetes(name, settings, await _sessions(name, settings))
 
 
-async def _client(name: str, settings: Cluster) -> Any:
+async def _sessions(name: str, settings: Cluster) -> Sessions:
     configuration = Configuration()
     try:
         if settings.kubeconfig is None and settings.context is None:
@@ -58,7 +63,7 @@ async def _client(name: str, settings: Cluster) -> Any:
         # As kubectl does: `kubectl create token … > token` ends with a line break, which no header may hold.
         configuration.api_key = {name: token.strip() for name, token in configuration.api_key.items()}
         # Made here, because it reads the CA and the client certificate: a missing file is a setting to mend.
-        return ApiClient(configuration)
+        return Sessions({purpose: _client(configuration, purpose) for purpose in Purpose})
     except (ConfigException, OSError, yaml.YAMLError, *_ODD_FILE) as error:
         where = f"kubeconfig {settings.kubeconfig}" if settings.kubeconfig else "the in-cluster service account"
         raise SettingsError(
@@ -67,44 +72,22 @@ async def _client(name: str, settings: Cluster) -> Any:
         ) from error
 
 
-class _Connection:
-    """One ApiClient and how many calls are on it: a retired one is closed when the last of them has ended."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._calls = 0
-        self._retired = False
-
-    @asynccontextmanager
-    async def lent(self) -> AsyncIterator[Any]:
-        self._calls += 1
-        try:
-            yield self._client
-        finally:
-            self._calls -= 1
-            await self._close_if_done()
-
-    async def retire(self) -> None:
-        self._retired = True
-        await self._close_if_done()
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    async def _close_if_done(self) -> None:
-        if self._retired and not self._calls:
-            await self.close()
+def _client(configuration: Any, purpose: Purpose) -> Any:
+    if purpose is Purpose.WATCH:
+        configuration = copy(configuration)  # only this: what renews its token is shared
+        configuration.connection_pool_maxsize = 0  # aiohttp: no limit
+    return ApiClient(configuration)
 
 
 class Kubernetes:
     """One cluster; implements `port.KubeApi` and `watching.WatchApi`."""
 
-    def __init__(self, name: str, settings: Cluster, client: Any) -> None:
+    def __init__(self, name: str, settings: Cluster, sessions: Sessions) -> None:
         self._name = name
-        self._connection = _Connection(client)
-        self._retired: list[_Connection] = []  # closed once nobody uses them; kept to close them all at the end
+        self._sessions = sessions
+        self._retired = WeakSet[Sessions]()  # kept by the calls under way on them; `close` ends those too
         self._reloading = asyncio.Lock()
-        self._loading = Loading(partial(_client, name, settings), what=f"clusters.{name}")
+        self._loading = Loading(partial(_sessions, name, settings), what=f"clusters.{name}")
         self._reloaded_at: float | None = None  # on the event loop's clock
 
     @property
@@ -121,7 +104,7 @@ class Kubernetes:
         selected = {"labelSelector": label_selector, "fieldSelector": field_selector}
         query = {"limit": str(PAGE_OBJECTS)} | {name: value for name, value in selected.items() if value}
         for _ in range(MAX_PAGES):
-            page = await self.page(path, query)
+            page = await self._page(path, query, Purpose.ACT)
             items += page.get("items") or []
             token = (page.get("metadata") or {}).get("continue")
             if not token:
@@ -130,7 +113,10 @@ class Kubernetes:
         raise ApiUnavailable(f"{self._name}: GET {path} gave more than {MAX_PAGES} pages")
 
     async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
-        return await self._json("GET", path, query=query, seconds=PAGE_SECONDS)
+        return await self._page(path, query, Purpose.WATCH)
+
+    async def _page(self, path: str, query: Mapping[str, str], purpose: Purpose) -> JsonObject:
+        return await self._json("GET", path, query=query, seconds=PAGE_SECONDS, purpose=purpose)
 
     async def json_patch(self, path: str, operations: Sequence[JsonObject]) -> JsonObject:
         # A list, always: the client turns anything else into a strategic merge patch, which custom resources refuse.
@@ -159,7 +145,7 @@ class Kubernetes:
 
     async def status(self, path: str, *, seconds: float) -> int:
         request = Request(self._name, "GET", path, {})
-        async with self._any_answer(request, None, aiohttp.ClientTimeout(total=seconds)) as response:
+        async with self._any_answer(request, None, _timeout(seconds), Purpose.PROBE) as response:
             return response.status
 
     @asynccontextmanager
@@ -168,14 +154,15 @@ class Kubernetes:
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         request = Request(self._name, "GET", path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
-        async with self._answer(request, None, timeout) as response:
-            yield _lines(request, response)
+        async with self._answer(request, None, timeout, Purpose.WATCH) as response:
+            with telemetry.open_watches.labels(self._name).track_inprogress():
+                yield _lines(request, response)
 
     async def close(self) -> None:
         """Close all connections; open watches end."""
         await self._loading.stop()
-        for connection in (self._connection, *self._retired):
-            await connection.close()
+        for sessions in (self._sessions, *self._retired):
+            await sessions.close()
 
     async def _json(
         self,
@@ -186,9 +173,11 @@ class Kubernetes:
         body: object = None,
         content_type: str = "application/json",
         seconds: float = REQUEST_SECONDS,
+        purpose: Purpose = Purpose.ACT,
     ) -> JsonObject:
         request = Request(self._name, method, path, query or {}, content_type)
-        async with self._answer(request, body, aiohttp.ClientTimeout(total=seconds)) as response:
+        timeout = _timeout(seconds, silent=WAIT_SECONDS if purpose is Purpose.WATCH else None)
+        async with self._answer(request, body, timeout, purpose) as response:
             words = await _whole(request, response)
         try:
             found = json.loads(words)
@@ -200,54 +189,71 @@ class Kubernetes:
 
     @asynccontextmanager
     async def _answer(
-        self, request: Request, body: object, timeout: aiohttp.ClientTimeout
+        self, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send it and give a 2xx answer whose body is still to be read; raise for any other."""
-        async with self._any_answer(request, body, timeout) as response:
+        async with self._any_answer(request, body, timeout, purpose) as response:
             if response.status // 100 != 2:
                 raise refusal(request, response.status, await _start(request, response), response.headers)
             yield response
 
     @asynccontextmanager
     async def _any_answer(
-        self, request: Request, body: object, timeout: aiohttp.ClientTimeout
+        self, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send it and give the answer.
 
         A 401 has the credentials read again, once: tokens of exec plugins and rotated certificates run out.
         """
         for last_try in (False, True):
-            connection = self._connection
-            async with connection.lent() as client:
-                response = await _sent(client, request, body, timeout)
+            sessions = self._sessions
+            async with sessions.lent(purpose) as client:
+                response = await self._sent(client, request, body, timeout, purpose)
                 try:
-                    if response.status == 401 and not last_try and await self._reload(connection):
+                    if response.status == 401 and not last_try and await self._reload(sessions):
                         continue
                     yield response
                 finally:
                     response.close()  # given back for reuse if it was read to its end, cut if not
                 return
 
-    async def _reload(self, refused: _Connection) -> bool:
+    async def _sent(
+        self, client: Any, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
+    ) -> aiohttp.ClientResponse:
+        sent = _sent(client, request, body, timeout)
+        if purpose is not Purpose.WATCH:
+            return await sent
+
+        async def ask() -> None:
+            one = Request(self._name, "GET", request.path, {"limit": "1"})
+            (await _sent(client, one, None, _timeout(ANSWER_SECONDS))).close()
+
+        return await unless_hung(sent, ask, lambda late: late.close(), what=request.text)
+
+    async def _reload(self, refused: Sessions) -> bool:
         """Read the configuration again after a 401. Gives whether there is now another client to try with."""
         async with self._reloading:
-            if self._connection is not refused:
+            if self._sessions is not refused:
                 return True
             now = asyncio.get_running_loop().time()
             if self._reloaded_at is not None and now - self._reloaded_at < RELOAD_SECONDS:
                 return False
             log.info("credentials were refused, reading them again", extra={"cluster": self._name})
             try:
-                client = await self._loading()
+                renewed = await self._loading()
             except SettingsError as error:
                 raise Forbidden(str(error)) from error
             finally:
                 # From its end: those who wait here meanwhile do not each have to find out that it hangs.
                 self._reloaded_at = asyncio.get_running_loop().time()
-            self._connection = _Connection(client)
-            self._retired.append(refused)
+            self._sessions = renewed
+            self._retired.add(refused)
             await refused.retire()
             return True
+
+
+def _timeout(seconds: float, *, silent: float | None = None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, sock_read=silent)
 
 
 async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:

@@ -4,34 +4,47 @@ It survives what real API servers and the networks before them do: 410 Gone, cut
 (a proxy that answers 200 and nothing else), stalls, 429 and 5xx with Retry-After, HTML instead of JSON, half a line.
 After a relist, the difference to what was known is told as one batch, so that nobody decides on half of it.
 
-`vouched` says how long ago the server last proved that the copy is true, or that it cannot be believed now. A source
-dates what it repeats accordingly, and falls silent where nobody vouches for it: silence is what makes a target Unknown.
+`seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
+what it repeats accordingly, and falls silent where nobody vouches for it: silence is what makes a target Unknown. An
+event, a bookmark and the orderly end of a watch prove it for the moment at which they came, a LIST for that at which it
+was asked for. A LIST that lacks most of what was there is doubted (`doubt.py`). After a standstill of this process
+only a new LIST proves anything.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from math import inf
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence, Set
+from datetime import datetime
+from math import ceil, inf
 from typing import NamedTuple
 
 from reactor import telemetry
 from reactor.clients.backoff import Backoff
-from reactor.clients.changes import Change, Key, Kind, key_of, parsed_event, version_of
+from reactor.clients.changes import Change, Key, Kind, Look, key_of, parsed_event, version_of
+from reactor.clients.doubt import AGAIN_SECONDS, Doubt
+from reactor.clients.hanging import Hung
 from reactor.clients.port import ApiUnavailable, JsonObject, NotFound
 from reactor.clients.watching import Expired, WatchApi
+from reactor.clock import Clock
 from reactor.errors import Retryable, Terminal
+from reactor.standstill import NEVER
 
 PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
 WATCH_SECONDS = 15.0
 """So long one watch is asked for. Its orderly end is the server's word that nothing else has happened: a connection
 that died says nothing either, and bookmarks come once a minute only. So the copy is never older unnoticed."""
-RELIST_SECONDS = 900.0  # heals what no watch tells: an API server that was restored from a backup
+RELIST_SECONDS = 40.0
+"""Heals what no watch tells: an API server that was restored from a backup, at a lower or a higher resourceVersion.
+A watch that is open then ends in time."""
+RELIST_SECONDS_EACH = 0.005
+"""More for each object: at most 200 of them a second are read for this, and up to 3,000 are read within 55 s."""
 SHORT_SECONDS = 1.0  # a watch that ends sooner has failed: a proxy may answer 200 and close, a thousand times a second
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
 GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
+AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
 FAILURES_BEFORE_RELIST = 3  # the list may work where the watch does not: then this is slow polling
 
 log = logging.getLogger(__name__)
@@ -64,6 +77,7 @@ class Reflector:
         path: str,
         on_changes: OnChanges,
         *,
+        clock: Clock,
         label_selector: str | None = None,
         project: Project = lambda found: found,
         idle_seconds: float = inf,
@@ -73,6 +87,7 @@ class Reflector:
     ) -> None:
         self._api = api
         self._path = path
+        self._clock = clock
         self._on_changes = on_changes
         self._selector = {"labelSelector": label_selector} if label_selector else {}
         self._project = project
@@ -87,6 +102,13 @@ class Reflector:
         self._listed_at = 0.0
         self._heard_at: float | None = None  # last proof that the copy was true, on the event loop's clock
         self._opened_at: float | None = None  # of the watch that is open now
+        self._watching: asyncio.Task[None] | None = None
+        self._telling = False
+        self._list_began = NEVER  # of the newest LIST that was believed
+        self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
+        self._doubt = Doubt(api.cluster, path)
+        self.look = Look(clock.now(), clock.now())
+        """The newest proof that the copy was true; of what is told by `on_changes`, the look that found it."""
         self._complaint = ""
         self.synced = asyncio.Event()
         """Set for good after the first whole list has been told."""
@@ -97,53 +119,134 @@ class Reflector:
         return {key: stored.object for key, stored in self._stored.items()}
 
     @property
-    def vouched(self) -> float | None:
-        """For how many seconds nobody has vouched for the copy; None: for too long to be believed."""
-        if self._heard_at is None:
+    def seen(self) -> datetime | None:
+        """Until when the copy is known to be true; None: that is too long ago to be believed."""
+        if self._heard_at is None or self._outdated:
             return None
         age = _now() - self._heard_at
         open_ = self._opened_at is not None and _now() - self._opened_at >= SHORT_SECONDS
-        return age if age < (self._idle_seconds if open_ else GRACE_SECONDS) else None
+        return self.look.began if age < (self._idle_seconds if open_ else GRACE_SECONDS) else None
+
+    def seen_of(self, key: Key) -> datetime | None:
+        """The same of one object; None as well where a LIST that is not believed lacks it."""
+        return None if key in self._doubt.keys else self.seen
+
+    @property
+    def doubted(self) -> Set[Key]:
+        """The objects that a LIST lacks which is not believed."""
+        return self._doubt.keys
 
     @property
     def connected(self) -> bool:
         """Whether the copy can be believed: a watch is open, or was until a moment ago."""
-        return self.vouched is not None
+        return self.seen is not None
+
+    @property
+    def relist_seconds(self) -> float:
+        """How long after a LIST the next one is due."""
+        return self._relist_seconds + RELIST_SECONDS_EACH * len(self._stored)
+
+    def look_again(self, not_before: datetime) -> None:
+        """Have the collection listed as soon as possible, by a LIST that begins at this moment or later.
+
+        One LIST for all that is asked until it begins; none where the watch shows life before. `on_changes` is awaited
+        in either case, with no changes if there are none.
+        """
+        self._not_before = max(not_before, self._not_before or not_before)
+        if self._watching is not None and not self._telling:
+            self._watching.cancel()
+
+    @property
+    def _outdated(self) -> bool:
+        """Whether this process stood still since the last LIST: what a watch says afterwards may be as old as that."""
+        return self._clock.standstill.ended_at > self._list_began
+
+    def _thawed(self) -> None:
+        if self._watching is not None and not self._telling:
+            self._watching.cancel()
 
     async def run(self) -> None:
         """Keep the copy true until cancelled. Errors of the API are logged once, counted, and tried again.
 
         Raises NotServed, where that was asked for.
         """
+        forget = self._clock.standstill.watch(self._thawed)
+        try:
+            await self._run()
+        finally:
+            forget()
+
+    async def _run(self) -> None:
         while True:
             began = _now()
             try:
-                if self._version is None or began - self._listed_at >= self._relist_seconds:
+                while self._must_list(_now()):
                     await self._list()
                     began = _now()
-                await self._watch()
-                if _now() - began < SHORT_SECONDS:
+                if await self._watched() and _now() - began < SHORT_SECONDS:
                     raise ApiUnavailable(f"{self._where}: the watch ended at once")
             except (Retryable, Terminal) as error:
                 await self._failed(error, lasted=_now() - began)
             else:
-                self._heard_at = _now()
                 self._backoff.succeeded()
                 self._recovered()
+
+    def _must_list(self, now: float) -> bool:
+        due = AGAIN_SECONDS if self._doubt.keys else self.relist_seconds
+        wanted = self._not_before is not None or self._outdated
+        return self._version is None or wanted or now - self._listed_at >= due
+
+    async def _watched(self) -> bool:
+        """Follow one watch. Gives whether it ended by itself, and not because a look is wanted."""
+        self._watching = asyncio.create_task(self._watch())
+        try:
+            await self._watching
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            wanted = self._not_before is not None or self._outdated
+            if not wanted or (current is not None and current.cancelling()):
+                self._watching.cancel()
+                raise
+            return False
+        finally:
+            self._watching = None
+        if self._not_before is not None or self._outdated:
+            return False
+        self._proved()
+        return True
+
+    def _proved(self, look: Look | None = None) -> None:
+        """Take note of a proof that the copy is true: of this moment, if no other is given."""
+        if look is None:
+            now = self._clock.now()
+            look = Look(now, now)
+        self._heard_at, self.look = _now(), look
 
     async def _list(self) -> None:
         """Read everything, tell the difference to what was known."""
         found: dict[Key, _Stored] = {}
         changes: list[Change] = []
-        version = ""
+        version, look = "", Look(self._clock.now(), self._clock.now())
         async for page in self._pages():
+            if not version:
+                look = Look(look.began, self._clock.now())  # all pages show one state, that of the first
             version = version_of(page)
             for item in page.get("items") or []:
                 self._take(item, found, changes)
-        changes += [Change(Kind.DELETED, stored.object) for key, stored in self._stored.items() if key not in found]
+        if self._clock.standstill.ended_at > look.began:
+            return  # nobody knows how old this is: it is listed again at once
+        kept = self._doubt.listed(self._stored.keys(), found.keys(), _now())
+        for key, stored in self._stored.items():
+            if key in kept:
+                found[key] = stored
+            elif key not in found:
+                changes.append(Change(Kind.DELETED, stored.object, unbroken=False))
         self._stored, self._version = found, version
-        self._listed_at = self._heard_at = _now()
+        self._listed_at, self._list_began = _now(), look.began
+        self._proved(look)
         self._not_found = 0
+        if self._not_before is not None and look.began >= self._not_before:
+            self._not_before = None
         await self._tell(changes)
         self.synced.set()
 
@@ -170,30 +273,43 @@ class Reflector:
             found[key] = known
             return
         found[key] = _Stored(version, self._project(item))
-        changes.append(Change(Kind.MODIFIED if known else Kind.ADDED, found[key].object))
+        changes.append(Change(Kind.MODIFIED if known else Kind.ADDED, found[key].object, unbroken=False))
 
     async def _watch(self) -> None:
         """Follow one watch to its end."""
         query = {
             "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": self._version or "",
-            "timeoutSeconds": f"{self._watch_seconds:.0f}", **self._selector,
+            "timeoutSeconds": f"{ceil(self._seconds_to_watch)}", **self._selector,
         }  # fmt: skip
         async with self._api.stream(self._path, query, idle_seconds=self._idle_seconds) as lines:
             self._opened_at = _now()
             try:
                 async for line in lines:
+                    if self._outdated:
+                        return
                     kind, found = parsed_event(self._where, line)
-                    self._heard_at = _now()
+                    self._proved()
+                    self._telling = True
                     await self._event(kind, found)
+                    self._telling = False
                     self._recovered()
+                    if self._not_before is not None:
+                        return
             finally:
-                self._opened_at = None
+                self._opened_at, self._telling = None, False
+
+    @property
+    def _seconds_to_watch(self) -> float:
+        left = AGAIN_SECONDS if self._doubt.keys else self._listed_at + self.relist_seconds - _now()
+        return max(min(self._watch_seconds, left), 2 * SHORT_SECONDS)
 
     async def _event(self, kind: str, found: JsonObject) -> None:
         version, key = version_of(found), key_of(found)
         if kind != "BOOKMARK" and key is None:
             self._skip(found)
-        elif kind == Kind.DELETED and key is not None:
+        if key is not None:
+            self._doubt.seen(key)
+        if kind == Kind.DELETED and key is not None:
             known = self._stored.pop(key, None)
             await self._tell([Change(Kind.DELETED, known.object if known else self._project(found))])
         elif kind in (Kind.ADDED, Kind.MODIFIED) and key is not None:
@@ -211,13 +327,15 @@ class Reflector:
 
     async def _failed(self, error: Retryable | Terminal, *, lasted: float) -> None:
         """Count it, say it once, wait."""
-        if lasted > GOOD_SECONDS:
+        if lasted > GOOD_SECONDS or isinstance(error, Hung):
             self._backoff.succeeded()
         self._not_found = self._not_found + 1 if isinstance(error, NotFound) else 0
         if self._not_found >= self._not_found_max:
             raise NotServed(str(error)) from error
         after = error.after if isinstance(error, Retryable) else None
         wait = self._backoff.failed(asked_seconds=after)
+        if isinstance(error, Retryable) and after is None:
+            wait = min(wait, AWAY_SECONDS)
         if isinstance(error, Expired | NotFound) or self._backoff.failures % FAILURES_BEFORE_RELIST == 0:
             self._version = None
         reason = type(error).__name__

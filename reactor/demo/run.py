@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -141,16 +140,13 @@ def _route() -> str:
 @contextmanager
 def _logging_to(path: Path) -> Iterator[None]:
     """Send the logs to a file while the block runs: on the terminal they would disturb the story."""
-    start_logging("logfmt", "info")
-    handlers = [one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)]
     with path.open("a", encoding="utf-8") as file:
-        for handler in handlers:
-            handler.setStream(file)
+        lines = start_logging("logfmt", "info", file)
         try:
             yield
         finally:
-            for handler in handlers:
-                handler.setStream(sys.stderr)
+            lines.close()
+            start_logging("logfmt", "info")
 
 
 def _end_of(log: Path) -> str:

@@ -17,37 +17,50 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from bus import subjects
-from bus.envelope import decode
+from bus.admission import read
 from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
 from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
 from bus.port import Bus, Delivery, Store, Work
-from bus.topology import ACTIONS, EXECUTORS, GROUPS, INTENTS
+from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor import telemetry
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.outcomes import Unfit, Waited
 from reactor.clock import Clock
 from reactor.failpoints import reach
+from reactor.roles.authority import refusal
 from reactor.roles.intent import Intent
 from reactor.roles.publisher import Publisher
 from reactor.roles.quarantine import put_aside
+from reactor.roles.slots import Slots
 from reactor.roles.wanted import Wanted
 from rules.engine.observe import GOES_ON, WAITED
 
 log = logging.getLogger(__name__)
 
-CarryOut = Callable[[Action], Awaitable[Outcome]]
+CarryOut = Callable[[Action, ExecutionContext], Awaitable[Outcome]]
 WAIT = timedelta(seconds=1)
-EXTEND = EXECUTORS.ack_wait.total_seconds() / 3
+EXTEND = 0.3 * EXECUTORS.ack_wait.total_seconds()
 """An action that takes long says so this often, in seconds: twice it may go unheard."""
 AGAIN = timedelta(seconds=2)
 """How long an action waits whose intent could not be written."""
+SOON = timedelta(milliseconds=500)
+"""How long an action waits whose decider gave no answer: a new owner of its partition may be there by then."""
 AT_ONCE = timedelta(0)
-WAITED_MAX = EXECUTORS.ack_wait + timedelta(seconds=2)
-"""What has waited for longer, in the queue and not in the hands of a process that died, is not begun: while the bus was
-away its decider heard nothing. It is asked whether it still wants it, and by then has read what was said before."""
+WAITED_MAX = timedelta(seconds=10)
+"""What could not be begun for so long leaves the queue, and its decider asks for it anew a second later."""
+IN_HANDS_PER_SLOT = 2
+"""More actions than slots are in hands: those of a cluster without a free slot must not hide those of the others."""
 DETAIL_MAX = 500
-AT_WORK = timedelta(seconds=45)
-"""How long a zone's step may be at work: its call's 13 s, and the 30 s that boto3 may take over a write in flight."""
+AT_WORK = timedelta(seconds=15)
+"""How long a zone's step may be at work where its process died: its call's 13 s, and the 2 s of storing the intent."""
 IN_HANDS = timedelta(seconds=15)
 """How long a change of weights may be at work: the 12 s that it has to settle, and a little more."""
+
+
+UNKNOWN_AGAIN = timedelta(seconds=1)
+"""How long an action waits that the rules here do not allow: those of another member may."""
+UNKNOWN_MAX = timedelta(minutes=10)
+"""So long members may differ in their rules; after that the action is put aside."""
 
 
 class _AtWork(Exception):
@@ -56,6 +69,10 @@ class _AtWork(Exception):
     def __init__(self, left: timedelta) -> None:
         super().__init__(left)
         self.left = left
+
+
+class _Unauthorized(Exception):
+    """The rules that are known here do not allow the action."""
 
 
 class Executor:
@@ -68,21 +85,21 @@ class Executor:
         self._clock = clock
         self._publisher = publisher
         self._carry_out = carry_out
-        self._concurrency = concurrency
+        self._in_hands = IN_HANDS_PER_SLOT * concurrency
+        self._slots = Slots(concurrency, clock)
         self._intents: Store = bus.store(INTENTS)
-        self._wanted = Wanted(bus.store(GROUPS), publisher.routing, publisher.partitions)
         # Actions of one lane one after the other; a lock lives as long as somebody holds or waits for it.
         self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
         """Work until cancelled."""
-        slots = asyncio.Semaphore(self._concurrency)
-        async with self._bus.work(EXECUTORS, batch=self._concurrency) as work, asyncio.TaskGroup() as group:
+        hands = asyncio.Semaphore(self._in_hands)
+        async with self._bus.work(EXECUTORS, batch=self._in_hands) as work, asyncio.TaskGroup() as group:
             while True:
                 for delivery in await work.next(WAIT):
-                    await slots.acquire()
+                    await hands.acquire()
                     task = group.create_task(self._one(work, delivery))
-                    task.add_done_callback(lambda _: slots.release())
+                    task.add_done_callback(lambda _: hands.release())
 
     async def _one(self, work: Work, delivery: Delivery) -> None:
         extending = asyncio.create_task(_extend(work, delivery))
@@ -93,6 +110,16 @@ class Executor:
         except _AtWork as wait:
             log.info("waits for the action before it", extra={"subject": delivery.subject})
             await _later(work, delivery, min(wait.left, AGAIN))
+        except _Unauthorized as error:
+            # Another member may know it: rule files change in one process after the other.
+            level = logging.DEBUG if delivery.redelivered else logging.WARNING
+            log.log(
+                level, "action waits for a member whose rules allow it: %s", error, extra={"subject": delivery.subject}
+            )
+            await _later(work, delivery, UNKNOWN_AGAIN)
+        except Waited as error:
+            log.debug("action waits: %s", error, extra={"subject": delivery.subject})
+            await _later(work, delivery, SOON if error.after is None else timedelta(seconds=error.after))
         except (Refused, Unavailable) as error:
             log.warning("action waits for the bus: %s", error, extra={"subject": delivery.subject})
             await _later(work, delivery, AGAIN)
@@ -107,32 +134,47 @@ class Executor:
             extending.cancel()
 
     async def _worked(self, delivery: Delivery) -> None:
-        """Do what is asked for; put aside what cannot be read. Raises Refused, Unavailable, _AtWork: not now."""
+        """Carry out what is asked for; quarantine what cannot be read.
+
+        Raises Refused, Unavailable, Waited, _AtWork: not now.
+        """
         try:
-            action = decode(delivery.body).data
+            action = read(delivery.subject, delivery.body).data
         except Malformed as error:
             put_aside(delivery, ACTIONS, error)
             return
         reach("executor.taken")
+        if why := refusal(self._publisher.routing, action):
+            if self._clock.now() - delivery.stored_at < UNKNOWN_MAX:
+                raise _Unauthorized(why)
+            put_aside(delivery, ACTIONS, Malformed(why))
+            return
         await self._acted(action, delivery)
 
     async def _acted(self, action: Action, delivery: Delivery) -> None:
-        """Carry out and publish the outcome. Raises Refused, Unavailable where it has to be done again."""
+        """Carry out and publish the outcome. Raises Refused, Unavailable, Waited where it has to be done again."""
         lock = self._busy.setdefault(_key(action), asyncio.Lock())
+        asker = subjects.partition_in(delivery.subject)
+        wanted = Wanted(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
         async with lock:
-            outcome = await self._fenced(action, delivery.stored_at)
+            try:
+                outcome = await self._slots.run(action, lambda: self._fenced(action, wanted))
+            except Waited as error:
+                if self._clock.now() - delivery.stored_at < WAITED_MAX:
+                    raise
+                # Before its decider publishes it again: else ever more of the same would wait here.
+                outcome = self._outcome(action, "Failed", reason=WAITED, detail=str(error))
         outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
         self._report(action, outcome)
         # The delivery's own number: a second try of the same action has an outcome of its own.
         id_ = f"{action.id}/{outcome.status}/{delivery.sequence}"
         # Also where the asking decider reads: this process may not know the rule, or no more.
-        asker = subjects.partition_in(delivery.subject)
         await self._publisher.publish(outcome, id_, delivery.traceparent, also=[asker])
         reach("executor.outcome-published")
 
-    async def _fenced(self, action: Action, asked_at: datetime) -> Outcome:
+    async def _fenced(self, action: Action, wanted: Wanted) -> Outcome:
         if isinstance(action, Notify):
-            return await self._write(action)  # told twice is better than not told
+            return await self._write(action, ExecutionContext())  # told twice is better than not told
         key = _key(action)
         try:
             entry = await self._intents.get(key)
@@ -147,15 +189,22 @@ class Executor:
         now = self._clock.now()
         if known is not None and not known.is_of(action) and (left := known.left(now)) > AT_ONCE:
             raise _AtWork(left)
-        if (why := await self._wanted.called_off(action, now)) is not None:
-            return self._outcome(action, "Refused", reason="CalledOff", detail=why[:DETAIL_MAX])
-        if (waited := now - asked_at) > WAITED_MAX:
-            return self._outcome(action, "Failed", reason=WAITED, detail=f"for {waited.total_seconds():.0f} s")
+        try:
+            await wanted()
+        except Unfit as no:
+            return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
+        now = self._clock.now()  # the answer may have taken seconds
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
         intent = Intent.of(action, until=until, older=_older(known, action, now))
         revision = await self._intents.put(key, intent.dump(), revision=revision)
         reach("executor.intent-stored")
-        outcome = await self._write(action)
+        context = ExecutionContext(wanted)
+        try:
+            outcome = await self._write(action, context)
+        except asyncio.CancelledError:
+            if until and not context.unanswered:  # a clean stop: what comes after this step need not wait
+                await asyncio.shield(self._stopped(key, intent, revision))
+            raise
         if outcome.status == "Done" and not outcome.wrote and intent.has_rival(self._clock.now()):
             # Without a write of ours on the object nothing stops the one before us, which may be on its way.
             return self._outcome(action, "Failed", reason="InProgress", detail="an older action may still be written")
@@ -165,10 +214,17 @@ class Executor:
             reach("executor.done-stored")
         return outcome
 
-    async def _write(self, action: Action) -> Outcome:
+    async def _stopped(self, key: str, intent: Intent, revision: int) -> None:
+        """Store that nobody is at work on it any more."""
+        try:
+            await self._intents.put(key, replace(intent, until="").dump(), revision=revision)
+        except (Refused, Unavailable) as error:
+            log.warning("what comes after this step waits for %s: %s", AT_WORK, error, extra={"id": intent.action})
+
+    async def _write(self, action: Action, context: ExecutionContext) -> Outcome:
         reach("executor.before-write")
         try:
-            outcome = await self._carry_out(action)
+            outcome = await self._carry_out(action, context)
         except Exception as error:
             # A mistake of ours must not end the loop with all that is in hands; the rule's status says it, and retries.
             log.exception("could not carry out", extra={"id": action.id})

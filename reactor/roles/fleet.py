@@ -17,12 +17,13 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bus import subjects
-from bus.errors import BusError, Unavailable
+from bus.errors import BusError, Malformed, Unavailable
 from bus.port import Bus, Entry, Store
 from bus.topology import LEASES
+from reactor import presence, telemetry
 from reactor.clock import Clock
 from reactor.roles.assignment import assignment
 from reactor.roles.owners import Owners
@@ -43,6 +44,7 @@ class _Beat:
 
     revision: int
     began: float
+    at: datetime
     losses: int
     """How often the connection had been lost by then."""
 
@@ -96,8 +98,11 @@ class Fleet:
 
     @property
     def alone(self) -> bool:
-        """Whether there were no others when our heartbeat last came back, and nobody has come since that we know of."""
-        return self._alone
+        """Whether there were no others when our heartbeat last came back, and nobody has come since that we know of.
+
+        After a standstill of this process the heartbeat has to be a newer one.
+        """
+        return self._alone and self._known is not None and not self._outdated(self._known)
 
     @property
     def present(self) -> bool:
@@ -115,6 +120,10 @@ class Fleet:
     @property
     def _unbroken(self) -> bool:
         return self._known is not None and self._known.losses == self._losses()
+
+    def _outdated(self, beat: _Beat) -> bool:
+        """Whether this process stood still since: others may have come, or taken us for dead."""
+        return beat.at < self._clock.standstill.ended_at
 
     def members(self) -> list[str]:
         """Who is there, ourselves included."""
@@ -179,15 +188,15 @@ class Fleet:
             raise Unavailable(f"who else is there could not be read within {LEASE:g} s") from error
 
     async def _beat(self) -> None:
-        began, losses = self._clock.monotonic(), self._losses()
-        value = json.dumps({"name": self._name, "at": self._clock.now().isoformat()}).encode()
+        began, at, losses = self._clock.monotonic(), self._clock.now(), self._losses()
+        value = json.dumps({"name": self._name, "at": at.isoformat()}).encode()
         try:
             revision = await self._store.put(self._key("member", self._name), value, revision=None)
         except Unavailable:
             self._missed = True
             self._changed.set()
             raise
-        self._sent = _Beat(revision, began, losses)
+        self._sent = _Beat(revision, began, at, losses)
         self._settle()
 
     def _settle(self) -> None:
@@ -206,25 +215,33 @@ class Fleet:
             await self._beat()
 
     async def _due(self) -> None:
-        """Wait for the next heartbeat's time; it is at once when the connection was lost since the last one."""
+        """Wait for the next heartbeat's time; at once when the connection was lost or we stood still since."""
         for _ in range(round(HEARTBEAT / LOOK)):
-            if self._sent is None or self._sent.losses != self._losses():
+            sent = self._sent
+            if sent is None or sent.losses != self._losses() or self._outdated(sent):
                 return
             await asyncio.sleep(LOOK)
 
     async def _watching(self) -> None:
         async with self._store.watch(">") as changes:
             async for change in changes:
-                self._heard(change)
+                try:
+                    self._heard(change)
+                except Malformed as error:
+                    # Whoever wrote it, the others go on.
+                    telemetry.quarantined.labels(f"KV_{LEASES.name}").inc()
+                    key = change if isinstance(change, str) else change.key
+                    log.warning("an entry of bucket %s cannot be read: %s", LEASES.name, error, extra={"key": key})
 
     def _heard(self, change: Entry | str) -> None:
+        """Raises Malformed."""
         key = change if isinstance(change, str) else change.key
         kind, _, rest = key.partition(".")
         if not kind.startswith(self._kind):
             return
         kind = kind.removeprefix(self._kind)
         if kind == "owner" and isinstance(change, Entry):
-            self._owners.told(int(rest), change)
+            self._owners.told(_share(rest), change)
         elif kind == "member":
             self._heard_of_member(key, change)
             return
@@ -235,7 +252,7 @@ class Fleet:
             self._read = change.revision if isinstance(change, Entry) else 0
             self._settle()
         elif isinstance(change, Entry):
-            if self._peers.spoke(json.loads(change.value)["name"], change.revision):
+            if self._peers.spoke(presence.name_in(change.value), change.revision):
                 self._alone = False
                 self._changed.set()
         else:
@@ -253,6 +270,13 @@ class Fleet:
                 if self._unbroken and self._peers.answered(name, answer):
                     log.warning("%s is gone: nobody answers for it", name)
                     self._changed.set()
+
+
+def _share(text: str) -> int:
+    """Raises Malformed."""
+    if not text.isdecimal():
+        raise Malformed(f"{text[:40]!r} is no number of a partition")
+    return int(text)
 
 
 async def _keep(loop: Callable[[], Awaitable[None]]) -> None:

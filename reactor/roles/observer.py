@@ -2,7 +2,8 @@
 
 Each source runs in one process: two that saw one target differently would contradict each other for ever. Who runs what
 follows from who is there. A process whose heartbeat is not taken has to believe that others have taken its sources: it
-says nothing more, ends them, and begins anew with a fresh look when it is heard again. One that is alone goes on.
+says nothing more until it is heard again. But it goes on looking: where the sources are still its own then, as after an
+outage of the bus, it knows what happened meanwhile. One that is alone goes on speaking.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Observer:
         async with self._fleet.joined():
             try:
                 while True:
-                    wanted = self._fleet.wanted() if self._fleet.present else ()
-                    await self._take({names[number] for number in wanted})
+                    if self._fleet.present:
+                        await self._take({names[number] for number in self._fleet.wanted()})
                     await self._fleet.changed(LOOK)
             finally:
                 await self._take(set())

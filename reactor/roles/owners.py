@@ -36,8 +36,8 @@ class Owners:
         return frozenset(share for share, owner in self._owners.items() if owner.name == self._name)
 
     def told(self, share: int, entry: Entry) -> None:
-        """The watch told of a word."""
-        self._owners[share] = _Owner(entry.value.decode(), entry.revision)
+        """The watch told of a word. One that cannot be read is nobody's: whoever should own the share takes it."""
+        self._owners[share] = _Owner(_name(entry.value), entry.revision)
 
     async def take(self, share: int) -> bool:
         """Write our word where the one that we know still stands. Raises Unavailable."""
@@ -66,7 +66,7 @@ class Owners:
         except NotFound:
             self._learn(share, before, None)
         else:
-            self._learn(share, before, _Owner(entry.value.decode(), entry.revision))
+            self._learn(share, before, _Owner(_name(entry.value), entry.revision))
 
     def _learn(self, share: int, before: _Owner | None, answer: _Owner | None) -> None:
         """Take an answer, unless the watch spoke while it was on its way: the watch comes to the newest in the end,
@@ -77,3 +77,10 @@ class Owners:
             self._owners.pop(share, None)
         else:
             self._owners[share] = answer
+
+
+def _name(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return NOBODY

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import get_args
 
 from bus import subjects
-from bus.envelope import decode
+from bus.admission import read
 from bus.errors import Malformed, Refused
 from bus.messages import Fact
 from bus.port import Bus, Delivery, Fence, Outgoing, Reading
@@ -24,13 +26,18 @@ from reactor import telemetry
 from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.known import Known
+from reactor.roles.latest import observations, standing
 from reactor.roles.publisher import Publisher
 from reactor.roles.quarantine import put_aside
+from reactor.roles.questions import Questions
 from reactor.roles.records import Lost, Records
+from reactor.roles.refreshing import Refresher
 from reactor.roles.speaker import Speaker, report
 from rules.engine.book import Book
 from rules.engine.decide import Decision
+from rules.engine.reader import Reader
 from rules.engine.routing import Routing
+from rules.kinds.quorum import QUORUM, QuorumRule
 from rules.reasons import Held
 
 log = logging.getLogger(__name__)
@@ -43,6 +50,10 @@ FRESH = timedelta(milliseconds=250)
 """Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
 CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
+LOADING = 4
+"""How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
+TOGETHER = 100
+"""Groups that are decided between two pauses of the loop: some 20 ms."""
 LAP = timedelta(seconds=5)
 """A loop that was away for longer was stopped (SIGSTOP, a paused machine), and checks its ownership again."""
 _FACTS = get_args(Fact)
@@ -57,6 +68,8 @@ class Desk:
     routing: Routing
     partitions: int
     name: str
+    loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
+    """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
 
     @property
     def publisher(self) -> Publisher:
@@ -70,11 +83,13 @@ class Partition:
     def __init__(self, desk: Desk, number: int) -> None:
         self._desk = desk
         self._number = number
-        self._records = Records(desk.bus, number, desk.name)
+        self._records = Records(desk.bus, number, desk.name, desk.routing.rule_set)
         self._position = 0
         self._saved_at = desk.clock.monotonic()
         self.book = Book(desk.routing)
         self._speaker = Speaker(number, Fence("", 0), desk.publisher)
+        self._refresher = Refresher(desk.bus, desk.clock)
+        self._questions = Questions(lambda: self.book, self._refresher, desk.clock)
         self._catching_up = False
         self._again = CATCH_UP
         self._trace: str | None = None
@@ -84,6 +99,10 @@ class Partition:
         self._inherited = True
         """Whether what the owner before us owed is still to be published."""
         self._began = desk.clock.now()
+        self._listening_since = self._began
+        """Since when no outage of the bus, and no pause of this process, has kept us from asking and hearing."""
+        self._overdue: datetime | None = None
+        """Since when windows wait for what came in to be known."""
         self._now = datetime.min.replace(tzinfo=UTC)
         """The moment up to which was decided."""
 
@@ -96,23 +115,57 @@ class Partition:
             fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
             self._speaker = Speaker(self._number, fence, self._desk.publisher)
             reach("decider.epoch-taken")
-            groups, self._position = await self._records.load()
-            self.book = Book(self._desk.routing, groups, mine=self._mine)
-            self._recalled = not self._position
-            await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
-            await self._audit_owed()
+            async with self._desk.loading:
+                await self._load()
             reach("decider.loaded")
             async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
                 known = Known(self._desk.bus, self._desk.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
                 try:
-                    while not stopped.done():
-                        await self._turn(reading, known, stopped)
+                    async with self._listening():
+                        while not stopped.done():
+                            await self._turn(reading, known, stopped)
                 finally:
                     stopped.cancel()
             await self._checkpoint()
         except Refused as error:
             raise Lost(f"partition {self._number}: {error}") from error
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[None]:
+        """Answer executors, and those who need to know what the Quorum sources of this partition see now."""
+        quorums = [rule.source for rule in self._desk.routing.rules.values() if isinstance(rule, QuorumRule)]
+        bus = self._desk.bus
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(await bus.listen(subjects.wanted(self._number), self._questions.answer))
+            for source in (one.name for one in quorums if self._mine(f"{QUORUM}{one.name}", "*")):
+                handle = partial(self._questions.refresh, source)
+                stack.push_async_callback(await bus.listen(subjects.refresh(source), handle))
+            yield
+
+    async def _load(self) -> None:
+        groups, self._position = await self._records.load()
+        self.book = Book(self._desk.routing, groups, mine=self._mine)
+        self.book.reader = Reader(self._began, 2 * self._desk.clock.skew_seconds)
+        self._recalled = not self._position
+        await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
+        await self._audit_owed()
+        if self._position and self._records.other_rules:
+            await self._fold_what_stands()
+
+    async def _fold_what_stands(self) -> None:
+        """Our rules have groups, or targets, that those before us did not have: for them, all that stands is news.
+
+        The others have had it: what is not newer changes nothing.
+        """
+        facts = await standing(self._desk.bus, self._number, self._position)
+        log.info("partition %d: %d standing facts are read by other rules", self._number, len(facts))
+        for start in range(0, len(facts), TOGETHER):
+            some = facts[start : start + TOGETHER]
+            now = self._as_late_as(some)
+            await self._carry(self.book.take(some, now, known=False), now, None)
+            await asyncio.sleep(0)
+        self._recalled = True
 
     async def _publish_owed(self) -> None:
         """The owner before us may have stored what it owes, or grants, and not published it; nothing is taken twice.
@@ -152,6 +205,7 @@ class Partition:
         deliveries = coming.result()
         if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
             await self._records.still_ours()
+            self._listening_since = self._desk.clock.now()
         if deliveries:
             await self._take(deliveries)
         await self._ring(known)
@@ -160,6 +214,16 @@ class Partition:
             self._inherited = False
         if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
             await self._checkpoint()
+
+    def _look_at_listening(self) -> None:
+        """Let the book know how well we hear. Where windows could not be looked at for long, sources were not asked."""
+        now, alarm = self._desk.clock.now(), self.book.next_alarm()
+        if alarm is not None and alarm <= now:
+            self._overdue = min(alarm, self._overdue or alarm)
+        if self._overdue is not None and now - self._overdue > LAP:
+            self._listening_since = now
+        # Who dated a fact may be as far off the bus's clock as we may be, and to the other side.
+        self.book.reader = Reader(self._listening_since, 2 * self._desk.clock.skew_seconds)
 
     def _wait(self) -> timedelta:
         alarm = self.book.next_alarm()
@@ -173,7 +237,7 @@ class Partition:
         positions: list[int] = []
         for delivery in deliveries:
             try:
-                fact = decode(delivery.body).data
+                fact = read(delivery.subject, delivery.body).data
             except Malformed as error:
                 put_aside(delivery, FACTS, error)
                 continue
@@ -183,9 +247,10 @@ class Partition:
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
         if not self._recalled and self.book.gains(facts):
-            self.book.recall(await self._records.heard(self._position))
+            self.book.recall(await observations(self._desk.bus, self._number, self._position))
             self._recalled = True
         last = deliveries[-1]
+        self._look_at_listening()
         now = self._as_late_as(facts)
         known = self._is_prompt(last) and not self._runs_out(now)
         self._position = last.sequence
@@ -217,8 +282,9 @@ class Partition:
         now = self._desk.clock.now()
         alarm = self.book.next_alarm()
         if alarm is None or alarm > now:
-            self._catching_up = False
+            self._catching_up, self._overdue = False, None
             return
+        self._look_at_listening()
         until = await known.up_to(alarm)
         if until is None:
             self._again = min(2 * self._again, CATCH_UP_MAX) if self._catching_up else CATCH_UP
@@ -228,14 +294,19 @@ class Partition:
                 log.info("partition %d: windows wait until older facts are read", self._number)
             return
         self._catching_up = False
+        self._overdue = None
         self._now = max(self._now, until)
         trace, self._trace = self._trace, None
-        await self._carry(self.book.ring(self._now), self._now, trace)
+        while decisions := self.book.ring(self._now, at_most=TOGETHER):
+            await self._carry(decisions, self._now, trace)
+            await asyncio.sleep(0)
 
     async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
         """Store the groups that owe or say something, then publish what they owe and say, then the audit."""
         self._records.changed((decision.group.rule, decision.group.object) for decision in decisions)
         await self._records.forget(self.book)
+        self._questions.decided()
+        await self._refresher.ask(lack for decision in decisions for lack in decision.lacks)
         loud = [decision for decision in decisions if decision.actions or decision.held or decision.says]
         if not loud:
             return

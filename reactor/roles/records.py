@@ -12,14 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bus import subjects
-from bus.envelope import decode
 from bus.errors import Malformed
-from bus.messages import Observation, iso
+from bus.messages import iso
 from bus.port import Bus, Store
 from bus.topology import FACTS, GROUPS
 from reactor import telemetry
 from reactor.failpoints import reach
-from reactor.roles.quarantine import put_aside
+from reactor.slices import sliced
 from rules.engine.book import Book
 from rules.engine.watching import Key
 from rules.group import Group, dump, load
@@ -34,18 +33,27 @@ class Lost(Exception):
 class Records:
     """The stored side of one partition, while we own it."""
 
-    def __init__(self, bus: Bus, number: int, owner: str) -> None:
+    def __init__(self, bus: Bus, number: int, owner: str, rules: str) -> None:
+        """`rules`: digest of the rule set by which its facts are read now."""
         self._bus = bus
+        self._rules = rules
         self._store: Store = bus.store(GROUPS)
         self._number = number
         self._owner = owner
         self._revisions: dict[str, int] = {}
         self._dirty: set[Key] = set()
         self._saved_position = 0
+        self._saved_rules = ""
+        """By which the facts up to the stored position were read."""
         self._stream = ""
         """When the stream that is read was created."""
         self._of_stream = ""
         """And that of which the stored position is; empty: nobody has said."""
+
+    @property
+    def other_rules(self) -> bool:
+        """Whether facts up to the stored position were read by other rules: they may have concerned other groups."""
+        return self._saved_rules != self._rules
 
     async def load(self) -> tuple[list[Group], int]:
         """Give the groups that are stored, and the position of the last fact that they have had."""
@@ -59,29 +67,14 @@ class Records:
         self.changed((group.rule, group.object) for group in groups)
         return [replace(group, position=0) for group in groups], 0
 
-    async def heard(self, position: int) -> list[Observation]:
-        """Give what was said last of each target up to this position, listened to by a group or not.
-
-        Groups have had it, but one that opens from now on, or gets another backend, has not.
-        """
-        found = []
-        for one in await self._bus.last_of_each(FACTS, subjects.observations(self._number)):
-            try:
-                fact = decode(one.body).data
-            except Malformed as error:
-                put_aside(one, FACTS, error)
-                continue
-            if isinstance(fact, Observation) and one.sequence <= position:
-                found.append(fact)
-        return found
-
     async def _stored(self) -> list[Group]:
         groups: list[Group] = []
-        for entry in await self._store.entries(f"{self._number}.>"):
+        async for entry in sliced(await self._store.entries(f"{self._number}.>")):
             self._revisions[entry.key] = entry.revision
             if entry.key == self._position_key:
                 said = json.loads(entry.value)
                 self._saved_position, self._of_stream = int(said["sequence"]), said.get("stream", "")
+                self._saved_rules = said.get("rules", "")
                 continue
             try:
                 groups.append(load(entry.value))
@@ -98,7 +91,7 @@ class Records:
     async def save(self, book: Book, keys: Sequence[Key]) -> None:
         """Write these groups by compare-and-set. Raises Lost where another owner has written."""
         writes = []
-        for key in dict.fromkeys(keys):
+        async for key in sliced([*dict.fromkeys(keys)]):
             name = self._key(key)
             writes.append((name, dump(book.stored(key)), self._revisions.get(name, 0)))
         revisions = await self._store.put_all(writes)
@@ -113,11 +106,12 @@ class Records:
         if self._dirty:
             await self.save(book, sorted(self._dirty))
             reach("decider.groups-stored")
-        if position != self._saved_position:
-            body = json.dumps({"sequence": position, "owner": self._owner, "stream": self._stream}).encode()
+        if position != self._saved_position or (position and self.other_rules):
+            told = {"sequence": position, "owner": self._owner, "stream": self._stream, "rules": self._rules}
+            body = json.dumps(told).encode()
             revision = self._revisions.get(self._position_key, 0)
             self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
-            self._saved_position = position
+            self._saved_position, self._saved_rules = position, self._rules
             reach("decider.checkpointed")
 
     async def forget(self, book: Book) -> None:

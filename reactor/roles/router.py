@@ -13,12 +13,14 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol, get_args
 
 from bus import subjects
-from bus.envelope import decode, encode
+from bus.admission import read
+from bus.envelope import encode
 from bus.errors import Malformed, Unavailable
 from bus.messages import AnyCommand, Command, DecisionRecord, Inventory, Observation, WebhookPost
 from bus.port import Bus, Delivery, Outgoing, Work
-from bus.topology import INBOX, ROUTERS
+from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor import telemetry
+from reactor.errors import SourceUnknown
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
 from reactor.roles.quarantine import put_aside
@@ -58,13 +60,20 @@ class Router:
         self._alerts = alerts
 
     async def run(self) -> None:
-        """Route until cancelled."""
+        """Route until cancelled. Raises Unavailable."""
+        await self._serve(ROUTERS, INBOX)
+
+    async def run_parked(self) -> None:
+        """Route posts whose source became known, until cancelled. Raises Unavailable."""
+        await self._serve(PARKED_POSTS, PARKED)
+
+    async def _serve(self, queue: Queue, stream: Stream) -> None:
         slots = asyncio.Semaphore(CONCURRENCY)
-        async with self._bus.work(ROUTERS, batch=BATCH) as work, asyncio.TaskGroup() as group:
+        async with self._bus.work(queue, batch=BATCH) as work, asyncio.TaskGroup() as group:
             while True:
                 for delivery in await work.next(WAIT):
                     await slots.acquire()
-                    task = group.create_task(self._one(work, delivery))
+                    task = group.create_task(self._one(work, stream, delivery))
                     task.add_done_callback(lambda _: slots.release())
 
     async def sweep(self) -> None:
@@ -73,33 +82,58 @@ class Router:
             await self._alerts.sweep()
             await asyncio.sleep(SWEEP)
 
-    async def _one(self, work: Work, delivery: Delivery) -> None:
+    async def _one(self, work: Work, stream: Stream, delivery: Delivery) -> None:
         reach("router.taken")
         try:
-            await self._route(delivery)
+            await self._routed_or_parked(delivery, stream)
         except Malformed as error:
-            put_aside(delivery, INBOX, error)
+            put_aside(delivery, stream, error)
+        except SourceUnknown as error:
+            log.info("a parked post waits: %s", error)
+            await _later(work, delivery)
+            return
         except Unavailable as error:
             log.warning("routing waits for the bus: %s", error)
             await _later(work, delivery)
             return
         except Exception:
             # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
-            telemetry.quarantined.labels(INBOX.name).inc()
+            telemetry.quarantined.labels(stream.name).inc()
             log.exception("message %s on %s is put aside", delivery.sequence, delivery.subject)
         reach("router.before-ack")
         await work.done([delivery])
 
+    async def _routed_or_parked(self, delivery: Delivery, stream: Stream) -> None:
+        """Windows wait for all that is in the inbox, so a post for a source that is unknown here waits elsewhere."""
+        try:
+            await self._route(delivery)
+        except SourceUnknown:
+            if stream is PARKED:
+                raise
+            source = read(delivery.subject, delivery.body).data.source
+            log.info(
+                "message %s waits for rules that name its source",
+                delivery.sequence,
+                extra={"subject": delivery.subject},
+            )
+            # One id for the message, however often it is given out.
+            id_ = f"parked/{delivery.stored_at.timestamp()}/{delivery.sequence}"
+            await self._bus.publish(
+                Outgoing(subjects.parked(source), delivery.body, id_, traceparent=delivery.traceparent)
+            )
+
     async def _route(self, delivery: Delivery) -> None:
-        event = decode(delivery.body)
+        event = read(delivery.subject, delivery.body)
+        # The id begins with the subject: no publisher can take the id of a fact of another's.
+        id_ = f"{delivery.subject}/{event.source}/{event.id}"
         match event.data:
             case WebhookPost() as post:
                 await self._alerts.take_post(post)
             case fact if isinstance(fact, FROM_OUTSIDE):
                 fact = _not_from_the_future(fact, delivery.stored_at)
-                await self._publisher.publish(fact, f"{event.source}/{event.id}", delivery.traceparent)
+                await self._publisher.publish(fact, id_, delivery.traceparent)
                 if isinstance(fact, Command):
-                    await self._bus.publish_all([_audited(fact, f"{event.source}/{event.id}")])
+                    await self._bus.publish_all([_audited(fact, id_)])
             case other:
                 raise Malformed(f"{type(other).__name__} is nothing that may come in from outside")
 

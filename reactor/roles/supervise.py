@@ -14,6 +14,10 @@ log = logging.getLogger(__name__)
 PAUSE_FIRST = 0.2
 PAUSE_MAX = 10.0
 """Seconds between two starts of a loop that keeps failing."""
+PAUSE_BUS = 1.0
+"""The same while the bus is away: what waits for it goes on soon after it is back."""
+SAID_AGAIN_SECONDS = 60.0
+"""The same complaint of the same loop is logged once in so long."""
 
 
 async def ended(*tasks: asyncio.Task[None], patience: float = 1.0) -> None:
@@ -37,15 +41,19 @@ async def forever(name: str, loop: Callable[[], Awaitable[None]]) -> None:
     """
     pause = PAUSE_FIRST
     clock = asyncio.get_running_loop()
+    said, said_at = "", 0.0
     while True:
-        began = clock.time()
+        began, most = clock.time(), PAUSE_MAX
         try:
             await loop()
         except Unavailable as error:
-            log.warning("%s waits for the bus: %s", name, error)
+            most = PAUSE_BUS
+            if str(error) != said or clock.time() - said_at >= SAID_AGAIN_SECONDS:
+                log.warning("%s waits for the bus: %s", name, error)
+                said, said_at = str(error), clock.time()
         except (BusError, ReactorError) as error:
             log.warning("%s starts again: %s", name, error)
         except Exception:
             log.exception("%s failed, and starts again", name)
-        pause = PAUSE_FIRST if clock.time() - began > PAUSE_MAX else min(pause * 2, PAUSE_MAX)
+        pause = PAUSE_FIRST if clock.time() - began > PAUSE_MAX else min(pause * 2, most)
         await asyncio.sleep(pause)

@@ -1,55 +1,73 @@
-"""Whether an action that has waited is still wanted, when its turn comes.
+"""Whether an action is still wanted, from the only one that knows: the decider of its partition.
 
-A paused rule decides nothing more, but what it decided before may wait behind a slow API for minutes. So what was not
-begun at once is looked up where its decider keeps it: a global stop is honoured within two seconds whatever the queue
-holds, and so is every other change of mind. A step back that a person asks for in a pause is wanted, and is done.
+What was right when it was decided may be wrong a moment later: the action waited in the queue, in a process that stood
+still, or behind a slow API. So the decider is asked again at every redelivery, and before each write for which its last
+yes is no longer fresh. It answers on evidence from after the question; without an answer nothing is begun.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from datetime import datetime, timedelta
 
+from pydantic import ValidationError
+
 from bus import subjects
-from bus.errors import Malformed, NotFound
-from bus.messages import Action, Notify
-from bus.port import Store
-from rules.engine.registry import kind_of
-from rules.engine.routing import Routing, scope_of
-from rules.group import Group, load
+from bus.messages import Action, WantedReply, WantedRequest
+from bus.port import Bus
+from reactor.actions.outcomes import Unfit, Waited
+from reactor.clock import Clock
+
+log = logging.getLogger(__name__)
 
 FRESH = timedelta(seconds=1)
-"""What was decided no longer ago is begun without a look: half of the two seconds, and most actions."""
+"""So long a yes holds: half of the two seconds within which a pause stops all writes."""
+ANSWER = timedelta(seconds=4.5)
+"""How long an answer is waited for: the decider may have to let its sources look again first."""
+DETAIL_MAX = 500
 
 
 class Wanted:
-    """What the deciders have stored of their groups."""
+    """The decider's word on one delivery of an action; `await` it before each write."""
 
-    def __init__(self, groups: Store, routing: Routing, partitions: int) -> None:
-        self._groups = groups
-        self._routing = routing
-        self._partitions = partitions
+    def __init__(self, bus: Bus, clock: Clock, action: Action, partition: int, *, redelivered: bool) -> None:
+        """Decided a moment ago, on evidence of that moment, is as good as a yes, unless other hands had it since."""
+        self._bus = bus
+        self._clock = clock
+        self._action = action
+        self._partition = partition
+        seen_at = action.proven_at or action.decided_at
+        self._yes_at: datetime | None = None if redelivered else min(seen_at, action.decided_at, clock.now())
+        self._asking = asyncio.Lock()
 
-    async def called_off(self, action: Action, now: datetime) -> str | None:
-        """Say why the action is not to be begun any more; None: it is. Raises Unavailable."""
-        rule = self._routing.rules.get(action.rule)
-        if rule is None or isinstance(action, Notify) or now - action.decided_at < FRESH:
-            return None
-        object_ = kind_of(rule).owner(rule, action.object)
-        partition = subjects.partition_of(rule.name, scope_of(rule, object_), self._partitions)
+    async def __call__(self) -> None:
+        """Return if the action is wanted now.
+
+        Raises Unfit (CalledOff) where it is not, Waited where the decider does not answer, Unavailable.
+        """
+        async with self._asking:  # many writes of one action may wait for the same answer
+            if not self._is_fresh():
+                self._yes_at = await self._ask()
+
+    def _is_fresh(self) -> bool:
+        return self._yes_at is not None and self._clock.now() - self._yes_at <= FRESH
+
+    async def _ask(self) -> datetime:
+        """Give the moment for which the yes was given, as far as two clocks can tell."""
+        action, asked_at = self._action, self._clock.now()
+        question = WantedRequest(action=action.id, rule=action.rule, object=action.object)
+        body = question.model_dump_json(by_alias=True).encode()
+        answer = await self._bus.request(subjects.wanted(self._partition), body, ANSWER)
+        if answer is None:
+            raise Waited(f"the decider of partition {self._partition} does not say whether this is still wanted")
         try:
-            group = load((await self._groups.get(subjects.group(partition, rule.name, object_))).value)
-        except (NotFound, Malformed):
-            return None  # the bus was wiped, or a newer reactor decides: the action itself is all there is to go by
-        return _said(group, action)
-
-
-def _said(group: Group, action: Action) -> str | None:
-    owed = next((owed for owed in group.owed if owed.action.id == action.id), None)
-    if owed is not None and owed.wanted:
-        return None
-    if group.paused is not None:
-        return group.paused.words
-    # What the group has asked for and owes no more, it has changed its mind about. A group that has not come so far is
-    # an older look at it, or another one of the same name: then the action itself is all there is to go by.
-    asked_for = owed is not None or group.generation >= action.generation
-    return "nobody wants it any more" if asked_for else None
+            reply = WantedReply.model_validate_json(answer)
+        except ValidationError as error:
+            raise Waited(f"the decider's answer cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
+        if not reply.wanted:
+            raise Unfit("CalledOff", reply.detail[:DETAIL_MAX] or "it is no longer wanted")
+        now = self._clock.now()
+        if now - asked_at > ANSWER + FRESH:
+            raise Waited("the decider's answer was read too late: this process stood still")
+        return min(max(reply.at, asked_at), now)

@@ -20,6 +20,7 @@ import asyncio
 from typing import NamedTuple
 
 from bus.messages import Cluster, Health
+from reactor.clients.changes import Look
 from reactor.clients.port import ApiUnavailable
 from reactor.clients.watching import WatchApi
 from reactor.errors import SettingsError, Terminal
@@ -46,7 +47,7 @@ class Answer(NamedTuple):
 async def run(source: ClusterProbe, world: World) -> None:
     """Probe until cancelled."""
     api = await world.clusters.get(source.cluster)
-    voice = Voice(source, world.tell, world.clock)
+    voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
     target = voice.target({"cluster": source.cluster})
     if target is None:
         raise SettingsError(f"source {source.name}: its target takes the label cluster and no other")
@@ -54,12 +55,14 @@ async def run(source: ClusterProbe, world: World) -> None:
     pace = Pace(
         world, ready.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=TRIES * APART_SECONDS
     )
-    inventory = Standing[Cluster](world.tell, world.clock, period_seconds=source.refresh_seconds)
+    inventory = Standing[Cluster](
+        world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
+    )
     await inventory.say(source.cluster, _described(source.cluster, world), changed=True)
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(voice.refresh(lambda: pace.vouched))
-        group.create_task(inventory.keep(lambda: 0.0))  # settings, not sight: they hold while the server is away
+        group.create_task(voice.keep(pace.seen, pace.look_again, world.requests))
+        group.create_task(inventory.keep(world.clock.now))  # settings, not sight: they hold while the server is away
 
 
 def _described(name: str, world: World) -> Cluster:
@@ -84,9 +87,16 @@ class _Ready:
         self._sample: Sample | None = None
         self._said: Health | None = None
 
-    async def read(self) -> None:
-        """Take one reading and say what the thresholds make of it."""
+    async def read(self, *, extra: bool = False) -> None:
+        """Take one reading and say what the thresholds make of it. An extra one only confirms what is said now.
+
+        One during which this process stood still says nothing.
+        """
+        began = self._clock.now()
         found = await answer(self._api)
+        if (extra and found.status is not self._said) or self._clock.standstill.ended_at > began:
+            return
+        look = Look(began, self._clock.now())
         if found.status is Health.UNKNOWN:
             self._voice.complain("Forbidden")
         before = self._said
@@ -97,7 +107,10 @@ class _Ready:
         detail = found.detail
         if self._said is not found.status:
             detail = f"{detail}, for {self._clock.monotonic() - self._sample.since:.0f} s so far"
-        await self._voice.say(self._target, self._said, labels={"cluster": self._source.cluster}, detail=detail)
+        await self._voice.say(
+            self._target, self._said, labels={"cluster": self._source.cluster}, detail=detail, look=look,
+            resolution_seconds=self._source.every_seconds + TRIES * APART_SECONDS,
+        )  # fmt: skip
 
 
 async def answer(api: WatchApi) -> Answer:

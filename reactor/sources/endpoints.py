@@ -49,6 +49,8 @@ def _identity(found: JsonObject) -> JsonObject:
         "metadata": {
             "namespace": metadata.get("namespace"),
             "name": metadata.get("name"),
+            "uid": metadata.get("uid"),
+            "resourceVersion": metadata.get("resourceVersion"),
             "labels": strings_of(metadata.get("labels")),
         }
     }

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from bus.messages import Health
-from reactor.clients.changes import Change, Kind, key_of
+from reactor.clients.changes import Change, Key, Kind, key_of, state_of_objects
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -76,16 +77,17 @@ class Watch:
         self._source = source
         self._clock = world.clock
         self._services: dict[ServiceName, _Service] = defaultdict(_Service)
-        self.voice = Voice(source, world.tell, world.clock)
-        self.chorus: Chorus[ServiceName] = Chorus(self.voice, world.clock, lambda _: self.slices.vouched)
+        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+        self.chorus: Chorus[ServiceName] = Chorus(self.voice, world.clock, self._seen)
         self.slices = Reflector(
             api, collection("/apis/discovery.k8s.io/v1", "endpointslices", source.namespace), self._slices_changed,
-            label_selector=source.selector, project=project_slice,
+            clock=world.clock, label_selector=source.selector, project=project_slice,
         )  # fmt: skip
         self.services = Reflector(
             api, collection("/api/v1", "services", source.namespace), self._services_changed,
-            label_selector=source.selector, project=project_service,
+            clock=world.clock, label_selector=source.selector, project=project_service,
         )  # fmt: skip
+        self._requests = world.requests
         self._begun = False
         self._unsaid: set[ServiceName] = set()
 
@@ -94,15 +96,18 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.slices.run())
             group.create_task(self.services.run())
-            group.create_task(self.chorus.keep())
+            group.create_task(self.chorus.keep(self.slices.look_again, self._requests))
             group.create_task(self._forget_gone())
 
     async def _slices_changed(self, changes: Sequence[Change]) -> None:
         touched: set[ServiceName] = set()
-        for kind, found in changes:
+        broken: set[ServiceName] = set()
+        for kind, found, unbroken in changes:
             name, key = service_of(found), key_of(found)
             if name is None or key is None:
                 continue
+            if not unbroken:
+                broken.add(name)
             service = self._services[name]
             service.labels = service.labels or labels_of(found)
             if kind is Kind.DELETED:
@@ -114,12 +119,12 @@ class Watch:
             # The first whole list: from here on, a Service without a slice is known to have no endpoints.
             self._begun = True
             touched = set(self._services)
-        await self._say(touched | self._unsaid)
+        await self._say(touched | self._unsaid, broken)
         self._unsaid = set()
 
     async def _services_changed(self, changes: Sequence[Change]) -> None:
         touched: set[ServiceName] = set()
-        for kind, found in changes:
+        for kind, found, _ in changes:
             key = key_of(found)
             if key is None or found["type"] == "ExternalName":
                 continue
@@ -134,7 +139,15 @@ class Watch:
             # While the slices are not seen, having none of them proves nothing.
             self._unsaid |= touched
 
-    async def _say(self, names: set[ServiceName]) -> None:
+    def _seen(self, name: ServiceName) -> datetime | None:
+        """A Service is seen by its slices: not while a LIST that is not believed lacks one of them."""
+        service = self._services.get(name)
+        if self.slices.doubted and service is not None:
+            keys = [Key(name.namespace, slice_) for slice_ in service.slices]
+            return None if any(self.slices.seen_of(key) is None for key in keys) else self.slices.seen
+        return self.slices.seen
+
+    async def _say(self, names: set[ServiceName], broken: Set[ServiceName] = frozenset()) -> None:
         for name in sorted(names):
             service = self._services[name]
             service.look()
@@ -149,7 +162,10 @@ class Watch:
             }
             status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
             detail = self._detail(count, exists=exists)
-            self.chorus.note(name, status, labels=labels, detail=detail, gone=not exists)
+            self.chorus.note(
+                name, status, labels=labels, look=self.slices.look, detail=detail, gone=not exists,
+                version=state_of_objects(service.slices.values()), unbroken=name not in broken,
+            )  # fmt: skip
         await self.chorus.speak()
 
     def _detail(self, count: Readiness, *, exists: bool) -> str:

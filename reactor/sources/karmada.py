@@ -11,12 +11,24 @@ repeated while the watch is lost.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from bus.messages import Cluster, Health, Message, Observation, Workload
-from reactor.clients.changes import Change, Kind, dict_of, key_of, list_of, metadata_of, strings_of, text_of
+from reactor.clients.changes import (
+    Change,
+    Kind,
+    Look,
+    dict_of,
+    key_of,
+    list_of,
+    metadata_of,
+    state_of_objects,
+    strings_of,
+    text_of,
+)
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -32,7 +44,8 @@ from reactor.sources.karmada_projection import (
     ready_of,
     workload_of,
 )
-from reactor.sources.standing import Standing, together
+from reactor.sources.refreshing import answer_requests
+from reactor.sources.standing import SeenEach, Standing, together
 from reactor.sources.world import World
 from rules.language.selectors import matches
 
@@ -64,18 +77,25 @@ class Inventory:
         """By collection, namespace and name: those that were told."""
         self._copies: dict[str, set[str]] = {}
         """Workload to the targets that its copies are."""
-        tell, clock = world.tell, world.clock
-        self.workloads: Standing[Workload] = Standing(tell, clock, period_seconds=REFRESH_SECONDS)
-        self.clusters: Standing[Cluster] = Standing(tell, clock, period_seconds=REFRESH_SECONDS)
-        self.copies: Standing[Observation] = Standing(tell, clock, period_seconds=REFRESH_SECONDS)
-        self.ready: Standing[Observation] = Standing(tell, clock, period_seconds=REFRESH_SECONDS)
-        self._cluster_watch = Reflector(api, _CLUSTERS, self._clusters_changed, project=project_cluster)
+        self._requests = world.requests
+        tell, clock, lost = world.tell, world.clock, world.on_facts_lost
+        self.workloads: Standing[Workload] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
+        self.clusters: Standing[Cluster] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
+        self.copies: Standing[Observation] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
+        self.ready: Standing[Observation] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
+        self._cluster_watch = Reflector(api, _CLUSTERS, self._clusters_changed, clock=clock, project=project_cluster)
         self._binding_watches = [
-            Reflector(api, f"{_WORK}/{plural}", partial(self._bindings_changed, plural), project=self._projected)
+            Reflector(
+                api,
+                f"{_WORK}/{plural}",
+                partial(self._bindings_changed, plural),
+                clock=clock,
+                project=self._projected,
+            )
             for plural in ("resourcebindings", "clusterresourcebindings")
         ]
         self._policy_watches = [
-            Reflector(api, f"{_POLICY}/{plural}", self._policies_changed, project=project_policy)
+            Reflector(api, f"{_POLICY}/{plural}", self._policies_changed, clock=clock, project=project_policy)
             for plural in ("propagationpolicies", "clusterpropagationpolicies")
             if policies
         ]
@@ -85,7 +105,8 @@ class Inventory:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cluster_watch.run())
             for standing in (self.clusters, self.ready):
-                group.create_task(standing.keep(lambda: self._cluster_watch.vouched))
+                group.create_task(standing.keep_each(self._cluster_seen))
+            group.create_task(self._answer(self.ready, self._cluster_seen, [self._cluster_watch]))
             for watch in self._policy_watches:
                 group.create_task(watch.run())
             for watch in self._policy_watches:
@@ -93,20 +114,34 @@ class Inventory:
             for watch in self._binding_watches:
                 group.create_task(watch.run())
             for kept in (self.workloads, self.copies):
-                group.create_task(kept.keep(self._bindings_vouched))
+                group.create_task(kept.keep_each(self._binding_seen))
+            group.create_task(self._answer(self.copies, self._binding_seen, self._binding_watches))
 
     def _projected(self, binding: JsonObject) -> JsonObject:
         """Keep what is read, and of each copy's status what its rule or its policy wants carried over."""
         return project_binding(binding, {*self._preserved, *_paths(self._policy(binding))})
 
-    def _bindings_vouched(self) -> float | None:
-        ages = [watch.vouched for watch in self._binding_watches]
-        return None if None in ages else max(age for age in ages if age is not None)
+    def _answer(
+        self, standing: Standing[Observation], seen: SeenEach, watches: Sequence[Reflector]
+    ) -> Coroutine[Any, Any, None]:
+        def look_again(not_before: datetime) -> None:
+            for watch in watches:
+                watch.look_again(not_before)
+
+        return answer_requests(NAME, standing, seen, look_again, self._requests, self._clock)
+
+    def _cluster_seen(self, _: str) -> datetime | None:
+        return _seen_by([self._cluster_watch])
+
+    def _binding_seen(self, _: str) -> datetime | None:
+        return _seen_by(self._binding_watches)
 
     async def _clusters_changed(self, changes: Sequence[Change]) -> None:
-        await together([saying for kind, found in changes for saying in self._of_cluster(kind, found)])
+        await together([saying for one in changes for saying in self._of_cluster(one)])
+        await self.ready.answer(self._cluster_seen)
 
-    def _of_cluster(self, kind: Kind, found: JsonObject) -> list[Saying]:
+    def _of_cluster(self, change: Change) -> list[Saying]:
+        kind, found, unbroken = change
         now = self._clock.now()
         cluster = cluster_of(found, at=now, exists=kind is not Kind.DELETED)
         if cluster is None:
@@ -116,11 +151,13 @@ class Inventory:
             gone = {"status": Health.UNKNOWN, "detail": "the cluster is no member any more"}
             last = self.ready.say_once(ready.target, ready.model_copy(update=gone))
             return [self.clusters.say_once(cluster.about, cluster), last]
-        health = _say(self.ready, ready.target, ready, differs=_by_status)
+        ready = _vouched(ready, found)
+        health = _say_health(self.ready, ready, self._cluster_watch.look, unbroken=unbroken)
         return [_say(self.clusters, cluster.about, cluster), health]
 
     async def _bindings_changed(self, plural: str, changes: Sequence[Change]) -> None:
         await together([saying for one in changes for saying in self._of_change(plural, one)])
+        await self.copies.answer(self._binding_seen)
 
     def _of_change(self, plural: str, change: Change) -> list[Saying]:
         key = key_of(change.object)
@@ -131,9 +168,9 @@ class Inventory:
             self._bindings[plural, *key] = change.object
         else:
             self._bindings.pop((plural, *key), None)
-        return self._of_binding(change.object, exists=exists)
+        return self._of_binding(change.object, exists=exists, unbroken=change.unbroken)
 
-    def _of_binding(self, binding: JsonObject, *, exists: bool = True) -> list[Saying]:
+    def _of_binding(self, binding: JsonObject, *, exists: bool = True, unbroken: bool = True) -> list[Saying]:
         now = self._clock.now()
         workload = workload_of(binding, self._policy(binding), at=now, exists=exists)
         if workload is None:
@@ -143,7 +180,8 @@ class Inventory:
         if not exists:
             return [self.workloads.say_once(workload.object, workload), *self._last_words(left)]
         self._copies[workload.object] = {*heard}
-        health = [_say(self.copies, target, one, differs=_by_status) for target, one in heard.items()]
+        look = max((watch.look for watch in self._binding_watches), key=lambda look: look.ended)
+        health = [_say_health(self.copies, _vouched(one, binding), look, unbroken=unbroken) for one in heard.values()]
         return [_say(self.workloads, workload.object, workload), *health, *self._last_words(left)]
 
     def _last_words(self, targets: set[str]) -> list[Saying]:
@@ -162,7 +200,7 @@ class Inventory:
 
     async def _policies_changed(self, changes: Sequence[Change]) -> None:
         touched: set[PolicyKey] = set()
-        for kind, found in changes:
+        for kind, found, _ in changes:
             key = key_of(found)
             if key is None:
                 continue
@@ -186,8 +224,20 @@ def _paths(policy: JsonObject | None) -> Iterator[str]:
                 yield path
 
 
-def _by_status(before: Observation, after: Observation) -> bool:
-    return before.status is not after.status
+def _seen_by(watches: Sequence[Reflector]) -> datetime | None:
+    """Until when all of these copies are known to be true; None: one of them is not believed now."""
+    seen = [None if watch.doubted else watch.seen for watch in watches]
+    return None if None in seen else min(one for one in seen if one is not None)
+
+
+def _vouched(health: Observation, found: JsonObject) -> Observation:
+    return health.model_copy(update={"source": NAME, "version": state_of_objects([found])})
+
+
+async def _say_health(standing: Standing[Observation], health: Observation, look: Look, *, unbroken: bool) -> None:
+    before = standing.get(health.target)
+    changed = before is None or before.status is not health.status
+    await standing.say(health.target, health, changed=changed, look=look, unbroken=unbroken)
 
 
 def _by_anything(before: Message, after: Message) -> bool:
@@ -195,8 +245,6 @@ def _by_anything(before: Message, after: Message) -> bool:
     return before.model_dump(exclude=ignored) != after.model_dump(exclude=ignored)
 
 
-async def _say(
-    standing: Standing[Said], key: str, fact: Said, *, differs: Callable[[Said, Said], bool] = _by_anything
-) -> None:
+async def _say(standing: Standing[Said], key: str, fact: Said) -> None:
     before = standing.get(key)
-    await standing.say(key, fact, changed=before is None or differs(before, fact))
+    await standing.say(key, fact, changed=before is None or _by_anything(before, fact))

@@ -61,7 +61,9 @@ def project_binding(found: JsonObject, preserved: Iterable[str] = ()) -> JsonObj
         for one in list_of(status.get("aggregatedStatus"))
     ]
     return {
-        "metadata": {key: metadata.get(key) for key in ("namespace", "name", "labels", "annotations")},
+        "metadata": {
+            key: metadata.get(key) for key in ("namespace", "name", "labels", "annotations", "uid", "resourceVersion")
+        },
         "spec": {key: spec[key] for key in fields if key in spec},
         "status": {"aggregatedStatus": items},
     }
@@ -135,7 +137,7 @@ def project_cluster(found: JsonObject) -> JsonObject:
     """Keep what is read: a Cluster lists every API that its members serve."""
     metadata, spec, status = metadata_of(found), dict_of(found.get("spec")), dict_of(found.get("status"))
     return {
-        "metadata": {key: metadata.get(key) for key in ("name", "labels")},
+        "metadata": {key: metadata.get(key) for key in ("name", "labels", "uid", "resourceVersion")},
         "spec": {key: spec.get(key) for key in ("region", "zone", "zones", "provider", "taints")},
         "status": {key: status.get(key) for key in ("conditions", "resourceSummary")},
     }

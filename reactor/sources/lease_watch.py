@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bus.messages import Health
-from reactor.clients.changes import Change, Key, Kind, key_of, strings_of
+from reactor.clients.changes import Change, Key, Kind, Look, key_of, strings_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.chorus import Chorus
@@ -50,10 +50,14 @@ class Watch:
         self._clock = world.clock
         self._known: dict[Key, _Lease] = {}
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
-        self.voice = Voice(source, world.tell, world.clock)
-        self.chorus: Chorus[Key] = Chorus(self.voice, world.clock, lambda _: self.leases.vouched)
+        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+        self._requests = world.requests
+        # A silence that is shorter than the grace is not seen; so nobody has to look for so long.
+        self.chorus: Chorus[Key] = Chorus(
+            self.voice, world.clock, lambda key: self.leases.seen_of(key), resolution_seconds=source.grace_seconds
+        )
         self.leases = Reflector(
-            api, collection(LEASES, "leases", source.namespace), self._changed, project=project,
+            api, collection(LEASES, "leases", source.namespace), self._changed, clock=world.clock, project=project,
             # A watch that is dead and does not know it has to be found out before its silence is taken for theirs.
             idle_seconds=source.grace_seconds / 2,
         )  # fmt: skip
@@ -62,11 +66,11 @@ class Watch:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.leases.run())
-            group.create_task(self.chorus.keep())
+            group.create_task(self.chorus.keep(self.leases.look_again, self._requests))
             group.create_task(self._monitor())
 
     async def _changed(self, changes: Sequence[Change]) -> None:
-        for kind, found in changes:
+        for kind, found, _ in changes:
             key = key_of(found)
             if key is None:
                 continue
@@ -101,4 +105,5 @@ class Watch:
 
     def _note(self, key: Key, lease: _Lease, status: Health, detail: str) -> None:
         lease.said = status
-        self.chorus.note(key, status, labels=lease.labels, detail=detail)
+        now = self._clock.now()
+        self.chorus.note(key, status, labels=lease.labels, look=Look(now, now), detail=detail)

@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from bus.messages import Health, ZoneInventory, Zones
-from reactor.clients.changes import Change, Kind, key_of
+from reactor.clients.changes import Change, Key, Kind, digest, key_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources import heartbeats, nodes, pods, service_zones
@@ -62,19 +63,26 @@ class Watch:
         self._zones: dict[str, Tally] = {}
         self._rest = _Rest()
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
-        self.voice = Voice(source, world.tell, world.clock)
+        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
         """Speaks of zones."""
         self.chorus: Chorus[str] = Chorus(
-            Voice(source, world.tell, world.clock), world.clock, lambda _: self.nodes.vouched
+            Voice(source, world.tell, world.clock, world.on_facts_lost),
+            world.clock,
+            lambda name: self.nodes.seen_of(Key("", name)),
         )
-        self.inventory: Standing[Zones] = Standing(world.tell, world.clock, period_seconds=source.refresh_seconds)
-        self.nodes = Reflector(api, "/api/v1/nodes", self._nodes_changed, project=nodes.project)
-        self.pods = Reflector(api, "/api/v1/pods", _read_later, project=pods.project)
+        self.inventory: Standing[Zones] = Standing(
+            world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
+        )
+        clock = world.clock
+        self._requests = world.requests
+        self.nodes = Reflector(api, "/api/v1/nodes", self._nodes_changed, clock=clock, project=nodes.project)
+        self.pods = Reflector(api, "/api/v1/pods", _read_later, clock=clock, project=pods.project)
         self.slices = Reflector(
-            api, "/apis/discovery.k8s.io/v1/endpointslices", _read_later, project=service_zones.project
+            api, "/apis/discovery.k8s.io/v1/endpointslices", _read_later, clock=clock, project=service_zones.project
         )
         self.leases = Reflector(
-            api, f"{LEASES}/namespaces/kube-node-lease/leases", self._leases_changed, project=heartbeats.project,
+            api, f"{LEASES}/namespaces/kube-node-lease/leases", self._leases_changed, clock=clock,
+            project=heartbeats.project,
             idle_seconds=heartbeats.LEASE_SECONDS / 2,  # as in LeaseWatch
         )  # fmt: skip
 
@@ -83,44 +91,67 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             for reflector in (self.nodes, self.pods, self.slices, self.leases):
                 group.create_task(reflector.run())
-            group.create_task(self.voice.refresh(lambda: self.nodes.vouched))
-            group.create_task(self.chorus.keep())
+            group.create_task(self.voice.keep(self._zone_seen, self.nodes.look_again, self._requests))
+            group.create_task(self.chorus.keep(self.nodes.look_again, self._requests))
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[Change]) -> None:
-        for kind, found in changes:
+        broken: set[str] = set()
+        for kind, found, unbroken in changes:
             node = node_of(found, self._source.zone_label)
+            if not unbroken:
+                broken.add(node.zone)
             if kind is Kind.DELETED:
                 self._nodes.pop(node.name, None)
                 self.chorus.leave(node.name, "the node is gone")
             else:
                 self._nodes[node.name] = node
-                self._note(node)
+                self._note(node, unbroken=unbroken)
         before, self._zones = self._zones, tally(self._nodes.values())
         zones = sorted(before.keys() | self._zones.keys())
         await together([
             self.chorus.speak(),
-            *(self._say_zone(zone) for zone in zones),
+            *(self._say_zone(zone, unbroken=zone not in broken) for zone in zones),
             self._say_inventory(),
         ])  # fmt: skip
 
-    def _note(self, node: Node) -> None:
+    def _note(self, node: Node, *, unbroken: bool) -> None:
         labels = {"cluster": self._source.cluster, "node": node.name}
         if node.zone:
             labels["zone"] = node.zone
-        self.chorus.note(node.name, node.verdict.status, labels=labels, detail=node.verdict.detail)
+        self.chorus.note(
+            node.name, node.verdict.status, labels=labels, look=self.nodes.look, detail=node.verdict.detail,
+            version=node.version, unbroken=unbroken,
+        )  # fmt: skip
 
-    async def _say_zone(self, zone: str) -> None:
+    def _zone_seen(self, target: str) -> datetime | None:
+        """A zone is not seen while a LIST that is not believed lacks one of its nodes."""
+        return None if target in self._doubted_zones() else self.nodes.seen
+
+    def _doubted_zones(self) -> set[str]:
+        zones = {node.zone for key in self.nodes.doubted if (node := self._nodes.get(key.name)) is not None}
+        return {self._target_of_zone(zone) for zone in zones if zone}
+
+    def _target_of_zone(self, zone: str) -> str:
+        return fill("zone/{cluster}/{zone}", {"cluster": self._source.cluster, "zone": zone})
+
+    async def _say_zone(self, zone: str, *, unbroken: bool) -> None:
         labels = {"cluster": self._source.cluster, "zone": zone}
-        target = fill("zone/{cluster}/{zone}", labels)
+        target = self._target_of_zone(zone)
+        if target in self._doubted_zones():
+            return
         if zone not in self._zones:
             await self.voice.say_once(target, Health.UNKNOWN, labels=labels, detail="no node of it is left")
             return
         verdict = zone_verdict(self._zones[zone])
-        await self.voice.say(target, verdict.status, labels=labels, detail=verdict.detail)
+        versions = [node.version for node in self._nodes.values() if node.zone == zone and node.counts]
+        await self.voice.say(
+            target, verdict.status, labels=labels, detail=verdict.detail, look=self.nodes.look,
+            version=digest(versions), unbroken=unbroken,
+        )  # fmt: skip
 
     async def _leases_changed(self, changes: Sequence[Change]) -> None:
-        for kind, found in changes:
+        for kind, found, _ in changes:
             key = key_of(found)
             if key is None:
                 continue
@@ -137,6 +168,8 @@ class Watch:
             await self._say_inventory()
 
     async def _say_inventory(self) -> None:
+        if self.nodes.doubted:
+            return  # how many nodes there are is not known
         inventory = Zones(
             cluster=self._source.cluster,
             zones={name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.ready) for name, one in self._zones.items()},

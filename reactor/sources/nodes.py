@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from bus.messages import Health
-from reactor.clients.changes import metadata_of, strings_of
+from reactor.clients.changes import metadata_of, state_of_objects, strings_of
 from reactor.clients.port import JsonObject
 from reactor.sources.fields import Malformed, condition, get
 from reactor.sources.quantities import quantity
@@ -32,6 +32,8 @@ class Node(NamedTuple):
     verdict: Verdict
     room: Mapping[str, float]
     """Allocatable `cpu`, `memory` and `pods`; empty where it cannot be read."""
+    version: str = ""
+    """The state of the object."""
 
     @property
     def ready(self) -> bool:
@@ -51,7 +53,7 @@ def project(found: JsonObject) -> JsonObject:
     metadata = metadata_of(found)
     status = found.get("status") if isinstance(found.get("status"), dict) else {}
     return {
-        "metadata": {"name": metadata.get("name"), "labels": metadata.get("labels")},
+        "metadata": {key: metadata.get(key) for key in ("name", "labels", "uid", "resourceVersion")},
         "status": {key: status.get(key) for key in ("conditions", "allocatable")} if isinstance(status, dict) else {},
     }
 
@@ -63,6 +65,7 @@ def node_of(found: JsonObject, zone_label: str) -> Node:
     return Node(
         str(metadata.get("name")), labels.get(zone_label, ""), EXCLUDED not in labels,
         any(role in labels for role in CONTROL_PLANE), verdict_of(found), _room(found),
+        state_of_objects([found]),
     )  # fmt: skip
 
 

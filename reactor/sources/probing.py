@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from bus.messages import Health
+from reactor.clients.changes import Look
 from reactor.errors import SettingsError
 from reactor.sources.pacing import Pace
 from reactor.sources.streak import Streak
@@ -27,27 +28,43 @@ Try = Callable[[], Awaitable[str]]
 
 async def probe(source: Probe, world: World, attempt: Try) -> None:
     """Try for ever, and say what the thresholds make of it."""
-    voice = Voice(source, world.tell, world.clock)
+    voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
     target = voice.target({})
     if target is None:
         raise SettingsError(f"source {source.name}: a probe has no labels, write its target without braces")
     streak = Streak(failures=source.failure_threshold, successes=source.success_threshold)
 
-    async def reading() -> None:
+    async def reading(*, extra: bool) -> None:
+        began = world.clock.now()
         succeeded, detail = await _tried(source, voice, attempt)
-        if succeeded is None:
+        look = Look(began, world.clock.now())
+        if world.clock.standstill.ended_at > began:
+            return  # a try that we interrupted ourselves says nothing about the target
+        if succeeded is None and not extra:
             # Our own mistake says nothing about the target: nobody knows, and the streak starts anew.
             streak.lose()
-            await voice.say(target, Health.UNKNOWN, detail=detail)
-        elif (verdict := streak.add(succeeded=succeeded)) is not None:
-            await voice.say(target, verdict, detail=detail)
+            await voice.say(target, Health.UNKNOWN, detail=detail, look=look)
+        if succeeded is None:
+            return
+        if not extra:  # it counts towards no threshold: often asked for, it would turn the verdict too soon
+            streak.add(succeeded=succeeded)
+        # A try that disagrees confirms nothing: what stands was last seen at the try before it.
+        if (verdict := streak.verdict) is not None and streak.agrees(succeeded=succeeded):
+            await voice.say(target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict))
 
     pace = Pace(
         world, reading, name=source.name, every_seconds=source.every_seconds, timeout_seconds=source.timeout_seconds
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(voice.refresh(lambda: pace.vouched))
+        group.create_task(voice.keep(pace.seen, pace.look_again, world.requests))
+
+
+def resolution(source: Probe, status: Health) -> float:
+    """Give for how many seconds a target may be otherwise without this being seen: the other status has its threshold
+    as well."""
+    other = source.failure_threshold if status is Health.HEALTHY else source.success_threshold
+    return source.every_seconds * other + source.timeout_seconds
 
 
 async def _tried(source: Probe, voice: Voice, attempt: Try) -> tuple[bool | None, str]:

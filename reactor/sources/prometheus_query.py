@@ -19,10 +19,11 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from bus.messages import Health
+from reactor.clients.changes import Look
 from reactor.clients.promql import Queries, Sample
 from reactor.errors import Retryable, Terminal
 from reactor.sources.pacing import Pace
@@ -54,14 +55,16 @@ async def run(source: PrometheusQuery, world: World) -> None:
     pace = Pace(world, reader.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=QUERY_SECONDS)
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(reader.voice.refresh(lambda: pace.vouched))
+        group.create_task(reader.voice.keep(pace.seen, pace.look_again, world.requests))
 
 
 class _Reader:
     def __init__(self, source: PrometheusQuery, world: World, prometheus: Queries) -> None:
         self._source = source
+        self._clock = world.clock
         self._prometheus = prometheus
-        self.voice = Voice(source, world.tell, world.clock)
+        self._resolution = source.every_seconds + min(source.every_seconds, QUERY_SECONDS)
+        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
         # In order of last presence, oldest first; the value is nothing.
         self._known: dict[str, None] = {}
         if "{" not in source.target:
@@ -69,14 +72,21 @@ class _Reader:
         self._complaints: set[str] = set()
         """Why it has failed since it last worked, as far as that was logged."""
 
-    async def read(self) -> None:
+    async def read(self, *, extra: bool = False) -> None:  # noqa: ARG002 - each result stands for itself
         """Take one reading."""
+        began = self._clock.now()
         try:
             samples = await self._prometheus.query(self._source.query)
         except (Retryable, Terminal) as error:
+            if self._clock.standstill.ended_at > began:
+                return  # we interrupted it ourselves
             self._failed(error)
-            await together(self.voice.say(target, Health.UNKNOWN, detail=str(error)) for target in [*self._known])
+            unknown = Opinion(Health.UNKNOWN, str(error), {})
+            await self._say(dict.fromkeys(self._known, unknown), Look(began, self._clock.now()))
             return
+        if self._clock.standstill.ended_at > began:
+            return
+        look = Look(began, self._clock.now())
         self._answered()
         present = self._opinions(samples)
         for target in present:
@@ -84,11 +94,16 @@ class _Reader:
             self._known[target] = None
         self._forget_some()
         absent = Opinion(absence(self._source.unhealthy_when), "no series", {})
-        opinions = {target: present.get(target, absent) for target in self._known}
+        await self._say({target: present.get(target, absent) for target in self._known}, look)
+
+    async def _say(self, opinions: Mapping[str, Opinion], look: Look) -> None:
         await together(
-            self.voice.say(target, opinion.status, labels=opinion.labels, detail=opinion.detail)
+            self.voice.say(
+                target, opinion.status, labels=opinion.labels, detail=opinion.detail, look=look,
+                resolution_seconds=self._resolution,
+            )
             for target, opinion in opinions.items()
-        )
+        )  # fmt: skip
 
     def _failed(self, error: Retryable | Terminal) -> None:
         """Count it, and log each reason once: a query that has never worked speaks of no target that could show it."""

@@ -98,7 +98,9 @@ class _Inventory:
         self._wanted: dict[str | None, set[RuleRef]] = defaultdict(set)
         for one in selections:
             self._wanted[one.name].add(one.rule)
-        self._standing: Standing[Route] = Standing(world.tell, world.clock, period_seconds=REFRESH_SECONDS)
+        self._standing: Standing[Route] = Standing(
+            world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
+        )
         self._left: asyncio.Queue[Key] = asyncio.Queue()
 
     async def run(self) -> None:
@@ -108,12 +110,12 @@ class _Inventory:
         version = await self._insisting(partial(served, api, KINDS[self._scope.kind]))
         path = collection(version, KINDS[self._scope.kind].plural, self._scope.namespace or None)
         reflector = Reflector(
-            api, path, self._changed, label_selector=self._scope.selector or None, project=project,
-            not_found_max=NOT_FOUND_MAX,
+            api, path, self._changed, clock=self._world.clock, label_selector=self._scope.selector or None,
+            project=project, not_found_max=NOT_FOUND_MAX,
         )  # fmt: skip
         async with asyncio.TaskGroup() as group:
             group.create_task(reflector.run())
-            group.create_task(self._standing.keep(lambda: reflector.vouched))
+            group.create_task(self._standing.keep(lambda: None if reflector.doubted else reflector.seen))
             group.create_task(self._follow_those_that_left(api, version, reflector))
 
     async def _insisting(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -122,7 +124,7 @@ class _Inventory:
 
     async def _changed(self, changes: Sequence[Change]) -> None:
         seen: dict[str, Route] = {}
-        for kind, found in changes:
+        for kind, found, _ in changes:
             key = key_of(found)
             if key is None or not key.namespace:
                 continue  # the API has none of these; a name is what makes a route

@@ -1,8 +1,10 @@
 """What a source says now, said again while it stays true: the bus may lose nothing, but readers start late and forget.
 
-The first saying of a change is immediate. If the bus does not take it, it is owed, and said again as soon as it does.
-Whatever is said again is dated when it was last known to be so, never when it is said: an old look that passes for a
-fresh one undoes what others have seen since. Found by chaos: a source that was cut off moved traffic on its return.
+The first saying of a change is immediate. If the bus does not take it, it is owed: no look waits for the bus, and what
+is owed is tried again every `RETRY_SECONDS`. Only the last word of each key is owed: its `since` says how long it has
+been so. Whatever is said again is dated when it was last known to be so, never when it is said: an old look that passes
+for a fresh one undoes what others have seen since. Found by chaos: a source that was cut off moved traffic on its
+return.
 """
 
 from __future__ import annotations
@@ -11,115 +13,246 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
-from math import inf
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from bus.messages import Message
+from bus.messages import Message, Observation
+from reactor.clients.changes import Look
 from reactor.clock import Clock
 from reactor.errors import Retryable
 
 TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
 TICK_SECONDS_MAX = 5.0
 AT_ONCE = 32  # sayings that wait for the bus at the same time
+RETRY_SECONDS = 0.2
+PATIENCE_SECONDS = 0.25  # so long a look waits for the bus, once: the next look must not be late
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 log = logging.getLogger(__name__)
 
 Said = TypeVar("Said", bound=Message)
-Vouched: TypeAlias = Callable[[], float | None]
-"""For how many seconds nobody has vouched for what stands; infinite where only each look for itself does; None: it
-cannot be believed."""
-VouchedEach: TypeAlias = Callable[[str], float | None]
+Seen: TypeAlias = Callable[[], datetime | None]
+"""Until when what stands is known to be so; LONG_AGO where only each look for itself says it; None: it cannot be
+believed now."""
+SeenEach: TypeAlias = Callable[[str], datetime | None]
 """The same of what stands under one key."""
+OnFactsLost: TypeAlias = Callable[[Callable[[], None]], Callable[[], None]]
+"""Has something called each time that the bus has lost what was told, until the function that is given back is called.
+"""
+
+
+def no_facts_lost(_: Callable[[], None]) -> Callable[[], None]:
+    """Where there is no bus, it loses nothing."""
+    return lambda: None
 
 
 @dataclass(slots=True)
 class _Entry(Generic[Said]):
     key: str
     fact: Said
-    seen_at: float  # when it was found to be so, on the clock's monotonic time
-    due_at: float = 0  # on the same; 0: owed, the bus has not taken it yet
+    since: datetime  # from when on each look has found it so
+    seen_at: datetime  # when it was last found to be so
+    due_at: float = 0  # on the clock's monotonic time; 0: owed, the bus has not taken it yet
     once: bool = False  # forgotten as soon as it is told
+    telling: bool = False
 
 
 class Standing(Generic[Said]):
     """The standing facts of one source, by key."""
 
-    def __init__(self, tell: Callable[[Said], Awaitable[None]], clock: Clock, *, period_seconds: float) -> None:
+    def __init__(
+        self, tell: Callable[[Said], Awaitable[None]], clock: Clock, *, period_seconds: float,
+        on_facts_lost: OnFactsLost = no_facts_lost,
+    ) -> None:  # fmt: skip
         self._tell = tell
+        self._on_facts_lost = on_facts_lost
         self._clock = clock
         self._period = period_seconds
         self._entries: dict[str, _Entry[Said]] = {}
+        self._wanted: dict[str, datetime] = {}
+        """Keys of which a look at this moment or later is asked for."""
+        self._telling: set[asyncio.Task[None]] = set()
+        self._away = asyncio.Event()
+        """Set while the bus has not taken the last word in time."""
         self._refused = False
+        self._kept = False
+        """Whether what is owed is tried again."""
 
     def get(self, key: str) -> Said | None:
         """What stands under this key."""
         entry = self._entries.get(key)
         return None if entry is None else entry.fact
 
+    def seen_at(self, key: str) -> datetime | None:
+        """When this was last found to be so."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.seen_at
+
     @property
     def keys(self) -> frozenset[str]:
         """What something is said about."""
         return frozenset(self._entries)
 
-    async def say(self, key: str, fact: Said, *, changed: bool) -> None:
-        """Let this stand. It is told at once if it has changed or is due."""
+    async def say(
+        self, key: str, fact: Said, *, changed: bool, look: Look | None = None, unbroken: bool = True
+    ) -> None:
+        """Let this stand. It is told at once if it has changed, is due or was asked for.
+
+        `look`: what found it; default: one of this moment. `unbroken`: whether no look was missed since the last one.
+        """
+        look = look or Look(self._clock.now(), self._clock.now())
         entry = self._entries.get(key)
         if entry is None:
-            entry = self._entries[key] = _Entry(key, fact, self._clock.monotonic())
-        entry.fact, entry.seen_at, entry.once = fact, self._clock.monotonic(), False
-        if changed:
+            entry = self._entries[key] = _Entry(key, fact, look.ended, look.ended)
+        elif changed or entry.once or not unbroken:
+            entry.since = entry.seen_at = look.ended
+            entry.due_at = 0
+        entry.fact, entry.seen_at, entry.once = fact, max(entry.seen_at, look.began), False
+        if key in self._wanted and entry.seen_at >= self._wanted[key]:
+            del self._wanted[key]
             entry.due_at = 0
         if entry.due_at <= self._clock.monotonic():
-            await self._told(entry)
+            await self._soon(entry)
 
     async def say_once(self, key: str, fact: Said) -> None:
         """Let this be the last word about it: told at once, or as soon as the bus takes it, and then forgotten."""
-        entry = self._entries[key] = _Entry(key, fact, self._clock.monotonic(), once=True)
-        await self._told(entry)
+        self._wanted.pop(key, None)
+        now = self._clock.now()
+        entry = self._entries.setdefault(key, _Entry(key, fact, now, now))
+        entry.fact, entry.since, entry.seen_at, entry.due_at, entry.once = fact, now, now, 0, True
+        await self._soon(entry)
 
     def forget(self, key: str) -> None:
         """Say nothing more about it: silence makes it Unknown in its time."""
         self._entries.pop(key, None)
+        self._wanted.pop(key, None)
 
-    async def refresh(self, vouched: float = inf) -> None:
-        """Say again what is due. `vouched`: for how many seconds nobody has vouched for all of it together."""
-        await self._refresh(lambda _: vouched)
+    async def ask(self, keys: Iterable[str], not_before: datetime, seen: SeenEach) -> bool:
+        """Tell again what was seen at this moment or later; the rest as soon as it is seen. Gives whether a look is
+        needed for that."""
+        asked = [key for key in dict.fromkeys(keys) if key in self._entries and not self._entries[key].once]
+        for key in asked:
+            self._wanted[key] = max(self._wanted.get(key, not_before), not_before)
+        await self._answer(asked, seen)
+        return any(key in self._wanted for key in asked)
 
-    async def _refresh(self, vouched: VouchedEach) -> None:
+    async def answer(self, seen: SeenEach) -> None:
+        """Tell what was asked for and has been seen by now."""
+        if self._wanted:
+            await self._answer([*self._wanted], seen)
+
+    async def _answer(self, keys: Iterable[str], seen: SeenEach) -> None:
+        answered: list[tuple[_Entry[Said], datetime]] = []
+        for key in keys:
+            entry, until = self._entries[key], seen(key)
+            if until is not None and max(entry.seen_at, until) >= self._wanted[key]:
+                del self._wanted[key]
+                entry.due_at = 0
+                answered.append((entry, until))
+        await together(self._soon(entry, until) for entry, until in answered)
+
+    async def refresh(self, seen: datetime = LONG_AGO) -> None:
+        """Say again what is due. `seen`: until when all of it together is known to be so."""
+        await self._refresh(lambda _: seen)
+
+    async def _refresh(self, seen: SeenEach) -> None:
         now = self._clock.monotonic()
-        believed = [(entry, vouched(entry.key)) for entry in self._entries.values() if entry.due_at <= now]
-        due = [(entry, now - age) for entry, age in believed if age is not None]
+        believed = [(entry, seen(entry.key)) for entry in self._entries.values() if entry.due_at <= now]
+        due = [(entry, until) for entry, until in believed if until is not None]
         for start in range(0, len(due), AT_ONCE):
-            await together(self._told(entry, at) for entry, at in due[start : start + AT_ONCE])
+            await together(self._told(entry, until) for entry, until in due[start : start + AT_ONCE])
 
-    async def keep(self, vouched: Vouched) -> None:
+    async def keep(self, seen: Seen) -> None:
         """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
-        await self.keep_each(lambda _: vouched())
+        await self.keep_each(lambda _: seen())
 
-    async def keep_each(self, vouched: VouchedEach) -> None:
+    async def keep_each(self, seen: SeenEach) -> None:
         """The same, where what is said about one key may be believed and about another not."""
+        self._kept = True
+        forget = self._on_facts_lost(self._owe_all)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._repeat(seen))
+                group.create_task(self._retry(seen))
+        finally:
+            self._kept = False
+            forget()
+            for telling in self._telling:
+                telling.cancel()
+
+    def _owe_all(self) -> None:
+        for entry in self._entries.values():
+            entry.due_at = 0
+        self._away.set()  # told as soon as the bus takes it
+
+    async def _repeat(self, seen: SeenEach) -> None:
         tick = min(self._period / TICKS_PER_PERIOD, TICK_SECONDS_MAX)
         while True:
             await self._clock.sleep(tick)
-            await self._refresh(vouched)
+            if not self._away.is_set():
+                await self._refresh(seen)
 
-    async def _told(self, entry: _Entry[Said], vouched_at: float = -inf) -> None:
-        age = max(self._clock.monotonic() - max(entry.seen_at, vouched_at), 0)
-        fact = entry.fact.model_copy(update={"observed_at": self._clock.now() - timedelta(seconds=age)})
-        # Before the first await, so that nobody else tells the same in the meantime.
-        entry.due_at = self._clock.monotonic() + self._period
+    async def _retry(self, seen: SeenEach) -> None:
+        while True:
+            await self._away.wait()
+            await self._clock.sleep(RETRY_SECONDS)
+            if any(entry.telling for entry in self._entries.values()):
+                continue
+            owed = [(entry, seen(entry.key)) for entry in self._entries.values() if not entry.due_at]
+            first = next(((entry, until) for entry, until in owed if until is not None), None)
+            if first is None:
+                self._away.clear()
+                continue
+            await self._told(*first)  # one to find out with whether the bus is there
+            if not self._away.is_set():
+                await self._refresh(seen)
+
+    async def _soon(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
+        """Tell it, and leave it to itself where the bus takes its time. While the bus is away it is only owed."""
+        entry.due_at = 0
+        if self._away.is_set() and self._kept:
+            return
+        telling = asyncio.create_task(self._told(entry, seen))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
         try:
-            await self._tell(fact)
+            await asyncio.wait({telling}, timeout=PATIENCE_SECONDS)
+        except asyncio.CancelledError:
+            telling.cancel()
+            raise
+        if telling.done():
+            telling.result()
+        else:
+            self._away.set()
+
+    async def _told(self, entry: _Entry[Said], seen: datetime = LONG_AGO) -> None:
+        if entry.telling:
+            return  # whoever tells it already tells the newest as well
+        entry.telling = True
+        try:
+            while entry.due_at <= self._clock.monotonic():
+                # Before the first await, so that what is said meanwhile is due again.
+                entry.due_at = self._clock.monotonic() + self._period
+                await self._tell(_dated(entry, seen))
+                self._refused = False
+                self._away.clear()
         except Retryable as error:
             entry.due_at = 0
             if not self._refused:
                 log.warning("the bus does not take what was seen, it stays owed", extra={"reason": str(error)})
             self._refused = True
-            return
-        self._refused = False
-        if entry.once and self._entries.get(entry.key) is entry:
+            self._away.set()
+        finally:
+            entry.telling = False
+        if entry.once and entry.due_at and self._entries.get(entry.key) is entry:
             del self._entries[entry.key]
+
+
+def _dated(entry: _Entry[Said], seen: datetime) -> Said:
+    dates = {"observed_at": max(entry.seen_at, seen)}
+    if isinstance(entry.fact, Observation):
+        dates["since"] = entry.since
+    return entry.fact.model_copy(update=dates)
 
 
 async def together(sayings: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -25,3 +25,7 @@ class Streak:
     def lose(self) -> None:
         """Forget everything: a try that we failed to make says nothing about the target, nor do those before it."""
         self._last, self._length, self.verdict = None, 0, None
+
+    def agrees(self, *, succeeded: bool) -> bool:
+        """Whether a try that does not count confirms the verdict that stands."""
+        return self.verdict is (Health.HEALTHY if succeeded else Health.UNHEALTHY)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Health, Observation, Target
 from reactor import telemetry
+from reactor.clients.changes import Look
 from reactor.clock import Clock
-from reactor.sources.standing import Standing, Vouched, VouchedEach
+from reactor.sources.refreshing import LookAgain, Requests, answer_requests
+from reactor.sources.standing import OnFactsLost, SeenEach, Standing, no_facts_lost
 from rules.language.sources import Source
 from rules.language.targets import MissingLabel, fill
 
 _TARGET = TypeAdapter(Target)
 LABEL_CHARACTERS = 4096  # what a message takes
+RESOLUTION_SECONDS_MAX = 86_400.0  # the same
 DETAIL_CHARACTERS = 500  # one line for people
 COMPLAINTS_KEPT = 1000  # label sets that were complained about, so that each is logged once
 
@@ -27,11 +32,13 @@ Tell = Callable[[Observation], Awaitable[None]]
 class Voice:
     """What one source says about its targets."""
 
-    def __init__(self, source: Source, tell: Tell, clock: Clock) -> None:
+    def __init__(self, source: Source, tell: Tell, clock: Clock, on_facts_lost: OnFactsLost = no_facts_lost) -> None:
         self._source = source
         self._clock = clock
         self._outward = tell
-        self._standing: Standing[Observation] = Standing(self._tell, clock, period_seconds=source.refresh_seconds)
+        self._standing: Standing[Observation] = Standing(
+            self._tell, clock, period_seconds=source.refresh_seconds, on_facts_lost=on_facts_lost
+        )
         self._complained: set[tuple[tuple[str, str], ...]] = set()
 
     @property
@@ -47,16 +54,32 @@ class Voice:
         labels: Mapping[str, str] | None = None,
         detail: str = "",
         resolved: bool = False,
+        look: Look | None = None,
+        version: str = "",
+        resolution_seconds: float = 0,
+        unbroken: bool | None = None,
     ) -> None:
-        """Let this be the target's status. Another detail alone is no change: it is told with the next refresh."""
-        observation = self._observation(target, status, labels or {}, detail, resolved=resolved)
-        await self._standing.say(target, observation, changed=self._noted(observation))
+        """Let this be the target's status. Another detail alone is no change: it is told with the next refresh.
+
+        `look`: what found it; default: one of this moment. `resolution_seconds`: what the source cannot see anyway.
+        `unbroken`: whether all that happened since the last word was seen; default: where no more time has passed.
+        """
+        look = look or Look(self._clock.now(), self._clock.now())
+        observation = self._observation(target, status, labels or {}, detail, resolved=resolved).model_copy(
+            update={"version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX)}
+        )
+        seen_at = self._standing.seen_at(target)
+        if unbroken is None:
+            unbroken = seen_at is None or look.began - seen_at <= timedelta(seconds=resolution_seconds)
+        changed = self._noted(observation)
+        await self._standing.say(target, observation, changed=changed, look=look, unbroken=unbroken)
 
     async def say_once(
-        self, target: str, status: Health, *, labels: Mapping[str, str] | None = None, detail: str = ""
-    ) -> None:
-        """Let this be the last word about the target: nothing is repeated afterwards."""
-        observation = self._observation(target, status, labels or {}, detail)
+        self, target: str, status: Health, *, labels: Mapping[str, str] | None = None, detail: str = "",
+        gone: bool = False,
+    ) -> None:  # fmt: skip
+        """Let this be the last word about the target: nothing is repeated afterwards. `gone`: its object is deleted."""
+        observation = self._observation(target, status, labels or {}, detail).model_copy(update={"gone": gone})
         self._noted(observation)
         await self._standing.say_once(target, observation)
 
@@ -70,6 +93,7 @@ class Voice:
             observed_at=self._clock.now(),
             stale_seconds=self._source.stale_seconds,
             resolved=resolved,
+            source=self._source.name,
             labels={key: text[:LABEL_CHARACTERS] for key, text in labels.items()},
             detail=" ".join(detail.split())[:DETAIL_CHARACTERS],
         )
@@ -92,13 +116,17 @@ class Voice:
         """Say nothing more about it: it becomes Unknown after its staleSeconds."""
         self._standing.forget(target)
 
-    async def refresh(self, vouched: Vouched) -> None:
-        """Repeat what stands, for ever, while somebody vouches for it: a source that cannot see repeats nothing."""
-        await self._standing.keep(vouched)
+    async def answer(self, seen: SeenEach) -> None:
+        """Tell what was asked for and has been seen by now."""
+        await self._standing.answer(seen)
 
-    async def refresh_each(self, vouched: VouchedEach) -> None:
-        """The same, where one target may be believed and another not."""
-        await self._standing.keep_each(vouched)
+    async def keep(self, seen: SeenEach, look_again: LookAgain, requests: Requests) -> None:
+        """Repeat what stands, for ever, and answer requests. What cannot be seen is neither repeated nor answered."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._standing.keep_each(seen))
+            group.create_task(
+                answer_requests(self._source.name, self._standing, seen, look_again, requests, self._clock)
+            )
 
     def target(self, labels: Mapping[str, str]) -> str | None:
         """Fill the source's template; None where that gives no target: counted, and logged once per label set."""

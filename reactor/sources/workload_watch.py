@@ -21,11 +21,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from bus.messages import Health, WorkloadCopy
-from reactor.clients.changes import Change, Key, Kind, key_of, metadata_of, strings_of
+from reactor.clients.changes import Change, Key, Kind, key_of, metadata_of, state_of_objects, strings_of
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -51,7 +52,7 @@ async def run(source: WorkloadWatch, world: World) -> None:
     api = await world.clusters.get(source.cluster)
     opinions = Opinions(source, world)
     async with asyncio.TaskGroup() as group:
-        group.create_task(opinions.chorus.keep())
+        group.create_task(opinions.chorus.keep(opinions.look_again, world.requests))
         for kind in source.kinds:
             group.create_task(_watch(source, world, api, kind, script, opinions))
 
@@ -95,11 +96,16 @@ class Opinions:
     """What one source says about the health of all its kinds: objects of several kinds may make one target."""
 
     def __init__(self, source: WorkloadWatch, world: World) -> None:
-        self.voice = Voice(source, world.tell, world.clock)
+        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
         self.watches: dict[ServedKind, Reflector] = {}
         self.chorus: Chorus[tuple[ServedKind, Key]] = Chorus(
-            self.voice, world.clock, lambda one: self.watches[one[0]].vouched
+            self.voice, world.clock, lambda one: self.watches[one[0]].seen_of(one[1])
         )
+
+    def look_again(self, not_before: datetime) -> None:
+        """Have all kinds listed: any of them may make the targets."""
+        for watch in self.watches.values():
+            watch.look_again(not_before)
 
 
 class Watch:
@@ -121,10 +127,13 @@ class Watch:
         self._preserved = sorted(world.preserved)
         self._judge = script or partial(judge, kind.group, kind.kind)
         self._opinions = opinions
-        self.copies: Standing[WorkloadCopy] = Standing(world.tell, world.clock, period_seconds=source.refresh_seconds)
+        self.copies: Standing[WorkloadCopy] = Standing(
+            world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
+        )
         namespace = source.namespace if kind.namespaced else None
         self.objects = Reflector(
-            api, collection(kind.base, kind.plural, namespace), self._changed, label_selector=source.selector,
+            api, collection(kind.base, kind.plural, namespace), self._changed, clock=world.clock,
+            label_selector=source.selector,
             project=self._project,
         )  # fmt: skip
         opinions.watches[kind] = self.objects
@@ -133,18 +142,21 @@ class Watch:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.objects.run())
-            group.create_task(self.copies.keep(lambda: self.objects.vouched))
+            group.create_task(self.copies.keep(self._copies_seen))
+
+    def _copies_seen(self) -> datetime | None:
+        return None if self.objects.doubted else self.objects.seen
 
     async def _changed(self, changes: Sequence[Change]) -> None:
-        keyed = [(kind, key, found) for kind, found in changes if (key := key_of(found)) is not None]
+        keyed = [(key, change) for change in changes if (key := key_of(change.object)) is not None]
         # Of one object only the last: what came between is over.
-        last = {key: (kind, found) for kind, key, found in keyed}
-        copies = [self._say_copy(key, found, exists=kind is not Kind.DELETED) for key, (kind, found) in last.items()]
-        for key, (kind, found) in last.items():
+        last = dict(keyed)
+        copies = [self._say_copy(key, found, exists=kind is not Kind.DELETED) for key, (kind, found, _) in last.items()]
+        for key, (kind, found, unbroken) in last.items():
             if kind is Kind.DELETED:
                 self._opinions.chorus.leave((self._kind, key), f"the {self._kind.kind} is gone")
             else:
-                self._judged(key, found)
+                self._judged(key, found, unbroken=unbroken)
         await together([*copies, self._opinions.chorus.speak()])
 
     async def _say_copy(self, key: Key, found: JsonObject, *, exists: bool) -> None:
@@ -156,19 +168,22 @@ class Watch:
         changed = before is None or copy.model_copy(update={"observed_at": before.observed_at}) != before
         await self.copies.say(copy.object, copy, changed=changed)
 
-    def _judged(self, key: Key, found: JsonObject) -> None:
+    def _judged(self, key: Key, found: JsonObject, *, unbroken: bool) -> None:
         verdict: Verdict = found["verdict"]
         if verdict.status is Health.UNKNOWN:
             self._opinions.voice.complain("NoVerdict")
         labels = self._labels(key, found)
-        self._opinions.chorus.note((self._kind, key), verdict.status, labels=labels, detail=verdict.detail)
+        self._opinions.chorus.note(
+            (self._kind, key), verdict.status, labels=labels, look=self.objects.look, detail=verdict.detail,
+            version=state_of_objects([found]), unbroken=unbroken,
+        )  # fmt: skip
 
     def _project(self, found: JsonObject) -> JsonObject:
         """Judge it, and keep the answer instead of the object: ten thousand Deployments are 100 MB."""
         metadata = metadata_of(found)
         judged = {key: value for key, value in metadata.items() if key != "managedFields"}
         return {
-            "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "labels")},
+            "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "resourceVersion", "labels")},
             "replicas": _replicas(found),
             "state": state_of(self._preserved, found.get("status")),
             "verdict": self._judge({"metadata": judged, "spec": found.get("spec"), "status": found.get("status")}),

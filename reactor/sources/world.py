@@ -16,6 +16,8 @@ from reactor.clients.watching import WatchApi
 from reactor.clock import Clock
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
+from reactor.sources.refreshing import Requests, no_requests
+from reactor.sources.standing import OnFactsLost, no_facts_lost
 
 
 class ClusterApis(Protocol):
@@ -43,6 +45,10 @@ class World:
     prometheus: Mapping[str, Queries]
     http: aiohttp.ClientSession
     """For HTTP probes: `addresses.probing_session()`."""
+    requests: Requests = no_requests
+    """How a source hears that a fresh look is wanted: `refreshing.requests_on`."""
+    on_facts_lost: OnFactsLost = no_facts_lost
+    """How it hears that all of it has to be told again."""
     scheduler: Any = field(default_factory=scheduler)
     described: Mapping[str, Cluster] = field(default_factory=dict)
     """What the settings say of each cluster."""

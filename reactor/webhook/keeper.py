@@ -13,15 +13,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.errors import Unavailable
-from bus.messages import WebhookPost
+from bus.messages import RefreshRequest, WebhookPost
 from bus.port import Store
 from reactor import telemetry
 from reactor.clock import Clock
+from reactor.errors import SourceUnknown
+from reactor.slices import sliced
 from reactor.webhook.alerts import Alert, BadAlert
+from reactor.webhook.confirming import Confirming, Query
+from reactor.webhook.evidence import Evidence
 from reactor.webhook.ledger import Change, Ledger, fold
 from reactor.webhook.origins import Origin, Origins
-from reactor.webhook.proof import Proof, Query
-from reactor.webhook.reconcile import ABSENT, AlertsApi, Reconciler
+from reactor.webhook.polling import AlertsApi
+from reactor.webhook.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
 from reactor.webhook.seldom import Seldom
 from reactor.webhook.states import AlertState, Fate, Opinion, key_of, take
 from reactor.webhook.voice import Tell, Voice
@@ -72,16 +76,21 @@ class Keeper:
         alertmanagers: Mapping[str, AlertsApi],
         reconcile_every: timedelta = RECONCILE,
         absent_for: timedelta = ABSENT,
+        unlisted_for: timedelta = ABSENT_UNLISTED,
     ) -> None:
         """`store` is the bucket ALERTS, `alertmanagers` are the APIs by their name in the settings."""
         self._seldom = seldom = Seldom(clock)
         self._clock = clock
         self._origins = Origins(sources, seldom)
         self._ledger = Ledger(store)
-        self._reconciler = Reconciler(self._ledger, self._origins, clock, alertmanagers, seldom, absent_for=absent_for)
+        self._evidence = Evidence(pollable=bool(alertmanagers))
+        self._reconciler = Reconciler(
+            self._ledger, self._origins, clock, alertmanagers, seldom, self._evidence, absent_for=absent_for,
+            unlisted_for=unlisted_for,
+        )  # fmt: skip
         self._reconcile_every = reconcile_every
-        self._proof = Proof(self._ledger, self._origins, clock, query, seldom)
-        self._voice = Voice(self._ledger.mirror, self._origins, tell, self._reconciler.heard)
+        self._confirming = Confirming(self._ledger, self._origins, clock, query, seldom, self._evidence)
+        self._voice = Voice(self._ledger.mirror, self._origins, tell, self._evidence)
         self._swept_at: datetime | None = None
         self._tidied_at: datetime | None = None
 
@@ -96,20 +105,44 @@ class Keeper:
     async def take_post(self, post: WebhookPost) -> None:
         """Fold one chunk of a post into the states and say what changed. Taking it again does no harm.
 
-        Raises Unavailable, and what `tell` raises: the chunk is to be given again then.
+        Raises SourceUnknown, Unavailable, and what `tell` raises: the chunk is to be given again then.
         """
         if not self._knows(post.source) and self._clock.now() - post.observed_at < ROLLED_OUT:
-            raise Unavailable(f"no source {post.source} in the rules here: a receiver has newer ones")
+            raise SourceUnknown(f"no source {post.source} in the rules here: a receiver has newer ones")
         folds: dict[str, list[_Fold]] = {}
         for raw in post.alerts:
             for one in self._folds(post, raw):
                 folds.setdefault(key_of(one.opinion, one.alert.fingerprint), []).append(one)
         changes: dict[str, Change] = {key: fold(steps) for key, steps in folds.items()}
         await self._ledger.change(changes)
+        self._note(post, folds)
         taken = [step for steps in folds.values() for step in steps]
         await self._voice.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
         for step in taken:
             self._count(post, step.fate)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The names of the sources that it can be asked about."""
+        return frozenset(origin.source.name for origin in self._origins.all)
+
+    async def refresh(self, source: str, request: RefreshRequest) -> None:
+        """Look again, and say what is seen of these targets: firing alerts are polled, recoveries confirmed again.
+
+        What no Alertmanager lists any more is not said to fire; in its time it counts as gone. Raises Unavailable.
+        """
+        signals = {origin.source.says for origin in self._origins.all if origin.source.name == source}
+        asked = [Opinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
+        states = [state for opinion in asked for state in self._ledger.mirror.of(opinion)]
+        looks = [self._confirming.ask(states, request.not_before)]
+        if any(state.status == "firing" and self._evidence.seen_at(state) < request.not_before for state in states):
+            looks.append(self._reconciler.ask(request.not_before))
+        for failure in await asyncio.gather(*looks, return_exceptions=True):
+            if failure:
+                raise failure
+        now = self._clock.now()
+        await self._voice.answer(asked, request.not_before, now)
+        await self._voice.speak(asked, now)
 
     async def sweep(self) -> None:
         """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
@@ -129,7 +162,7 @@ class Keeper:
             await self._ledger.read()
         self._swept_at = now
         await self._voice.refresh(now)
-        asked = (self._proof.seek(), self._reconciler.reconcile(self._reconcile_every))
+        asked = (self._confirming.seek(), self._reconciler.reconcile(self._reconcile_every))
         failures = [one for one in await asyncio.gather(*asked, return_exceptions=True) if one]
         if failures:
             raise failures[0]
@@ -137,6 +170,17 @@ class Keeper:
             await self._tidy(now)
             self._tidied_at = now
         await self._voice.refresh(self._clock.now())
+
+    def _note(self, post: WebhookPost, folds: Mapping[str, Sequence[_Fold]]) -> None:
+        """Remember what the post has shown to fire; the API is to be polled soon for what is new."""
+        for key, steps in folds.items():
+            state = self._ledger.mirror.held(key).state
+            if state is None or state.status != "firing":
+                continue
+            if any(step.alert.status == "firing" and step.fate is not Fate.IGNORED for step in steps):
+                self._evidence.posted(key, post.observed_at)
+            if not state.listed:
+                self._reconciler.soon()
 
     def _folds(self, post: WebhookPost, raw: Mapping[str, object]) -> list[_Fold]:
         """Give what an alert does; nothing, but counted, where nobody wants it or it cannot be used."""
@@ -157,10 +201,10 @@ class Keeper:
         telemetry.webhook_alerts.labels(source, fate.value).inc()
 
     def _knows(self, source: str) -> bool:
-        return any(origin.source.name == source for origin in self._origins.all)
+        return source in self.sources
 
     async def _tidy(self, now: datetime) -> None:
-        over = {state.key: state for state in self._ledger.mirror if _over(state, now)}
+        over = {key: state async for key, state in sliced(self._ledger.mirror.items(), size=1000) if _over(state, now)}
         for opinion in dict.fromkeys(state.opinion for state in over.values()):
             if all(state.key in over for state in self._ledger.mirror.of(opinion)):
                 await self._voice.last_word(opinion, now)

@@ -65,6 +65,7 @@ class Ledger:
         for start in range(0, len(keys), WRITES_AT_ONCE):
             async with self._one_at_a_time:
                 await self._change({key: changes[key] for key in keys[start : start + WRITES_AT_ONCE]})
+            await asyncio.sleep(0)
 
     async def _change(self, changes: Mapping[str, Change]) -> None:
         for _ in range(ROUNDS_MAX):

@@ -39,6 +39,10 @@ class Mirror:
     def __iter__(self) -> Iterator[AlertState]:
         return iter([held.state for held in self._held.values() if held.state])
 
+    def items(self) -> list[tuple[str, AlertState]]:
+        """All states, each with its key."""
+        return [(key, held.state) for key, held in self._held.items() if held.state]
+
     def keys(self) -> KeysView[str]:
         """All keys, those included that hold nothing readable."""
         return self._held.keys()

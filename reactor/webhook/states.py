@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
@@ -25,7 +26,10 @@ request may take here. Also how coarsely heartbeats are kept, so that a group th
 each time."""
 
 SILENT = timedelta(hours=4, minutes=30)
-"""Alertmanager's default repeat_interval and slack: a firing alert not heard of for this long is no longer known."""
+"""Alertmanager's default repeat_interval and slack: a firing alert that was neither posted nor listed for this long
+counts as one that ended without proof."""
+LISTED_AGAIN = timedelta(hours=1)
+"""How coarsely `last_post_at` keeps that an alert is still listed, so that a poll costs no write for each alert."""
 
 
 class Fate(StrEnum):
@@ -65,9 +69,9 @@ class AlertState(BaseModel):
     resolved_at: AwareDatetime | None = None
     """endsAt of the resolved, by Prometheus' clock; ours where it had none."""
     changed_at: AwareDatetime
-    """When the post that changed the status came in."""
+    """Since when it has this status without a break, as far as posts and polls show: when the first of them came in."""
     last_post_at: AwareDatetime
-    """When it was last posted, to within LATE."""
+    """When it was last posted, to within LATE, or listed as active, to within LISTED_AGAIN."""
     opened: bool = True
     """False: only its resolved was ever seen. Kept so that a firing that comes in late does not open it."""
     confirmed: bool = False
@@ -75,13 +79,13 @@ class AlertState(BaseModel):
     listed: bool = False
     """Alertmanager's API has shown it in this episode: from then on its absence there means something."""
 
-    @property
+    @cached_property
     def opinion(self) -> Opinion:
         return Opinion(self.source, self.signal, self.target)
 
-    @property
+    @cached_property
     def key(self) -> str:
-        """Its key in the bucket."""
+        """Its key in the bucket. Kept, as the opinion is: no change of a state touches what they are made of."""
         return key_of(self.opinion, self.fingerprint)
 
     @property
@@ -135,17 +139,23 @@ def _ended(state: AlertState, alert: Alert, at: datetime, opinion: Opinion, *, b
 
 
 def _heartbeat(state: AlertState, alert: Alert, at: datetime) -> AlertState:
-    if at < state.last_post_at + LATE:
+    anew = state.status == "firing" and at > state.last_post_at and began_anew(state, alert, state.last_post_at)
+    if at < state.last_post_at + LATE and not anew:
         return state
     if state.status == "resolved":
         # Once more the same end, or the end of an episode whose firing never came: the later one counts.
         newer = alert.ends_at is not None and state.resolved_at is not None and alert.ends_at > state.resolved_at
         return state.model_copy(update={"resolved_at": alert.ends_at, "last_post_at": at}) if newer else state
-    # Not a new episode, even where startsAt moved: nobody has seen it resolved. But what is heard of again after a long
-    # silence is known from now on only.
-    changed_at = at if at - state.last_post_at > SILENT else state.changed_at
+    # A startsAt that moved is no new episode, unless it moved past what was last seen. What is heard of again after a
+    # long silence is known from now on only.
+    changed_at = at if anew or at - state.last_post_at > SILENT else state.changed_at
     new = {"starts_at": alert.starts_at, "detail": alert.detail, "last_post_at": at, "changed_at": changed_at}
     return state.model_copy(update=new)
+
+
+def began_anew(state: AlertState, alert: Alert, seen_at: datetime) -> bool:
+    """Whether a firing alert ended and began again after it was last seen, so that it did not stand without a break."""
+    return _began_after(alert.starts_at, seen_at) and _began_after(alert.starts_at, state.starts_at)
 
 
 def _late_firing(state: AlertState, alert: Alert, at: datetime) -> bool:
@@ -169,17 +179,13 @@ def _began_after(start: datetime | None, end: datetime | None) -> bool:
     return start is not None and end is not None and start > end
 
 
-def speaker(states: Iterable[AlertState], *, silent: Iterable[str]) -> AlertState | None:
+def speaker(states: Iterable[AlertState]) -> AlertState | None:
     """Give the alert that speaks for an opinion: the worst. Firing, then resolved without proof, then recovered.
 
-    None: nobody knows. `silent`: fingerprints of firing alerts not heard of for too long; while one of them may still
-    fire, nothing better can be said.
+    None: there is nothing to say.
     """
-    unheard = frozenset(silent)
     told = [state for state in states if state.opened]
-    firing = [state for state in told if state.status == "firing" and state.fingerprint not in unheard]
-    if not firing and any(state.fingerprint in unheard for state in told):
-        return None
+    firing = [state for state in told if state.status == "firing"]
     rank = firing or [state for state in told if state.waits] or told
     return min(rank, key=lambda state: (state.changed_at, state.fingerprint), default=None)
 

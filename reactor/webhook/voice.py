@@ -1,23 +1,27 @@
 """What is said of each target, and when: at once where it changes, and again every refreshSeconds while it stands.
 
 Any number of processes say the same. So what is said again carries the start of its slot as its time, not the moment:
-the same words from two processes are the same message, and the bus keeps one of them.
+the same words from two processes are the same message, and the bus keeps one of them. That keeps the target from going
+stale; how far it proves anything, `validSeconds` says: until the last look, which may be before the slot.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, Observation
+from reactor.slices import sliced
+from reactor.webhook.evidence import Evidence
 from reactor.webhook.mirror import Mirror
-from reactor.webhook.origins import Origins
-from reactor.webhook.states import SILENT, AlertState, Opinion, health_of, speaker
-from rules.language.sources import AlertmanagerWebhook
+from reactor.webhook.origins import Origin, Origins
+from reactor.webhook.states import AlertState, Opinion, health_of, speaker
 
+LOOKS = 1000
+"""How many targets are looked at between two pauses."""
 AT_ONCE = 64
 """How many observations are on their way to the bus at the same time."""
 LASTING = timedelta(minutes=30)
@@ -37,12 +41,11 @@ class _Told:
 class Voice:
     """Knows what this process has said."""
 
-    def __init__(self, mirror: Mirror, origins: Origins, tell: Tell, heard: Mapping[str, datetime]) -> None:
-        """`heard`: when Alertmanager's API last showed an alert, by key."""
+    def __init__(self, mirror: Mirror, origins: Origins, tell: Tell, evidence: Evidence) -> None:
         self._mirror = mirror
         self._origins = origins
         self._tell = tell
-        self._heard = heard
+        self._evidence = evidence
         self._told: dict[Opinion, _Told] = {}
 
     async def speak(self, opinions: Iterable[Opinion], now: datetime) -> None:
@@ -57,10 +60,13 @@ class Voice:
 
     async def refresh(self, now: datetime) -> None:
         """Say what changed in the bucket against our own words, and what it is time to say again."""
-        for opinion in self._told.keys() - set(self._mirror.opinions()):
-            del self._told[opinion]
         changed = self._mirror.take_changed()
-        due = [one for one in self._mirror.opinions() if one in changed or self._again(one, now)]
+        async for opinion in sliced([*changed], size=LOOKS):
+            if not self._mirror.of(opinion):
+                self._told.pop(opinion, None)
+        due = [
+            one async for one in sliced(self._mirror.opinions(), size=LOOKS) if one in changed or self._again(one, now)
+        ]
         await self.speak(due, now)
 
     async def last_word(self, opinion: Opinion, now: datetime) -> None:
@@ -68,24 +74,47 @@ class Voice:
 
         An alert that is over is no longer remembered; its target is as healthy as before, not unknown.
         """
-        state = self._speaker(opinion, now)
-        origin = self._origins.of_state(state) if state else None
-        if state and origin:
-            await self._tell(_observation(state, origin.source, now, lasting=True))
+        if found := self._speaker(opinion):
+            await self._tell(self._observation(*found, now, lasting=True))
+
+    async def answer(self, opinions: Iterable[Opinion], not_before: datetime, now: datetime) -> None:
+        """Say of these what was seen since. What was not seen since is not said. Raises what `tell` raises."""
+        answers = [(one, said) async for one in sliced([*opinions]) if (said := self._answer(one, not_before, now))]
+        for start in range(0, len(answers), AT_ONCE):
+            failures = await self._say([(one, *said) for one, said in answers[start : start + AT_ONCE]])
+            if failures:
+                raise failures[0]
+
+    def _answer(self, opinion: Opinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
+        found = self._speaker(opinion)
+        if found is None or _lasting(found[0], now):
+            return None
+        state, origin = found
+        proof = self._evidence.of(self._mirror.of(opinion), health_of(state), origin.source, lasting=False)
+        seen_at = now if health_of(state) is Health.UNKNOWN else proof.until
+        if seen_at is None or seen_at < not_before:
+            return None
+        # Later than what any process has said of it by now, or it would be dropped as old.
+        refresh = timedelta(seconds=origin.source.refresh_seconds)
+        slot, told = _slot(opinion, refresh, now), self._told.get(opinion)
+        said_at = max(slot, told.observed_at) if told else slot
+        at = max(min(seen_at, now), state.changed_at, said_at + timedelta(microseconds=1))
+        observation = self._observation(state, origin, at, lasting=False)
+        return observation, _Told(health_of(state), at, told.again_at if told else slot + refresh)
 
     def _again(self, opinion: Opinion, now: datetime) -> bool:
         told = self._told.get(opinion)
         return told is None or now >= told.again_at
 
     def _due(self, opinion: Opinion, now: datetime) -> tuple[Observation, _Told] | None:
-        state = self._speaker(opinion, now)
-        origin = self._origins.of_state(state) if state else None
-        if state is None or origin is None:
+        found = self._speaker(opinion)
+        if found is None:
             self._told.pop(opinion, None)
             return None
+        state, origin = found
         refresh = timedelta(seconds=origin.source.refresh_seconds)
         slot = _slot(opinion, refresh, now)
-        changed = max(one.changed_at for one in self._mirror.of(opinion))
+        changed = self._changed_at(opinion)
         told = self._told.get(opinion)
         news = told is None or told.status != health_of(state)
         at = changed if news and now - changed < refresh else max(slot, changed)
@@ -94,17 +123,31 @@ class Voice:
                 return None
             # We said otherwise of the same moment, before we knew of another process's alert.
             at = max(now, told.observed_at + timedelta(microseconds=1))
-        # Soon it is forgotten. All processes change over well before, so that none of them has another last word.
-        lasting = state.confirmed and now - state.changed_at > LASTING
-        return _observation(state, origin.source, at, lasting=lasting), _Told(health_of(state), at, slot + refresh)
+        lasting = _lasting(state, now)
+        return self._observation(state, origin, at, lasting=lasting), _Told(health_of(state), at, slot + refresh)
 
-    def _speaker(self, opinion: Opinion, now: datetime) -> AlertState | None:
+    def _changed_at(self, opinion: Opinion) -> datetime:
+        """When what there is to say last changed. A POST of a standing alert counts where nothing else proves it."""
         states = self._mirror.of(opinion)
-        return speaker(states, silent=[state.fingerprint for state in states if self._silent(state, now)])
+        posts = [state.last_post_at for state in states if state.status == "firing" and not self._evidence.pollable]
+        return max(*(state.changed_at for state in states), *posts, _EPOCH)
 
-    def _silent(self, state: AlertState, now: datetime) -> bool:
-        heard = max(state.last_post_at, self._heard.get(state.key, state.last_post_at))
-        return state.status == "firing" and now - heard > SILENT
+    def _speaker(self, opinion: Opinion) -> tuple[AlertState, Origin] | None:
+        state = speaker(self._mirror.of(opinion))
+        origin = self._origins.of_state(state) if state else None
+        return (state, origin) if state and origin else None
+
+    def _observation(self, state: AlertState, origin: Origin, at: datetime, *, lasting: bool) -> Observation:
+        source, status = origin.source, health_of(state)
+        proof = self._evidence.of(self._mirror.of(state.opinion), status, source, lasting=lasting)
+        return Observation(
+            target=state.target, status=status, signal=state.signal, observed_at=at,
+            stale_seconds=None if lasting else source.stale_seconds, source=proof.source, since=proof.since,
+            valid_seconds=None if proof.until is None else (proof.until - at).total_seconds(),
+            # Where a confirming query is given, nothing else settles it.
+            resolved=state.waits and source.confirm is None, labels=state.labels,
+            detail=f"ended, recovery not proven: {state.detail}" if state.waits else state.detail,
+        )  # fmt: skip
 
     async def _say(self, due: list[tuple[Opinion, Observation, _Told]]) -> list[BaseException]:
         """Say all at once, remember what was said, and give what failed."""
@@ -117,12 +160,9 @@ class Voice:
         return [result for result in results if isinstance(result, BaseException)]
 
 
-def _observation(state: AlertState, source: AlertmanagerWebhook, at: datetime, *, lasting: bool) -> Observation:
-    return Observation(
-        target=state.target, status=health_of(state), signal=state.signal, observed_at=at,
-        stale_seconds=None if lasting else source.stale_seconds, resolved=state.waits, labels=state.labels,
-        detail=state.detail,
-    )  # fmt: skip
+def _lasting(state: AlertState, now: datetime) -> bool:
+    # Soon it is forgotten. All processes change over well before, so that none of them has another last word.
+    return state.confirmed and now - state.changed_at > LASTING
 
 
 def _slot(opinion: Opinion, refresh: timedelta, now: datetime) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -187,8 +188,8 @@ class WatchedBook(Book):
         self._watch.decided(decisions, now)
         return decisions
 
-    def ring(self, now: datetime) -> list[Decision]:
+    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
         """Decide, and let the watch look."""
-        decisions = super().ring(now)
+        decisions = super().ring(now, at_most=at_most)
         self._watch.decided(decisions, now)
         return decisions

@@ -25,6 +25,8 @@ class Chain:
     guards: tuple[str, ...]
     write: tuple[str, ...]
     outcomes: tuple[str, ...]
+    evidence: tuple[Mapping[str, Any], ...] = ()
+    """What it rests on, by target: the window, and the looks from its end or later."""
     records: tuple[DecisionRecord, ...] = field(repr=False, default=())
 
 
@@ -52,6 +54,7 @@ def chain(
         tuple(_guards(record, records)),
         tuple(write),
         tuple(_outcome(one) for one in outcomes if one.action == id_),
+        tuple(one.model_dump(mode="json", by_alias=True) for one in record.evidence),
         (record,),
     )  # fmt: skip
 
@@ -101,10 +104,15 @@ def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterat
             yield f"{_time(one.decided_at)} held {one.held}"
 
 
+_PLAIN = {
+    "action", "id", "rule", "object", "lane", "generation", "mode", "because", "detail", "decidedAt", "epoch",
+    "provenAt",
+}  # fmt: skip
+
+
 def _does(action: Mapping[str, Any]) -> str:
-    plain = {"action", "id", "rule", "object", "lane", "generation", "mode", "because", "detail", "decidedAt", "epoch"}
-    words = ", ".join(f"{key}={value}" for key, value in action.items() if key not in plain and value not in ("", None))
-    return f"{action['action']} {words}, mode {action['mode']}"
+    words = (f"{key}={value}" for key, value in action.items() if key not in _PLAIN and value not in ("", None))
+    return f"{action['action']} {', '.join(words)}, mode {action['mode']}"
 
 
 def _outcome(one: Outcome) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -28,13 +29,13 @@ from bus.messages import (
     Zones,
 )
 from rules.bench.play import at, second
+from rules.bench.silence import SECONDS_MAX, Silence, with_silences
 from rules.errors import InvalidHistory
 from rules.language.findings import sentence
 from rules.language.targets import BadTarget, check_target
 
 LINES_MAX = 5_000_000
-SECONDS_MAX = 10 * 366 * 86_400
-_KINDS = ("observe", "inventory", "command", "outcome")
+_KINDS = ("observe", "inventory", "command", "outcome", "silence")
 Told = TypeVar("Told", bound=BaseModel)
 _COMMANDS: dict[str, type[AnyCommand]] = {
     "pause": Pause, "resume": Resume, "approve": Approve, "isolateZone": IsolateZone, "failbackZone": FailbackZone,
@@ -45,45 +46,65 @@ _INVENTORY: dict[str, type[Inventory]] = {
 }  # fmt: skip
 
 
-def read(lines: Iterable[str], file: str) -> list[tuple[float, Fact]]:
-    """Give the events in the order of their time; those of one instant in the order of the file.
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a file of events says."""
 
-    Raises InvalidHistory with every line that cannot be read, up to a hundred.
-    """
-    out: list[tuple[float, Fact]] = []
+    events: list[tuple[float, Fact]]
+    """In the order in which they are heard; those of one instant in the order of the file."""
+    until: float
+    """The second of the last event; the end of a silence is one. 0 of none."""
+
+
+def load(lines: Iterable[str], file: str) -> History:
+    """Read a history. Raises InvalidHistory with every line that cannot be read, up to a hundred."""
+    facts: list[tuple[float, Fact]] = []
+    silences: list[tuple[float, Silence]] = []
     wrong: list[str] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            out.append(_event(line))
+            when, what = _event(line)
         except _BadLine as error:
             wrong.append(f"{file}:{number}: {error}")
             if len(wrong) == 100:
                 wrong.append(f"{file}: and perhaps more")
                 break
+            continue
+        if isinstance(what, Silence):
+            silences.append((when, what))
+        else:
+            facts.append((when, what))
     if wrong:
         raise InvalidHistory("\n".join(wrong))
-    return sorted(out, key=lambda event: event[0])
+    events = with_silences(sorted(facts, key=lambda event: event[0]), silences)
+    ends = [when + silence.seconds for when, silence in silences]
+    return History(events, max([*(when for when, _ in events), *ends], default=0.0))
+
+
+def read(lines: Iterable[str], file: str) -> list[tuple[float, Fact]]:
+    """Give the events alone."""
+    return load(lines, file).events
 
 
 class _BadLine(Exception):
     pass
 
 
-def _event(line: str) -> tuple[float, Fact]:
+def _event(line: str) -> tuple[float, Fact | Silence]:
     try:
         value = json.loads(line, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise _BadLine(f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _BadLine("an event is an object with at and one of observe, inventory, command, outcome")
+        raise _BadLine(f"an event is an object with at and one of {', '.join(_KINDS)}")
     second = value.pop("at", None)
     if not isinstance(second, (int, float)) or isinstance(second, bool) or not 0 <= second <= SECONDS_MAX:
         raise _BadLine(f"at must be a number of seconds from 0 to {SECONDS_MAX}")
     kinds = [key for key in value if key in _KINDS]
     if len(kinds) != 1 or len(value) != 1:
-        raise _BadLine("an event has at and exactly one of observe, inventory, command, outcome")
+        raise _BadLine(f"an event has at and exactly one of {', '.join(_KINDS)}")
     return float(second), _fact(kinds[0], value[kinds[0]], float(second))
 
 
@@ -96,7 +117,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _fact(kind: str, body: Any, second: float) -> Fact:
+def _fact(kind: str, body: Any, second: float) -> Fact | Silence:
     if not isinstance(body, dict):
         raise _BadLine(f"{kind} must be an object")
     match kind:
@@ -104,6 +125,8 @@ def _fact(kind: str, body: Any, second: float) -> Fact:
             return _observation(_said(body), second)
         case "outcome":
             return _read(Outcome, kind, _said(body), second)
+        case "silence":
+            return _silence(_said(body), second)
         case "inventory":
             return _inside(_INVENTORY, kind, body, second)
         case _:
@@ -111,8 +134,12 @@ def _fact(kind: str, body: Any, second: float) -> Fact:
 
 
 def _read(model: type[Told], where: str, body: dict[str, Any], second: float) -> Told:
+    return _valid(model, where, {**body, "observedAt": _seen(where, body, second)})
+
+
+def _valid(model: type[Told], where: str, body: dict[str, Any]) -> Told:
     try:
-        return model.model_validate({**body, "observedAt": _seen(where, body, second)})
+        return model.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = [str(part) for part in first["loc"]]
@@ -150,15 +177,26 @@ def _observation(body: dict[str, Any], second: float) -> Observation:
     return _read(Observation, "observe", body, second)
 
 
+def _silence(body: dict[str, Any], second: float) -> Silence:
+    silence = _valid(Silence, "silence", body)
+    if second + silence.seconds > SECONDS_MAX:
+        raise _BadLine(f"silence.seconds: it must end by second {SECONDS_MAX}")
+    return silence
+
+
 def written(heard: float, fact: Fact) -> str:
-    """Give an event as a line that `read` takes for the same. Raises ValueError for what groups say to each other."""
+    """Give an event as a line that `read` takes for the same, also where a silence has delayed it.
+
+    Raises ValueError for what groups say to each other.
+    """
     body = fact.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"observed_at"})
     if (seen := second(fact.observed_at)) != heard:
         body["observedAt"] = seen
     name = next((name for name, kind in {**_COMMANDS, **_INVENTORY}.items() if type(fact) is kind), "")
     match fact:
         case Observation():
-            event = {"observe": body}
+            since = {} if fact.since is None else {"since": second(fact.since)}
+            event = {"observe": body | since}
         case Outcome():
             event = {"outcome": body}
         case _ if name in _COMMANDS:
@@ -169,11 +207,6 @@ def written(heard: float, fact: Fact) -> str:
             msg = f"{type(fact).__name__} is no event of a history"
             raise ValueError(msg)
     return json.dumps({"at": heard, **event}, ensure_ascii=False)
-
-
-def last(history: Iterable[tuple[float, Fact]]) -> float:
-    """The second of the last event; 0 of none."""
-    return max((second for second, _ in history), default=0.0)
 
 
 def lines_of(text: str) -> Iterator[str]:

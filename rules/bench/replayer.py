@@ -14,7 +14,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
 from bus.messages import Action, DecisionRecord, Fact, Message
+from rules.bench.proof import evidence
 from rules.engine.decide import Decision, decide
+from rules.engine.reader import Reader
 from rules.engine.routing import Routing
 from rules.group import load, to_python
 
@@ -50,6 +52,9 @@ def recorded(decision: Decision, digest: str, now: datetime) -> DecisionRecord:
         held=f"{held.reason}: {held.detail}" if held else None,
         before=to_python(seen.before) if seen else None,
         around=to_python(seen.around) if seen and seen.around else None,
+        listening_since=seen.reader.listening_since if seen else None,
+        skew_seconds=seen.reader.skew_seconds if seen else 0,
+        evidence=evidence(decision),
     )  # fmt: skip
 
 
@@ -73,7 +78,10 @@ def replay(record: DecisionRecord, routing: Routing, *, other_rules: bool = Fals
         facts = [_fact(body) for body in record.facts]
     except (Malformed, ValidationError, KeyError) as error:
         return Replayed(record, Match.UNREADABLE, why=str(error).splitlines()[0])
-    decision = decide(rule, before, facts, record.decided_at, around, routing.file_guards)
+    decision = decide(
+        rule, before, facts, record.decided_at, around, routing.file_guards,
+        reader=Reader(record.listening_since, record.skew_seconds),
+    )  # fmt: skip
     actual = recorded(decision, routing.digest(rule.name), record.decided_at)
     same = (actual.actions, actual.held) == (record.actions, record.held)
     return Replayed(record, Match.SAME if same else Match.DIFFERENT, actual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -52,9 +53,9 @@ class WitnessedBook(Book):
         self._witness.heard(facts, now)
         return self._shown(super().take(facts, now, positions, known=known), now)
 
-    def ring(self, now: datetime) -> list[Decision]:
+    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
         """Decide, and let the witness judge."""
-        return self._shown(super().ring(now), now)
+        return self._shown(super().ring(now, at_most=at_most), now)
 
     def _shown(self, decisions: list[Decision], now: datetime) -> list[Decision]:
         self._witness.decided(decisions, now)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import inf
 
 from bus.messages import Health, Observation
+from rules.bench.play import second
 
 Statuses = tuple[Health, ...]
 BAD: Statuses = (Health.UNHEALTHY,)
@@ -59,7 +60,10 @@ class Words:
             if last.status is fact.status and last.resolved == fact.resolved and heard < last.until:
                 last.last, last.until = seen, until
                 return
-        spells.append(Spell(fact.status, fact.resolved, seen, heard, seen, until))
+        begun = seen if fact.since is None else min(seen, second(fact.since))
+        if spells:
+            begun = max(begun, min(seen, spells[-1].last))  # never before another status of the same signal
+        spells.append(Spell(fact.status, fact.resolved, begun, heard, seen, until))
 
     def signals(self, target: str, names: Sequence[str] | None) -> dict[str, list[Spell]]:
         """Give what signals say of a target: those of these names; None: all."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bus.messages import Mode
 from rules.kinds.budget import BudgetRule
-from rules.kinds.quorum import QuorumRule
+from rules.kinds.quorum import QUORUM, QuorumRule
 from rules.language.guards import FileGuard, Guards
 from rules.language.model import Notification, Rule
 from rules.language.sources import Quorum
@@ -75,7 +75,7 @@ def actors(
             asked.setdefault(name, (guards, []))[1].append(rule)
     return [
         *(_budget(name, guards, who) for name, (guards, who) in asked.items()),
-        *(QuorumRule(name=f"@quorum.{source.name}", source=source) for source in quorums),
+        *(QuorumRule(name=f"{QUORUM}{source.name}", source=source) for source in quorums),
     ]
 
 

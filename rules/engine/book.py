@@ -6,6 +6,7 @@ It finds the groups that a fact concerns, opens groups as their things appear, a
 from __future__ import annotations
 
 import heapq
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +14,17 @@ from datetime import datetime
 
 from bus.messages import Approve, ClusterTaints, Fact, Observation, Outcome, Pause, Resume, Route, Verdict
 from rules.engine.decide import Decision, decide
+from rules.engine.evidence import Confirmation, Lack, confirmed
+from rules.engine.owe import same
 from rules.engine.pauses import PAUSES, Pauses
+from rules.engine.reader import ALWAYS
 from rules.engine.registry import Kind, kind_of
 from rules.engine.routing import Routing, named_ref, scope_of
 from rules.engine.stored import covers, untainted
 from rules.engine.watching import Key, Watching
-from rules.group import Group
-from rules.kinds import cluster_taint
+from rules.group import Group, updated
+from rules.kinds import cluster_taint, quorum
+from rules.kinds.quorum import QUORUM, QuorumRule
 from rules.language.model import TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.language.targets import matches
@@ -38,6 +43,10 @@ class Book:
         self._of_rule: dict[str, set[Key]] = defaultdict(set)
         self._watching = Watching(routing)
         self._alarms: list[tuple[datetime, Key]] = []
+        self._lacking: set[Key] = set()
+        """Groups that wait for a look."""
+        self.reader = ALWAYS
+        """Who reads the facts, as it is now; to be set by whoever is no rehearsal."""
         self.dropped: set[Key] = set()
         """Groups that are no more; whoever stores groups forgets them, and clears this."""
         groups = list(groups)
@@ -116,12 +125,39 @@ class Book:
                     touched[key].append(fact)
         return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]
 
-    def ring(self, now: datetime) -> list[Decision]:
-        """Decide for every group whose moment has come."""
+    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
+        """Decide for every group whose moment has come, or for so many of them, the earliest first."""
         due: dict[Key, list[Fact]] = {}
-        while (at := self.next_alarm()) is not None and at <= now:
+        while len(due) < at_most and (at := self.next_alarm()) is not None and at <= now:
             due[heapq.heappop(self._alarms)[1]] = []
         return self._decide_all(due, now, 0)
+
+    def confirm(self, rule: str, object_: str, action: str, since: datetime, now: datetime) -> Confirmation:
+        """Say whether an action is wanted still, by what was seen at `since` or later."""
+        known = self._routing.rules.get(rule)
+        key = (rule, kind_of(known).owner(known, object_)) if known is not None else (rule, object_)
+        group = self._groups.get(key)
+        if known is None or group is None:
+            return Confirmation(wanted=False, detail=f"no rule here decides for {object_}")
+        owed = next((owed for owed in group.owed if owed.action.id == action), None)
+        if owed is None or not owed.wanted:
+            return Confirmation(wanted=False, detail="it is no longer asked for")
+        around = self._around(key)
+        wish = kind_of(known).desire(known, group, around, now)
+        act = next((act for act in wish.acts if act.lane == owed.action.lane and same(owed.action, act)), None)
+        if act is None:
+            return Confirmation(wanted=False, detail="the rule no longer wants it")
+        return confirmed(known, group, around, act, since, now, self.reader)
+
+    def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
+        """Have a Quorum source say its judgement by looks from `since` or later; gives the looks that it lacks."""
+        key = (f"{QUORUM}{source}", "*")
+        rule, group = self._routing.rules.get(key[0]), self._groups.get(key)
+        if not isinstance(rule, QuorumRule) or group is None:
+            return []
+        group, missing = quorum.asked(rule, group, since)
+        self._keep(updated(group, wake_at=now))
+        return [Lack(source, target, since, signal) for source, target, signal in missing]
 
     def said(self, now: datetime) -> list[Decision]:
         """Give what groups have to say to others that may have heard nothing: of a reader that died, words are lost."""
@@ -143,6 +179,8 @@ class Book:
             others = (self._groups[other] for other in self._of_rule[key[0]] if other != key)
             for group in self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key], others):
                 touched.setdefault((group.rule, group.object), [])
+            for other in self._lacking & self._of_rule[key[0]]:
+                touched.setdefault(other, [])  # the look that it waits for may be one at what they know together
         rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
         return [*decisions, *rest]
 
@@ -150,14 +188,18 @@ class Book:
         return kind_of(self._routing.rules[key[0]])
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
-        group, census = self._groups[key], self._kind_of(key).census
-        around = self._groups.get((key[0], census)) if census is not None and census != key[1] else None
+        group, around = self._groups[key], self._around(key)
         rule, guards = self._routing.rules[key[0]], self._routing.file_guards
-        decision = decide(rule, group, facts, now, around, guards, known=known)
+        decision = decide(rule, group, facts, now, around, guards, known=known, reader=self.reader)
         if position > group.position:
             decision = replace(decision, group=replace(decision.group, position=position))
         self._keep(decision.group)
+        (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision
+
+    def _around(self, key: Key) -> Group | None:
+        census = self._kind_of(key).census
+        return self._groups.get((key[0], census)) if census is not None and census != key[1] else None
 
     def _keep(self, group: Group) -> None:
         key = (group.rule, group.object)
@@ -221,6 +263,7 @@ class Book:
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:
             self._of_rule[key[0]].discard(key)
+            self._lacking.discard(key)
             self.dropped.add(key)
             self._watching.forget(key)
 

@@ -40,8 +40,10 @@ class Answer:
     look_again: datetime | None = None
 
 
-def ask(rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime) -> Answer:
-    """Ask these guards in turn for leave to do what the group wants now.
+def ask(
+    rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime, *, use: bool = True
+) -> Answer:
+    """Ask these guards in turn for leave to do what the group wants now. `use`: it is done as soon as all grant it.
 
     One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
     they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
@@ -72,7 +74,7 @@ def ask(rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: 
         if granted and part.granted is not True:
             granted, held = False, _why(group, guard, part, now)
     moments = [part.said_at + _patience(part) for part in asked.values()]
-    if granted:
+    if granted and use:
         asked = {guard: replace(part, spent=True) for guard, part in asked.items()}
     group = replace(group, leave=replace(leave, generation=generation, asked=asked))
     return Answer(group, tuple(says), granted, held, min(moments, default=None))

@@ -1,7 +1,8 @@
 """Second verb: windows. How a member's status becomes a debounced answer.
 
-Windows start when the status was observed, not when we heard of it. Deadlines are taken in their order, also when they
-are looked at late, so the answer does not depend on when anybody looked. A signal that is silent for long while another
+Windows start when the status was observed, not when we heard of it, and run out only on evidence from their end or
+later (decision 21). Deadlines are taken in their order, also when they are looked at late, so the answer does not
+depend on when anybody looked. A signal that is silent for long while another
 one speaks is of a source that is no more, and forgotten.
 """
 
@@ -12,8 +13,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
+from rules.engine.reader import ALWAYS, Reader
+from rules.engine.signals import (
+    begun,
+    bridged,
+    combined,
+    goes_on,
+    is_bad,
+    joined,
+    proven,
+    silence_proven,
+)
 from rules.group import Group, Member, Signal, Window, updated
-from rules.language.model import Rule, UnknownAs
+from rules.language.model import Rule
 from rules.language.zone import ZoneIsolation
 
 SILENT = timedelta(hours=1)
@@ -22,11 +34,11 @@ SILENT_BAD = timedelta(days=1)
 """Where the target is taken as bad: silence is no recovery, and maybe it is the silent one that said so."""
 
 
-def debounce(rule: Rule, group: Group, now: datetime, before: Group | None = None) -> Group:
+def debounce(rule: Rule, group: Group, now: datetime, before: Group | None = None, reader: Reader = ALWAYS) -> Group:
     """Let all members' time pass up to this moment. `before`: the group as it was last decided."""
     passed = {}
     for target in touched(group, now, before):
-        if (member := advance(group.members[target], rule, now)) is not group.members[target]:
+        if (member := advance(group.members[target], rule, now, reader)) is not group.members[target]:
             passed[target] = member
     return replace(group, members={**group.members, **passed}) if passed else group
 
@@ -42,32 +54,13 @@ def touched(group: Group, now: datetime, before: Group | None) -> Iterable[str]:
     return [target for target, member in group.members.items() if known.get(target) is not member]
 
 
-def combined(member: Member, rule: Rule, at: datetime) -> Health | None:
-    """Give the worst of the signals that count at this moment: Unhealthy, then Unknown, then Healthy.
-
-    None: none of them was ever heard. Unknown from a resolved alert is settled by another signal's Healthy.
-    """
-    healthy = unknown = resolved = False
-    for name, signal in member.signals.items():
-        if rule.signals is not None and name not in rule.signals:
-            continue
-        stale = signal.stale_at is not None and signal.stale_at <= at
-        if signal.status is Health.UNKNOWN or stale:
-            resolved |= signal.resolved and not stale
-            unknown |= stale or not signal.resolved
-        elif signal.status is Health.UNHEALTHY:
-            return Health.UNHEALTHY
-        else:
-            healthy = True
-    if unknown or (resolved and not healthy):
-        return Health.UNKNOWN
-    return Health.HEALTHY if healthy else None
-
-
-def heard(member: Member, name: str, signal: Signal, rule: Rule) -> Member:
+def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader = ALWAYS) -> Member:
     """Fold one observation in, at the moment when it was made."""
-    member, at = advance(member, rule, signal.observed_at, inclusive=False), signal.observed_at
+    member, at = advance(member, rule, signal.observed_at, reader, inclusive=False), signal.observed_at
     last = member.signals.get(name)
+    broken = last is not None and _is_broken(member, last, signal)
+    dated = signal.since is not None
+    signal = joined(last, signal)
     signals = {**member.signals, name: signal}
     if last is None:
         signals = dict(sorted(signals.items()))
@@ -75,22 +68,54 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule) -> Member:
         # Maybe all were silent, and it is only the first that speaks again: the others have their time from now on.
         signals = {key: _silent_from(one, at) for key, one in signals.items()}
     member = replace(member, signals=signals)
-    if len(signals) > 1 and combined(member, rule, at) is Health.HEALTHY:
-        # They all say so only since the last of them does: a word that comes late does not date that back.
-        at = max(one.observed_at for key, one in signals.items() if rule.signals is None or key in rule.signals)
-    return _looked_at(member, rule, at)
+    if broken and last is not None and not bridged(member, rule, last, signal):
+        member = _anew(member, rule, signal, reader)
+    elif dated and signal.status is Health.UNHEALTHY:
+        member = _extended(member, signal)
+    return _looked_at(member, rule, at, reader, said=True)
 
 
-def advance(member: Member, rule: Rule, to: datetime, *, inclusive: bool = True) -> Member:
+def _is_broken(member: Member, last: Signal, new: Signal) -> bool:
+    """Whether a source that says since when it has looked leaves a time in which the status may have been another."""
+    before = last.status_before or last.status
+    asked = new.status if before is not Health.UNKNOWN or member.status is not Health.UNKNOWN else Health.UNKNOWN
+    return new.since is not None and before is asked and not goes_on(last, new)
+
+
+def _anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
+    """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal."""
+    same = is_bad(rule, signal.status) is is_bad(rule, member.status)
+    waits = member.window is not None and member.window.waiting_since is not None
+    if not same and not waits:
+        return member
+    healthy = not is_bad(rule, signal.status)
+    if member.settled is healthy:
+        # It was settled like this before. An act that is still to come needs the whole length once more.
+        end = signal.begun + _length(rule, reader, healthy=healthy)
+        return replace(member, since=signal.begun, settled_at=end, window=None)
+    return replace(member, since=signal.begun, window=None)
+
+
+def _extended(member: Member, signal: Signal) -> Member:
+    """This signal saw the target bad before the others did, and all the time since."""
+    window = member.window
+    if member.status is Health.UNHEALTHY and signal.proves(member.since):
+        member = updated(member, since=min(member.since, signal.begun))
+    if window is None or window.healthy or window.waiting_since is not None or not signal.proves(window.since):
+        return member
+    return updated(member, window=updated(window, since=min(window.since, signal.begun)))
+
+
+def advance(member: Member, rule: Rule, to: datetime, reader: Reader = ALWAYS, *, inclusive: bool = True) -> Member:
     """Let time pass: signals go stale and windows run out, each at its own moment, in order."""
-    while (at := deadline(member, rule)) is not None and (at < to or (inclusive and at == to)):
+    while (at := deadline(member, rule, reader)) is not None and (at < to or (inclusive and at == to)):
         # Silence first: a window that would run out just as its only witness falls silent waits.
-        looked = _looked_at(member, rule, at)
-        member = _run_out(looked, rule, at)
+        looked = _looked_at(member, rule, at, reader)
+        member = _run_out(looked, rule, at, reader)
     return member
 
 
-def deadline(member: Member, rule: Rule) -> datetime | None:
+def deadline(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
     """Give the next moment at which this member changes by itself."""
     moments = [
         signal.stale_at
@@ -101,17 +126,41 @@ def deadline(member: Member, rule: Rule) -> datetime | None:
     ]
     if len(member.signals) > 1:
         moments += [at for name in member.signals if (at := _gone_at(member, name, rule)) is not None]
-    if member.window is not None and member.window.waiting_since is None:
-        moments.append(member.window.since + _length(rule, healthy=member.window.healthy))
+    if (end := window_end(member, rule, reader)) is not None:
+        moments += [at for at in (_over(member, rule, end, reader),) if at is not None]
     return min(moments, default=None)
 
 
-def _length(rule: Rule, *, healthy: bool) -> timedelta:
-    return timedelta(seconds=rule.recovery_seconds if healthy else rule.toleration_seconds)
+def window_end(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime | None:
+    """Give when the member's window is over, proven or not; None: it has none that runs."""
+    window = member.window
+    if window is None or window.waiting_since is not None:
+        return None
+    return window.since + _length(rule, reader, healthy=window.healthy)
 
 
-def _looked_at(member: Member, rule: Rule, at: datetime) -> Member:
-    """Take the status as it is at this moment. A signal that has gone stale is Unknown from now on."""
+def is_proven(member: Member, rule: Rule, end: datetime) -> bool:
+    """Whether the member was seen as its window says at its end or later."""
+    return member.window is not None and proven(member, rule, end, healthy=member.window.healthy)
+
+
+def _over(member: Member, rule: Rule, end: datetime, reader: Reader) -> datetime | None:
+    """Give when the window runs out: at its end, or later where only silence shows that the member is bad."""
+    if is_proven(member, rule, end):
+        return end
+    return None if member.window is None or member.window.healthy else silence_proven(member, rule, end, reader)
+
+
+def _length(rule: Rule, reader: Reader, *, healthy: bool) -> timedelta:
+    length = timedelta(seconds=rule.recovery_seconds if healthy else rule.toleration_seconds)
+    return length + reader.skew if length else length
+
+
+def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said: bool = False) -> Member:
+    """Take the status as it is at this moment. A signal that has gone stale is Unknown from now on.
+
+    `said`: a signal says so, and it counts since when they all have; else it is time that changed it, at `at`.
+    """
     if any(signal.stale_at is not None and signal.stale_at <= at for signal in member.signals.values()):
         member = replace(member, signals={name: _aged(signal, at) for name, signal in member.signals.items()})
     if len(member.signals) > 1:
@@ -121,18 +170,22 @@ def _looked_at(member: Member, rule: Rule, at: datetime) -> Member:
     status = combined(member, rule, at)
     if status is None:
         return member
+    since = begun(member, rule, status, at) if said else at
     if status is not member.status:
-        member = replace(member, status=status, since=at)
-    bad = status is Health.UNHEALTHY or (status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY)
+        member = replace(member, status=status, since=since)
+    bad = is_bad(rule, status)
     if status is Health.UNKNOWN and not bad:
         return _wait(member, at)
-    return _move(member, at, healthy=not bad)
+    if member.settled is (not bad) and member.window is not None:
+        # It was otherwise in between, though not for long enough: an act that is still to come needs the whole length.
+        member = replace(member, settled_at=since + _length(rule, reader, healthy=not bad))
+    return _episode_ended(_move(member, since, healthy=not bad))
 
 
 def _aged(signal: Signal, at: datetime) -> Signal:
     if signal.stale_at is None or signal.stale_at > at or (signal.status is Health.UNKNOWN and not signal.resolved):
         return signal
-    return replace(signal, status=Health.UNKNOWN, resolved=False)
+    return replace(signal, status=Health.UNKNOWN, resolved=False, status_before=signal.status)
 
 
 def _silent_from(signal: Signal, at: datetime) -> Signal:
@@ -166,7 +219,7 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
         return updated(member, window=None)
     if healthy and member.settled is None:
         # It was never taken as bad, so there is nothing that it has to recover from.
-        return replace(member, settled=True, unproven=True, window=None)
+        return replace(member, settled=True, settled_at=at, unproven=True, window=None)
     window = member.window
     if window is None or window.healthy is not healthy:
         return replace(member, window=Window(healthy, at))
@@ -176,10 +229,20 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
     return member
 
 
-def _run_out(member: Member, rule: Rule, at: datetime) -> Member:
-    window = member.window
-    if window is None or window.waiting_since is not None:
+def _run_out(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
+    window, end = member.window, window_end(member, rule, reader)
+    if window is None or end is None or at < end:
         return member
-    if at >= window.since + _length(rule, healthy=window.healthy):
-        return replace(member, settled=window.healthy, unproven=False, window=None)
-    return member
+    over = _over(member, rule, end, reader)
+    if over is None or at < over:
+        return member
+    settled = replace(member, settled=window.healthy, settled_at=end, unproven=False, window=None)
+    return _episode_ended(settled)
+
+
+def _episode_ended(member: Member) -> Member:
+    """Once it is settled as healthy, and healthy, no signal has anything to recover from."""
+    over = member.settled is True and member.status is Health.HEALTHY
+    if not over or not any(one.failed for one in member.signals.values()):
+        return member
+    return replace(member, signals={name: replace(one, failed=False) for name, one in member.signals.items()})

@@ -1,6 +1,6 @@
 """The one door. Live service, rule tests, simulation and backtest all come in here.
 
-    observe → debounce → desire → guard → owe
+    observe → debounce → desire → present → guard → owe
 
 The same group, facts and moment always give the same decision.
 """
@@ -14,11 +14,13 @@ from typing import get_args
 
 from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
 from rules.engine.approvals import asked_anew
-from rules.engine.debounce import deadline, debounce, touched
+from rules.engine.debounce import deadline, debounce, touched, window_end
+from rules.engine.evidence import Lack, ended, look_again, outdated, present, silent
 from rules.engine.guard import guard
 from rules.engine.news import tell
 from rules.engine.observe import GOES_ON, observe_all
 from rules.engine.owe import owe
+from rules.engine.reader import ALWAYS, Reader
 from rules.engine.registry import kind_of
 from rules.group import Group, Holding, Owed, updated
 from rules.kinds.wish import Wish, cut
@@ -35,6 +37,7 @@ class Seen:
     facts: Sequence[Fact]
     now: datetime
     around: Group | None
+    reader: Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class Decision:
     """One sentence for each member."""
     says: tuple[Fact, ...] = ()
     """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
+    lacks: tuple[Lack, ...] = ()
+    """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
     seen: Seen | None = field(default=None, compare=False, repr=False)
     """What it was decided from."""
 
@@ -61,24 +66,29 @@ class Decision:
 
 def decide(
     rule: Rule, group: Group, facts: Sequence[Fact], now: datetime, around: Group | None = None,
-    file_guards: Sequence[FileGuard] = (), *, known: bool = True,
+    file_guards: Sequence[FileGuard] = (), *, known: bool = True, reader: Reader = ALWAYS,
 ) -> Decision:  # fmt: skip
     """Decide for one group. Facts that share an instant are one step, so that half a picture moves nothing.
 
     `now` must not be before the moment of the last decision; facts may be late, doubled, and in any order. `around`:
     what groups of this rule know together, where its kind has such a thing. `file_guards`: those of all rule files.
     `known`: whether all is known that came in before `now`; otherwise nothing is asked for, only taken note of, and
-    the group is to be decided again as soon as it is.
+    the group is to be decided again as soon as it is. `reader`: who has read the facts.
     """
     before = group
     kind = kind_of(rule)
-    group = observe_all(rule, group, in_order(facts, now), now)
-    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before), around, now)
+    group = observe_all(rule, group, in_order(facts, now), now, reader)
+    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader), around, now)
     if rule.mode is Mode.OFF:
-        return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now, before)))
+        return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now, before, reader)))
     if not known:
         return Decision(replace(group, wake_at=now), says=tuple(kind.says(rule, before, group, facts, now)))
-    group, wish, actions, says = _asked(rule, group, around, now, file_guards)
+    lacks = () if group.rule.startswith("@") else tuple(ended(rule, group, now, reader))
+    group, wish, actions, says, missing = _asked(rule, group, around, now, file_guards, reader)
+    if wish.held is None:
+        wish = replace(wish, held=silent(lacks, now))
+    lacks = tuple(sorted({*lacks, *missing}))
+    wish = replace(wish, look_again=_first(wish.look_again, look_again(lacks, now)))
     held = _holding(group, wish, now)
     if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
         held = replace(held, since=now)  # what is shown is what is approved: another wish is another hold
@@ -91,22 +101,28 @@ def decide(
     for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
         group, told = tell(rule, group, why, now)
         news += told
-    group = updated(group, wake_at=_wake(rule, group, wish.look_again, now, before))
+    group = updated(group, wake_at=_wake(rule, group, wish.look_again, now, before, reader))
     because = _sentences(group) if actions or begins else ()
     says = (*says, *kind.says(rule, before, group, facts, now))
-    return Decision(group, (*actions, *news), begins, because, says, Seen(before, facts, now, around))
+    return Decision(group, (*actions, *news), begins, because, says, lacks, Seen(before, facts, now, around, reader))
 
 
 def _asked(
-    rule: Rule, group: Group, around: Group | None, now: datetime, file_guards: Sequence[FileGuard]
-) -> tuple[Group, Wish, tuple[Action, ...], tuple[Fact, ...]]:
-    """Desire, guard, owe. In a dry run nobody answers: what follows from an action being done is rehearsed at once."""
+    rule: Rule, group: Group, around: Group | None, now: datetime, file_guards: Sequence[FileGuard], reader: Reader
+) -> tuple[Group, Wish, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
+    """Desire, agree with the present, guard, owe.
+
+    In a dry run nobody answers: what follows from an action being done is rehearsed at once.
+    """
     desire = kind_of(rule).desire
     actions: tuple[Action, ...] = ()
     says: tuple[Fact, ...] = ()
     for _ in range(ROUNDS_MAX):
         step_at = group.step_at
-        leave = guard(rule, group, desire(rule, group, around, now), now, file_guards)
+        wish, lacks = present(rule, group, around, desire(rule, group, around, now), now, reader)
+        late = outdated(rule, group, around, wish, now, reader)
+        leave = guard(rule, group, wish, now, file_guards, fresh=not late)
+        lacks = (*lacks, *late) if leave.outdated else lacks
         group, more = owe(rule, leave.group, leave.wish, now)
         actions, says = (*actions, *more), (*says, *leave.says)
         wish = leave.wish
@@ -114,7 +130,7 @@ def _asked(
             # A step of a gradual return stands from now on, so only now is it known when the next one is due.
             wish = replace(wish, look_again=desire(rule, group, around, now).look_again)
         if not more or rule.mode is not Mode.DRY_RUN:
-            return group, wish, actions, says
+            return group, wish, actions, says, lacks
     msg = f"{group.rule}: rehearsed actions follow one another without end on {group.object}"
     raise AssertionError(msg)
 
@@ -186,14 +202,26 @@ def _same(before: Holding | None, held: Holding) -> bool:
     return before is not None and (before.reason, before.about) == (held.reason, held.about)
 
 
-def _wake(rule: Rule, group: Group, look_again: datetime | None, now: datetime, before: Group) -> datetime | None:
-    moments = [at for name in touched(group, now, before) if (at := deadline(group.members[name], rule)) is not None]
+def _wake(
+    rule: Rule, group: Group, look_again: datetime | None, now: datetime, before: Group, reader: Reader
+) -> datetime | None:
+    members = [group.members[name] for name in touched(group, now, before)]
+    moments = [
+        at
+        for member in members
+        for at in (deadline(member, rule, reader), window_end(member, rule, reader))
+        if at is not None
+    ]
     if before.wake_at is not None:
         moments += [before.wake_at] if now < before.wake_at and group.rule.startswith("@") else []
     moments += [owed.retry_at for owed in group.owed if owed.wanted]
     if look_again is not None:
         moments.append(look_again)
     return min((at for at in moments if at > now), default=None)
+
+
+def _first(*moments: datetime | None) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _sentences(group: Group) -> tuple[str, ...]:

@@ -35,10 +35,17 @@ class Leave:
     """Only with the acts that may be done; why the others may not is its hold."""
     says: tuple[Fact, ...] = ()
     """Claims."""
+    outdated: bool = False
+    """It may be done, and has to be looked at again first: the leave is kept meanwhile."""
 
 
-def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequence[FileGuard] = ()) -> Leave:
-    """Give what may be done of this wish, and why the rest may not. `file_guards`: those of all rule files."""
+def guard(
+    rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequence[FileGuard] = (), *, fresh: bool = True
+) -> Leave:
+    """Give what may be done of this wish, and why the rest may not. `file_guards`: those of all rule files.
+
+    `fresh`: whether what the wish rests on was seen a moment ago; otherwise no leave is used up.
+    """
     wants = bool(wish.acts) or wish.told is not None
     refusal = _never(rule, group, wish) if wants else None
     back = _asked_back(wish) if refusal is not None and refusal[0] is Held.PAUSED else ()
@@ -52,8 +59,9 @@ def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequ
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
     if held is None:
-        answer = ask(rule, group, limits.shared, in_short(acts), now) if limits.shared else Answer(group)
-        if answer.granted:
+        shared = limits.shared
+        answer = ask(rule, group, shared, in_short(acts), now, use=fresh) if shared else Answer(group)
+        if answer.granted and fresh:
             return _leave(answer, wish)
         held = answer.held
     else:
@@ -64,7 +72,7 @@ def guard(rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequ
     wish = replace(
         wish, weights=None, told=None, acts=rest, held=held or wish.held, about=about, look_again=look_again
     )  # fmt: skip
-    return _leave(answer, wish)
+    return replace(_leave(answer, wish), outdated=answer.granted and held is None and not fresh)
 
 
 def _leave(answer: Answer, wish: Wish) -> Leave:

@@ -9,12 +9,15 @@ from datetime import datetime, timedelta
 from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Resume, Verdict
 from rules.engine import approvals, claims
 from rules.engine.debounce import heard
+from rules.engine.reader import ALWAYS, Reader
 from rules.engine.registry import kind_of
 from rules.group import Group, Member, Paused, Signal
 from rules.language.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_MAX = timedelta(minutes=5)
+RETRY_AWAY = timedelta(seconds=3)
+"""Where the API server does not answer: once it is back, what is still wanted is done within five seconds."""
 WAITED = "Waited"
 GOES_ON = {"InProgress": RETRY_FIRST, "Kept": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
@@ -28,11 +31,11 @@ class _Draft(dict[str, Member]):
     """The members while facts are folded in: one copy for all facts of a step. Nobody else ever sees it."""
 
 
-def observe_all(rule: Rule, group: Group, facts: Iterable[Fact], now: datetime) -> Group:
+def observe_all(rule: Rule, group: Group, facts: Iterable[Fact], now: datetime, reader: Reader = ALWAYS) -> Group:
     """Give the group with these facts folded in, one after the other."""
     known = len(group.members)
     for fact in facts:
-        group = folded(rule, group, fact, now)
+        group = folded(rule, group, fact, now, reader)
     if not isinstance(group.members, _Draft):
         return group
     members = group.members.items()
@@ -44,11 +47,11 @@ def observe(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
     return observe_all(rule, group, (fact,), now)
 
 
-def folded(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
+def folded(rule: Rule, group: Group, fact: Fact, now: datetime, reader: Reader = ALWAYS) -> Group:
     """Fold one of a step's facts in; the members may be a draft before and after."""
     match fact:
         case Observation():
-            return _observation(rule, group, fact, now)
+            return _observation(rule, group, fact, now, reader)
         case Outcome():
             return _outcome(rule, group, fact, now)
         case Pause() | Resume():
@@ -61,7 +64,7 @@ def folded(rule: Rule, group: Group, fact: Fact, now: datetime) -> Group:
             return kind_of(rule).observe(rule, group, fact, now)
 
 
-def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> Group:
+def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, reader: Reader) -> Group:
     # A source whose clock is ahead must not see the future: its window would open late, and its silence late.
     at = min(fact.observed_at, now)
     known = group.members.get(fact.target)
@@ -69,9 +72,15 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime) -> 
     if last is not None and at <= last.observed_at:
         return group  # older, or the same again: a bus may say everything twice
     stale_at = at + timedelta(seconds=fact.stale_seconds) if fact.stale_seconds is not None else None
-    signal = Signal(fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail)
+    valid_until = at + timedelta(seconds=fact.valid_seconds) if fact.valid_seconds is not None else None
+    signal = Signal(
+        fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail,
+        since=min(fact.since, at) if fact.since is not None else None, source=fact.source, valid_until=valid_until,
+        version=fact.version, resolution_seconds=fact.resolution_seconds,
+        gone=fact.gone,
+    )  # fmt: skip
     member = known or Member(Health.UNKNOWN, at)
-    member = heard(member, fact.signal, signal, rule)
+    member = heard(member, fact.signal, signal, rule, reader)
     members = group.members if isinstance(group.members, _Draft) else _Draft(group.members)
     members[fact.target] = member
     group = group if group.members is members else replace(group, members=members)
@@ -99,8 +108,14 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     if fact.status == "Refused" or not owed.wanted:
         return replace(group, owed=rest)
     goes_on = (fact.reason or "") in GOES_ON
-    wait = GOES_ON[fact.reason or ""] if goes_on else min(RETRY_FIRST * 2 ** min(owed.tries - 1, 10), RETRY_MAX)
+    wait = GOES_ON[fact.reason or ""] if goes_on else _retry_after(fact, owed.tries)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
     tries, rounds = owed.tries + (not goes_on), owed.rounds + goes_on
     again = replace(owed, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)
     return kind_of(rule).failed(rule, replace(group, owed=(*rest, again)), owed.action, fact, at)
+
+
+def _retry_after(fact: Outcome, tries: int) -> timedelta:
+    if fact.reason == "ApiUnavailable":
+        return RETRY_AWAY
+    return min(RETRY_FIRST * (1 << min(tries - 1, 10)), RETRY_MAX)

@@ -57,6 +57,7 @@ def _acts(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, t
 def _steps(rule: TrafficFailover, group: Group, wish: Wish, fresh: list[Action], now: datetime) -> Group:
     """A gradual return: which step is asked for, and since when it stands."""
     if fresh:
+        group = replace(group, route=replace(group.route, written=None)) if group.route is not None else group
         rehearsed = rule.mode is Mode.DRY_RUN and wish.step is not None
         return replace(group, step=wish.step, step_at=now if rehearsed else None)
     if wish.acts:
@@ -70,12 +71,18 @@ def _action(rule: Rule, group: Group, act: Act, now: datetime) -> Action:
         **act.fields, id=f"{group.rule}/{act.object or group.object}/{group.generation}", rule=group.rule,
         object=act.object or group.object, lane=act.lane, generation=group.generation, mode=mode_of(rule),
         because=act.because, detail=cut(act.detail), decided_at=now,
+        proven_at=act.proven_at,
     )  # type: ignore[return-value]  # fmt: skip
 
 
 def same(action: Action, act: Act) -> bool:
     """Whether the action does what the act wants."""
     return type(action) is act.verb and all(getattr(action, name) == value for name, value in act.fields.items())
+
+
+def on_its_way(group: Group, act: Act) -> bool:
+    """Whether just this was asked for, and its outcome is not known."""
+    return any(owed.action.lane == act.lane and same(owed.action, act) for owed in group.owed)
 
 
 def _flying(group: Group, lane: str) -> Owed | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 from bus.messages import (
     Approve,
@@ -93,6 +94,12 @@ class Routing:
             text = "\n".join(one.model_dump_json() for one in (rule, *mine))
             self._digests[name] = hashlib.sha256(text.encode()).hexdigest()[:10]
         return self._digests[name]
+
+    @cached_property
+    def rule_set(self) -> str:
+        """Ten hex digits that are others where any rule says something else: facts may concern other groups then."""
+        text = "\n".join(f"{name} {self.digest(name)}" for name in sorted(self.rules))
+        return hashlib.sha256(text.encode()).hexdigest()[:10]
 
     def _add(self, rule: TrafficFailover) -> None:
         ref = named_ref(rule)

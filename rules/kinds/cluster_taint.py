@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
 from rules.group import Group
-from rules.kinds.wish import Act, Wish
+from rules.kinds.wish import Act, Evidence, Wish
 from rules.language.model import Rule, UnknownAs
 from rules.language.targets import matches
 from rules.language.workload import ClusterTaint
@@ -67,7 +67,9 @@ def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: dateti
         "carrier": rule.carrier,
     }  # fmt: skip
     detail = f"{group.object} is {member.status}" + (f" ({member.detail})" if member.detail else "")
-    act = Act(SetTaints, fields, Because.TARGET_CHANGED, detail, lane="taints", safe=not want)
+    since = member.settled_at or member.since
+    needs = (Evidence(group.object, healthy=False, since=since),) if want else ()
+    act = Act(SetTaints, fields, Because.TARGET_CHANGED, detail, lane="taints", safe=not want, needs=needs)
     return Wish(acts=(act,), held=held)
 
 

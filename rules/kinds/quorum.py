@@ -9,13 +9,15 @@ from functools import lru_cache
 
 from bus.messages import Fact, Health, Mode, Observation
 from rules.engine.limits import amount
-from rules.group import Group
+from rules.group import Group, Member, updated
 from rules.kinds.gone import forget, next_end
 from rules.kinds.wish import Wish
 from rules.language.model import Rule
 from rules.language.sources import Quorum
 from rules.language.targets import matches
 from rules.states.budget import QuorumState
+
+QUORUM = "@quorum."
 
 
 class QuorumRule(Rule):
@@ -38,13 +40,75 @@ def covers(_rule: QuorumRule, object_: str) -> bool:
 
 
 def advance(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Group:
-    """Forget who is gone, and say how the target is: when that changes, and again every refreshSeconds."""
-    group = forget(group, now)
+    """Forget who is gone, and say how the target is: when that changes, where it was asked for, and again every
+    refreshSeconds."""
+    group = forget(_without_deleted(group), now)
     status, detail = judged(rule.source, group)
     said = group.quorum
-    if status is None or (said is not None and said.status is status and now < _again_at(rule, said)):
+    if status is None:
         return group
-    return replace(group, quorum=QuorumState(status, detail, now))
+    since, proven_until = _stretch(rule.source, group, status, now)
+    goes_on = said is not None and said.status is status
+    if said is not None and goes_on:
+        if status is Health.UNKNOWN or (said.proven_until is not None and since <= said.proven_until):
+            since = said.since or said.said_at
+        answers = said.wanted_from is not None and proven_until >= said.wanted_from
+        if not answers and now < _again_at(rule, said):
+            return updated(group, quorum=replace(said, since=since, proven_until=proven_until))
+    return replace(group, quorum=QuorumState(status, detail, now, since, proven_until))
+
+
+def asked(rule: QuorumRule, group: Group, moment: datetime) -> tuple[Group, list[tuple[str, str, str]]]:
+    """Note that the judgement is wanted by what is seen at this moment or later.
+
+    Gives the sources, targets and signals of the looks that are missing for that.
+    """
+    if group.quorum is None:
+        return group, []
+    wanted_from = max(moment, group.quorum.wanted_from or moment)
+    missing = [
+        (signal.source, target, name)
+        for target, member in group.members.items()
+        if _matches(rule.source.members, target)
+        for name, signal in member.signals.items()
+        if signal.source and not signal.proves(moment)
+    ]
+    return updated(group, quorum=replace(group.quorum, wanted_from=wanted_from)), missing
+
+
+def _without_deleted(group: Group) -> Group:
+    """A member of which one signal says that it is deleted, and none says anything else, is a member no more."""
+    deleted = {target for target, member in group.members.items() if _is_deleted(member)}
+    if not deleted:
+        return group
+    return replace(group, members={target: one for target, one in group.members.items() if target not in deleted})
+
+
+def _is_deleted(member: Member) -> bool:
+    if member.status is not Health.UNKNOWN:
+        return False
+    signals = member.signals.values()
+    return any(one.gone for one in signals) and all(one.gone or one.status_before is not None for one in signals)
+
+
+def _stretch(source: Quorum, group: Group, status: Health, now: datetime) -> tuple[datetime, datetime]:
+    """Since when, and until when, enough members are known to be as the judgement says."""
+    members = [member for target, member in group.members.items() if _matches(source.members, target)]
+    limit = max(amount(source.unhealthy_at, len(members), source.rounding or "Down"), 1)
+    enough = limit if status is Health.UNHEALTHY else len(members) - limit + 1
+    deciding = [member for member in members if member.status is status]
+    if status is Health.UNKNOWN or not 0 < enough <= len(deciding):
+        return now, now
+    since = sorted(member.since for member in deciding)[enough - 1]
+    lasts = now + timedelta(seconds=source.stale_seconds)
+    until = sorted((_proven_until(member, lasts) for member in deciding), reverse=True)[enough - 1]
+    return min(since, now), until
+
+
+def _proven_until(member: Member, lasts: datetime) -> datetime:
+    """Until when its signals prove a member's status; `lasts`: what never goes stale."""
+    saying = [one for one in member.signals.values() if one.status is member.status]
+    return max((one.proven_until or one.stale_at or lasts for one in saying), default=member.since)
 
 
 def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
@@ -83,11 +147,12 @@ def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime)
 def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
     """Give the observation of the target, where it is time for one."""
     said, source = after.quorum, rule.source
-    if said is None or said == before.quorum:
+    if said is None or (before.quorum is not None and said.said_at == before.quorum.said_at):
         return ()
     observation = Observation(
-        target=source.target, status=said.status, signal=source.says, observed_at=now,
-        stale_seconds=source.stale_seconds, detail=said.detail,
+        target=source.target, status=said.status, signal=source.says, observed_at=now, source=source.name,
+        stale_seconds=source.stale_seconds, detail=said.detail, since=said.since,
+        valid_seconds=((said.proven_until or now) - now).total_seconds(),
     )  # fmt: skip
     return (observation,)
 

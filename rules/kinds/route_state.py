@@ -42,6 +42,7 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         problem=fact.problem,
         primary=fact.annotations.get(PRIMARY_ANNOTATION),
         healthy=_healthy(fact, known),
+        written=known.written if known is not None else None,
     )
     moved = known is not None and known.backends != backends
     return replace(
@@ -83,7 +84,8 @@ def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> 
     if action.mode is Mode.DRY_RUN:
         return replace(group, asked=dict(action.weights))
     group = replace(group, step_at=at if group.step is not None else None)
+    group = replace(group, route=replace(route, written=dict(action.weights)))
     if at < route.observed_at:
         return group  # it has been looked at since
     backends = tuple((service, action.weights.get(service, weight)) for service, weight in route.backends)
-    return replace(group, route=replace(route, backends=backends, observed_at=at))
+    return replace(group, route=replace(route, backends=backends, observed_at=at, written=dict(action.weights)))

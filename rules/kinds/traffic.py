@@ -7,7 +7,7 @@ through a dip that is tolerated; whoever does not serve must be healthy now to b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,7 @@ from bus.messages import Health, RouteRef, SetWeights
 from rules.group import Group, Member, RouteState
 from rules.kinds.route_state import route_ref
 from rules.kinds.shares import divide
-from rules.kinds.wish import Act, Wish
+from rules.kinds.wish import Act, Evidence, Wish
 from rules.language.model import BackendRule, Distribution, OnAllDown, TrafficFailover, UnknownAs
 from rules.language.targets import encode_segment
 from rules.reasons import Because, Held
@@ -31,6 +31,7 @@ class Backend:
     """One backend with all that a decision needs to know of it."""
 
     service: str
+    target: str
     member: Member | None
     weight: int
     """As it stands."""
@@ -85,7 +86,37 @@ def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: date
         return wish
     remember = dict(group.route.healthy) if group.route else {}
     fields = {"route": ref, "weights": dict(wish.weights), "remember": remember}
-    return replace(wish, acts=(Act(SetWeights, fields, wish.because, wish.detail, safe=wish.because in _HOME),))
+    needs = tuple(_evidence(rule, group, wish, ref))
+    act = Act(SetWeights, fields, wish.because, wish.detail, safe=wish.because in _HOME, needs=needs)
+    return replace(wish, acts=(act,))
+
+
+def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef) -> Iterator[Evidence]:
+    """What is left for being bad has to be bad now, and what gets traffic healthy now.
+
+    What somebody else has written is put right without a question: neither was decided by health.
+    """
+    if wish.because == Because.DRIFT or wish.weights is None or group.route is None:
+        return
+    backends = _backends(rule, group, group.route, ref)
+    home = _primary_name(rule, group.route, backends)
+    for backend in backends:
+        member, wanted = backend.member, wish.weights.get(backend.service, 0)
+        if member is None:
+            continue
+        target = backend.target
+        if backend.weight > 0 and wanted == 0 and member.settled is False:
+            yield Evidence(target, healthy=False, since=member.settled_at or member.since)
+        elif wanted > backend.weight == 0 and (backend.healthy_now or wish.because != Because.ALL_DOWN):
+            # After a time in which nobody looked at it, what is left has to be seen as late as the first look.
+            # What replaces a primary that is bad need not have been good for the recovery, what is returned to need.
+            settled_at = member.settled_at if backend.service == home else None
+            yield Evidence(target, healthy=True, since=max(settled_at or member.since, member.since))
+        elif wanted > backend.weight and group.step is not None and group.step_at is not None:
+            # The next step of a gradual return, or all of it: due when the pause of the one that stands is over.
+            over = wish.step != group.step and group.step < len(rule.steps)
+            pause = timedelta(seconds=rule.steps[group.step].pause_seconds if over else 0)
+            yield Evidence(target, healthy=True, since=group.step_at + pause)
 
 
 def _flying(group: Group) -> bool:
@@ -118,7 +149,7 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
     if primary.settled:
         wish = _primary_serves(rule, group, primary, secondaries, now)
     else:
-        wish = _secondaries_serve(rule, primary, secondaries)
+        wish = _secondaries_serve(rule, primary, secondaries, route.written)
     if wish.weights is None:
         return wish
     in_order = {backend.service: wish.weights[backend.service] for backend in backends}
@@ -130,9 +161,10 @@ def _backends(rule: TrafficFailover, group: Group, route: RouteState, ref: Route
     rules = rule.backends or [BackendRule(service=service) for service in weights]
     out = []
     for backend in rules:
-        member = group.members.get(backend.target or service_target(ref, backend.service))
+        target = backend.target or service_target(ref, backend.service)
+        member = group.members.get(target)
         share = backend.weight if backend.weight is not None else (route.healthy.get(backend.service) or 1)
-        out.append(Backend(backend.service, member, weights.get(backend.service, 0), share, backend.tier))
+        out.append(Backend(backend.service, target, member, weights.get(backend.service, 0), share, backend.tier))
     return out
 
 
@@ -242,7 +274,9 @@ def _shares(rule: TrafficFailover, serving: Sequence[Backend]) -> dict[str, int]
     return {backend.service: backend.share for backend in serving}
 
 
-def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+def _secondaries_serve(
+    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], written: Mapping[str, int] | None
+) -> Wish:
     serving = _serving(secondaries)
     if not _stays(primary, secondaries) and not any(backend.settled for backend in serving):
         # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
@@ -256,8 +290,9 @@ def _secondaries_serve(rule: TrafficFailover, primary: Backend, secondaries: Seq
         return _all_down(rule, primary, secondaries)
     shares = _shares(rule, serving)
     weights = {primary.service: 0} | {backend.service: shares.get(backend.service, 0) for backend in secondaries}
-    moved = primary.weight > 0
-    because = Because.PRIMARY_UNHEALTHY if moved else Because.SECONDARIES_CHANGED
+    because = Because.PRIMARY_UNHEALTHY if primary.weight > 0 else Because.SECONDARIES_CHANGED
+    if written is not None and dict(written) == weights:
+        because = Because.DRIFT  # they stood like this by our own hand, and somebody else has changed them
     # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
     held = (Held.TARGET_UNKNOWN, _detail(primary)) if _waits(rule, primary) else None
     return Wish(weights, because=because, detail=_detail(primary), held=held)

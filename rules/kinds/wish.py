@@ -20,6 +20,21 @@ def cut(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What must be seen for an act to be right now."""
+
+    target: str
+    healthy: bool
+    """Healthy: what is to get traffic or copies. Else bad: what is left."""
+    since: datetime
+    """When the act became due for its sake: what was seen before does not count."""
+    signals: int = 1
+    """How many signals must say so."""
+    names: tuple[str, ...] | None = None
+    """Only these signals count; None: those that the rule goes by."""
+
+
+@dataclass(frozen=True, slots=True)
 class Act:
     """One action that is wanted, as yet without id and generation."""
 
@@ -38,6 +53,10 @@ class Act:
     """It goes on with what was begun, which was granted as a whole: only a pause stops it half-way."""
     by_hand: bool = False
     """A person has asked for it: windows and approvals are for what starts by itself."""
+    needs: tuple[Evidence, ...] = ()
+    """What must be seen, from when on; nothing for a person's command, a step back to safety, and what goes on."""
+    proven_at: datetime | None = None
+    """When that was seen, the oldest of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ Never evict with nowhere to go, never purge the last healthy copy, never act whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,9 +18,10 @@ from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
 from rules.kinds.preservation import injected, preserved
 from rules.kinds.spread import Insufficient
-from rules.kinds.wish import Act, Wish
+from rules.kinds.wish import Act, Evidence, Wish
 from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, over, policy_of
 from rules.kinds.workload_census import clusters_of
+from rules.language.targets import encode_segment
 from rules.language.workload import Policy, PurgeMode, WorkloadFailover
 from rules.reasons import Because, Held
 from rules.states.workload import UNHEARD, ClusterState, Move, WorkloadState
@@ -136,13 +137,15 @@ def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetim
     later = [name for name in pending if name not in first]
     try:
         if first:
-            land(_question(view, pending))  # there has to be a place for all, before the first copy goes
+            plan = land(_question(view, pending))  # there has to be a place for all, before the first copy goes
+            taking = tuple(_taking(view, plan.keys() - view.state.copies.keys(), pending))
         for name in first:
             labels = preserved(behaviour_of(policy, moves[name].cause), view.state.states.get(name, {}))
             if isinstance(labels, str):
                 yield Held.STATE_UNKNOWN, f"{name}: {labels}"
             else:
-                yield _evict(view, name, moves[name], follows=False, labels=labels)
+                act = _evict(view, name, moves[name], follows=False, labels=labels)
+                yield replace(act, needs=(*act.needs, *taking))
         if later:
             question = _question(view, later)
             plan = land(question)
@@ -183,7 +186,25 @@ def _place(view: View, leaving: list[str], plan: Mapping[str, int]) -> Act:
     }  # fmt: skip
     detail = "; ".join(f"{name}: {view.state.moves[name].detail}" for name in leaving)
     follows = any(view.state.moves[name].evicted_at for name in leaving)  # Directly: this is its second half
-    return Act(Place, fields, move.because, detail, lane="place", follows=follows)
+    needs = (*_left(view, leaving), *_taking(view, plan.keys() - view.state.copies.keys(), leaving))
+    return Act(Place, fields, move.because, detail, lane="place", follows=follows, needs=() if follows else needs)
+
+
+def _left(view: View, names: Iterable[str]) -> Iterator[Evidence]:
+    """What is left has to be bad now; one that is left for its taints may be well."""
+    for name in names:
+        due = view.dues.get(name)
+        if due is not None and due.because in (Because.CLUSTER_UNHEALTHY, Because.WORKLOAD_UNHEALTHY):
+            target = encode_segment(name)
+            whole = f"cluster/{target}" if due.cause == "Cluster" else f"workload/{target}/{view.group.object}"
+            yield Evidence(whole, healthy=False, since=due.at)
+
+
+def _taking(view: View, names: Iterable[str], leaving: Iterable[str]) -> Iterator[Evidence]:
+    """What gets a copy has to be healthy now, where anything is known of its health."""
+    since = max((due.at for name in leaving if (due := view.dues.get(name)) is not None), default=view.now)
+    for name in sorted(names):
+        yield Evidence(f"cluster/{encode_segment(name)}", healthy=True, since=since)
 
 
 def _evict(view: View, name: str, move: Move, *, follows: bool, labels: Mapping[str, str] | None = None) -> Act:
@@ -198,7 +219,8 @@ def _evict(view: View, name: str, move: Move, *, follows: bool, labels: Mapping[
         "preserved": dict(labels or {}),
     }  # fmt: skip
     detail = f"{move.because}: {move.detail}"
-    return Act(Evict, fields, Because.TOLERATION_ELAPSED, detail, lane=f"evict/{name}", follows=follows)
+    needs = tuple(_left(view, [name]))
+    return Act(Evict, fields, Because.TOLERATION_ELAPSED, detail, lane=f"evict/{name}", follows=follows, needs=needs)
 
 
 # --- the old copy --------------------------------------------------------------------------------------------------
@@ -221,7 +243,8 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     )  # fmt: skip
     told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in stay.items()) or "no copies"
     if isinstance(why, Because):
-        return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True)
+        needs = tuple(_staying(view, move, stay, over=why is Because.GRACE_ELAPSED))
+        return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True, needs=needs)
     cluster = view.clusters.get(name, UNHEARD)
     if move.purge_mode == PurgeMode.GRACEFULLY and over(view.policy, move, cluster, state.copies.get(name)):
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
@@ -230,6 +253,16 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it
     return why, f"{name} keeps its copy; {told}"
+
+
+def _staying(view: View, move: Move, stay: Mapping[str, Health | None], *, over: bool) -> Iterator[Evidence]:
+    """The healthy copies are to carry on alone: seen so since they are, or since the grace period is `over`."""
+    end = (move.evicted_at or view.now) + timedelta(seconds=(move.grace_seconds or 0) if over else 0)
+    for name, status in stay.items():
+        member = member_of(view.group, name, view.state.copies[name])
+        if status is Health.HEALTHY and member is not None:
+            since = max(end, member.since) if over else member.since
+            yield Evidence(f"workload/{encode_segment(name)}/{view.group.object}", healthy=True, since=since)
 
 
 # --- what waits ----------------------------------------------------------------------------------------------------

@@ -138,6 +138,8 @@ class Recovery:
     detail: str
     at: datetime | None = None
     """When it will be, if nothing changes."""
+    since: datetime | None = None
+    """Since when it is."""
 
 
 def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Recovery:
@@ -151,7 +153,7 @@ def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: da
     since = member.since if rule.failback.signals is None else isolation.recovered_since
     due = (since or now) + timedelta(seconds=rule.recovery_seconds)
     if now >= due:
-        return Recovery(proven=True, detail=f"{target}: healthy since {(since or now).isoformat()}")
+        return Recovery(proven=True, detail=f"{target}: healthy since {(since or now).isoformat()}", since=due)
     left = (due - now).total_seconds()
     return Recovery(proven=False, detail=f"{target}: healthy, {left:g} s of recoverySeconds are left", at=due)
 

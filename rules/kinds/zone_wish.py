@@ -9,8 +9,8 @@ from bus.messages import Mode, ZoneStep
 from rules.engine.windows import open_until
 from rules.group import Group
 from rules.kinds import zone_time
-from rules.kinds.wish import Act, Wish
-from rules.kinds.zone_admission import admit, checks
+from rules.kinds.wish import Act, Evidence, Wish
+from rules.kinds.zone_admission import SOURCES_MIN, admit, checks
 from rules.kinds.zone_machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
 from rules.kinds.zone_plan import RETRIES_MAX, settings_for
 from rules.kinds.zone_record import next_step, next_undo, place_of, zone_seen
@@ -105,7 +105,14 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
     if not answer.admit and answer.reason is not None:
         return Wish(held=(answer.reason, answer.detail), look_again=now + AGAIN)
     # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
-    return _do(rule, isolation, follows=bool(isolation.touched))
+    wish = _do(rule, isolation, follows=bool(isolation.touched))
+    if isolation.touched or isolation.by or isolation.practice:
+        return wish
+    target = rule.target(isolation.zone)
+    member = group.members.get(target)
+    since = (member.settled_at or member.since) if member is not None else isolation.since
+    needs = (Evidence(target, healthy=False, since=since, signals=SOURCES_MIN),)
+    return replace(wish, acts=tuple(replace(act, needs=needs) for act in wish.acts))
 
 
 def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
@@ -145,7 +152,14 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     if not recovery.proven:
         return Wish(held=(Held.ZONE_NOT_RECOVERED, recovery.detail), look_again=recovery.at)
     safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
-    return _back(rule, isolation, because, safe=safe, detail=recovery.detail)
+    wish = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
+    if isolation.back_by or isolation.practice or recovery.since is None:
+        return wish
+    target, names = rule.target(isolation.zone), rule.failback.signals
+    needs = (
+        Evidence(target, healthy=True, since=recovery.since, signals=len(names) if names else SOURCES_MIN, names=names),
+    )
+    return replace(wish, acts=tuple(replace(act, needs=needs) for act in wish.acts))
 
 
 def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:

@@ -135,7 +135,7 @@ def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
         if isinstance(origin, AlertmanagerWebhook) and not origin.recovers and _unconfirmed(origin, rules, sources):
             message = (
                 "nothing could confirm that a resolved alert's target has recovered, so no rule will go back: add "
-                "confirm, or another source for the same target, or onResolved: Healthy"
+                "confirm, or another source for the same target that fails with it, or onResolved: Healthy"
             )
             yield document.problem(at, message, severity="warning")
     for item, document, at in rules:

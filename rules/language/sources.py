@@ -252,8 +252,18 @@ class AlertmanagerWebhook(Source):
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"
     """Confirm: resolved is Unknown until confirmed. Alertmanager also says resolved when Prometheus died."""
     confirm: Confirm | None = None
+    """The only proof of recovery, where it is given. Else another signal proves it, one that was Unhealthy in the same
+    outage and is Healthy now."""
+    max_silence_seconds: Annotated[float, Field(ge=1, le=86_400 * 7)] | None = None
+    """How long the newest POST proves that an alert still fires, where the settings name no Alertmanager to ask.
+    Default: staleSeconds. A window that ends later waits for the next POST."""
 
     @property
     def recovers(self) -> bool:
         """Whether it ever says Healthy by itself."""
         return self.on_resolved == "Healthy" or self.confirm is not None
+
+    @property
+    def post_proves_seconds(self) -> float:
+        """For how long after it came in a POST proves that an alert fires, where no Alertmanager can be asked."""
+        return self.stale_seconds if self.max_silence_seconds is None else self.max_silence_seconds

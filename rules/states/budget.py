@@ -68,6 +68,12 @@ class QuorumState:
     status: Health
     detail: str
     said_at: datetime
+    since: datetime | None = None
+    """Since when it has been so; None: since `said_at`."""
+    proven_until: datetime | None = None
+    """Until when its members' words prove it."""
+    wanted_from: datetime | None = None
+    """It was asked for what the members show at this moment or later, and has not said it yet."""
 
 
 @dataclass(frozen=True, slots=True)

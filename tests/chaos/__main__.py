@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import dataclasses
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -26,7 +27,7 @@ def main() -> int:
     if arguments.list:
         print("\n".join(known))
         return 0
-    wanted = list(known) if arguments.fault == "all" else arguments.fault.split(",")
+    wanted = [name for name in known if arguments.fault == "all" or _is_wanted(name, arguments.fault.split(","))]
     if arguments.one:
         results = _play(known[wanted[0]], arguments.seed, arguments)
         print(json.dumps([dataclasses.asdict(result) for result in results]))
@@ -48,6 +49,7 @@ def main() -> int:
 def _play(fault: Fault, seeds: Sequence[int], arguments: argparse.Namespace) -> list[Result]:
     if reason := fault.lacks():
         return [Result(fault.name, seed, skipped=reason) for seed in seeds]
+    os.environ["CHAOS_SCALE"] = str(fault.scale)  # of the reactors that are started from here
     if fault.apart:
         namespaces.go_apart()
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{fault.name.replace(':', '-')}-{seeds[0]}-"))
@@ -59,13 +61,20 @@ def _play(fault: Fault, seeds: Sequence[int], arguments: argparse.Namespace) -> 
     return results
 
 
+def _is_wanted(name: str, given: Sequence[str]) -> bool:
+    """Whether it is named, or begins with a name that ends with a colon."""
+    return any(name == one or (one.endswith(":") and name.startswith(one)) for one in given)
+
+
 def _seeds(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description="Real reactors under real faults.")
-    parser.add_argument("--fault", default="all", help="names separated by commas, or all")
+    parser.add_argument(
+        "--fault", default="all", help="names, or beginnings up to a colon, separated by commas; or all"
+    )
     parser.add_argument("--seed", type=_seeds, default=[1], help="the first seed, or some separated by commas")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds from the first one on")
     parser.add_argument("--jobs", type=int, default=2, help="how many worlds at once")

@@ -1,7 +1,7 @@
 """All chosen seeds are started when the first is waited for, some at once, and printed as one table at the end.
 
-CHAOS_SEEDS: how many seeds of each fault (default 5). CHAOS_ROUTES: how many routes a seed has. CHAOS_JOBS: how many
-runs at once. CHAOS_JSON: a file for all results.
+CHAOS_SEEDS: how many seeds of each fault (default 2, of outages 1). CHAOS_ROUTES: how many routes a seed has.
+CHAOS_JOBS: how many runs at once. CHAOS_JSON: a file for all results.
 """
 
 from __future__ import annotations

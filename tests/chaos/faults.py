@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tests.chaos.world import World
+from reactor.audit.history import Span
+from tests.chaos import patterns
+from tests.chaos.script import Plan, Source, plans
+from tests.chaos.world import Act, World
 
 Inflict = Callable[[World, Random], Awaitable[None]]
+Routes = Callable[[str, int, Span, int, Sequence[Source]], list[Plan]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,35 @@ class Fault:
     """It is played in user and network namespaces of its own."""
     environment: Callable[[Path], Mapping[str, str]] = lambda _: {}
     """Of every reactor, from the folder of the run."""
+    scale: float = 0.2
+    """By which the protocol's spans of time are multiplied."""
+
+    def act(self, seed: int, routes: int) -> Act:
+        """Give what happens in a seed: outages anywhere in the script."""
+        return Act(seed, plans(self.name, seed, routes=routes, seconds=self.seconds), seconds=self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Outage(Fault):
+    """A fault that begins and ends once, with outages of targets about it; the protocol's times are production's."""
+
+    length: tuple[float, float] = (12.0, 20.0)
+    """Seconds from its begin to its end."""
+    sources: Sequence[Source] = ("slices", "probe", "bus")
+    """What sees the targets of its routes."""
+    routes: Routes = patterns.routes
+    workloads: int = 0
+    zone: bool = False
+    after: float = patterns.AFTER
+    """Seconds of script after it."""
+
+    def act(self, seed: int, routes: int) -> Act:
+        """Give what happens in a seed: outages that lie about the fault."""
+        begin = patterns.lead()
+        strike = Span(begin, begin + Random(f"{self.name}/{seed}").uniform(*self.length))
+        script = self.routes(self.name, seed, strike, routes, self.sources)
+        script += patterns.beside(self.name, seed, strike, workloads=self.workloads, zone=self.zone)
+        return Act(seed, script, strike, strike.end + self.after)
 
 
 def catalog() -> dict[str, Fault]:
@@ -47,10 +80,11 @@ def catalog() -> dict[str, Fault]:
         faults_noise,
         faults_process,
         faults_rules,
+        outages,
     )
 
     modules = (
         faults_process, faults_bus, faults_disk, faults_links, faults_network, faults_clock, faults_kube, faults_noise,
-        faults_rules,
+        faults_rules, outages,
     )  # fmt: skip
     return {fault.name: fault for module in modules for fault in module.FAULTS}

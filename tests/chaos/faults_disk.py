@@ -47,9 +47,9 @@ async def _small_disk(store: Path) -> AsyncIterator[None]:
         subprocess.run(["umount", "--lazy", str(store)], check=True)
 
 
-async def full(world: World, random: Random) -> None:
-    """For some seconds nothing more can be stored."""
-    store = world.server.folder / "store"
+async def move(world: World) -> None:
+    """Let the bus have a small disk of its own, if it has none yet."""
+    store = world.server.folder
     if not store.is_mount():  # the next seeds find it so
         async with world.trouble(recovery=BACK + TAKEN_OVER):
             await world.server.kill()
@@ -57,17 +57,23 @@ async def full(world: World, random: Random) -> None:
             await mounted.__aenter__()
             world.cleanup.push_async_exit(mounted)
             await world.server.start()
+
+
+async def full(world: World, random: Random) -> None:
+    """For some seconds nothing more can be stored."""
+    await move(world)
     await asyncio.sleep(random.uniform(1, 5))
-    filler = store / "filler"
+    filler = world.server.folder / "filler"
     # A server that met a full disk may have turned JetStream off; its supervisor restarts it once there is room.
     async with world.trouble(recovery=BACK + TAKEN_OVER + ROUTES_AGAIN):
-        _fill(filler)
+        fill(filler)
         await asyncio.sleep(random.uniform(2, 6))
         filler.unlink()
         await world.server.restart()
 
 
-def _fill(file: Path) -> None:
+def fill(file: Path) -> None:
+    """Leave no room."""
     with file.open("wb", buffering=0) as filler:
         try:
             while filler.write(bytes(1 << 16)):

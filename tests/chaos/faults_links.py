@@ -15,8 +15,9 @@ from tests.chaos.world import World
 async def _through(world: World, random: Random, slow: float, *, half_open: bool) -> None:
     """Start a third reactor behind a proxy, and let it suffer."""
     address = urlsplit(world.server.url)
+    login = "".join(address.netloc.rpartition("@")[:2])
     async with proxy(address.hostname or "", address.port or 0) as link:
-        member = world.member(f"far-{world.act.seed}", bus=[f"nats://127.0.0.1:{link.port}"])
+        member = world.member(f"far-{world.act.seed}", bus=[f"nats://{login}127.0.0.1:{link.port}"])
         async with world.trouble(recovery=TAKEN_OVER):
             await member.start()
             link.delay = slow

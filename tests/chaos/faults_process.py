@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from random import Random
 
-from reactor.audit.checker import SEEN_WITHIN
 from reactor.failpoints import NAMES
 from tests.chaos.faults import Fault, Inflict
 from tests.chaos.fleet import RESTART_SECONDS
@@ -98,7 +97,7 @@ async def rolling_restart(world: World, random: Random) -> None:
     for member in others:
         if member.starts:
             await member.stop()
-    async with world.trouble(recovery=SEEN_WITHIN):
+    async with world.trouble(recovery=1.0):
         for member in others:
             await asyncio.sleep(random.uniform(0.1, 0.8))
             await member.start()

@@ -6,9 +6,7 @@ import asyncio
 import signal
 from random import Random
 
-from tests.chaos import scene
 from tests.chaos.faults import Fault
-from tests.chaos.script import Plan
 from tests.chaos.world import World
 
 LONGER = 0.01
@@ -19,10 +17,6 @@ INVALID = (
     "apiVersion: reactor/v9\nrules: []\n",
     "",
 )
-
-
-def _script(world: World) -> list[Plan]:
-    return [plan for act in world.acts for plan in act.script]
 
 
 def _write(world: World, text: str, random: Random) -> None:
@@ -37,12 +31,12 @@ async def edit(world: World, random: Random) -> None:
     """All rules are changed again and again. A window that began anew each time would never end."""
     while world.now < world.seconds:
         await asyncio.sleep(random.uniform(0.4, 1.5))
-        _write(world, scene.rule_file(_script(world), longer=random.choice((-LONGER, 0, LONGER))), random)
+        _write(world, world.rules(longer=random.choice((-LONGER, 0, LONGER))), random)
 
 
 async def spoil(world: World, random: Random) -> None:
     """The file is broken for most of the time: the rules of before go on."""
-    good = scene.rule_file(_script(world))
+    good = world.rules()
     while world.now < world.seconds:
         _write(world, random.choice(INVALID), random)
         await asyncio.sleep(random.uniform(1, 4))

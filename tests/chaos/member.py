@@ -7,6 +7,7 @@ all in the same proportion, so that a run takes seconds; nothing else differs.
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 from importlib import import_module
@@ -18,12 +19,12 @@ from reactor.actions import settle
 from reactor.cli.run import run
 from reactor.clients import reflector
 from reactor.failpoints import Failpoint
-from reactor.roles import executor, fleet, known, partition, peers, supervise
+from reactor.roles import executor, fleet, known, partition, peers, supervise, wanted
 from reactor.sources import routes
 from rules.engine import observe, owe
 
 PR_SET_PDEATHSIG = 1
-SCALE = 0.2
+SCALE = float(os.environ.get("CHAOS_SCALE", "0.2"))
 LEASE = peers.LEASE * SCALE
 """Seconds without a sign of life after which a member counts as gone."""
 ROUTES_AGAIN = routes.REFRESH_SECONDS * SCALE
@@ -48,7 +49,8 @@ _SPANS = {
     peers: ("LEASE", "DEAF"),
     partition: ("LAP",),
     known: ("STUCK_SECONDS",),
-    executor: ("EXTEND", "AGAIN", "WAITED_MAX", "IN_HANDS"),
+    executor: ("EXTEND", "AGAIN", "SOON", "WAITED_MAX", "IN_HANDS"),
+    wanted: ("FRESH",),
     settle: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),
@@ -68,6 +70,8 @@ def shorten() -> None:
         observe.GOES_ON[reason] *= SCALE
     for queue in topology.QUEUES:
         object.__setattr__(queue, "ack_wait", queue.ack_wait * SCALE)  # frozen for everybody else
+        if queue.in_progress is not None:
+            object.__setattr__(queue, "in_progress", queue.in_progress * SCALE)
 
 
 def end_with_parent() -> None:

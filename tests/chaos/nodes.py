@@ -26,6 +26,8 @@ _PLUGGED = 'until ip -4 address show dev eth0 2>/dev/null | grep -q inet; do sle
 class Node(EmbeddedServer):
     """One of them."""
 
+    user = ""
+
     def __init__(self, folder: Path, number: int) -> None:
         super().__init__(folder, port=CLIENTS)
         self._number = number

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+CODE = Path(os.environ.get("CHAOS_CODE", ROOT))
+"""Where the code of the reactors is; by default here. An older commit's is judged by its own worktree's path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class Nursery:
 async def nursery() -> AsyncIterator[Nursery]:
     """Open one; it ends, and every reactor with it, with the block."""
     command = [sys.executable, "-m", "tests.chaos.nursery"]
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE, process_group=0)
+    process = await asyncio.create_subprocess_exec(*command, cwd=CODE, stdin=PIPE, stdout=PIPE, process_group=0)
     try:
         yield Nursery(process)
     finally:

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from itertools import groupby
 
-from tests.chaos.faults import Fault, catalog
+from tests.chaos.faults import Fault, Outage, catalog
 from tests.chaos.nursery import ROOT
 from tests.chaos.run import ROUTES, Result
 
@@ -22,7 +22,7 @@ SEEDS_TOGETHER = 5
 """How many seeds share a world, one after the other."""
 LONG = 30.0
 """Seconds of script: so long a fault has fewer seeds to a world, or its run would be the one that all wait for."""
-OVERHEAD_SECONDS = 120.0
+OVERHEAD_SECONDS = 180.0
 HEAVY_JOBS = 2
 """How many worlds of heavy faults are played at once."""
 
@@ -75,7 +75,7 @@ def _worlds(runs: Sequence[Key]) -> list[tuple[Fault, list[int]]]:
     known, out = catalog(), []
     for name, keys in groupby(sorted(runs), key=lambda key: key[0]):
         seeds, fault = [seed for _, seed in keys], known[name]
-        size = SEEDS_TOGETHER if fault.seconds < LONG else SEEDS_TOGETHER // 2
+        size = 1 if isinstance(fault, Outage) else SEEDS_TOGETHER if fault.seconds < LONG else SEEDS_TOGETHER // 2
         out += [(fault, seeds[at : at + size]) for at in range(0, len(seeds), size)]
     return out
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from reactor.audit.checker import PROMISES, Verdict, check
+from bus.errors import BusError
+from bus.topology import DECISIONS, FACTS
+from reactor.audit.checker import PROMISES, Breach, Verdict, check, lateness
 from reactor.audit.history import Run
 from tests.chaos.faults import Fault
 from tests.chaos.fleet import NotUp
-from tests.chaos.script import plans
 from tests.chaos.world import Act, World, together, world
 
 ROUTES = 24
@@ -38,6 +39,8 @@ class Result:
     """Why it could not be done here."""
     failed: str = ""
     """Why there is no verdict: the run itself went wrong."""
+    late: float = 0.0
+    """Seconds from the end of a window, or of the fault, to the latest of the actions that were then due."""
     stood_still: float = 0.0
     """Seconds for which this machine let the truth itself stand still: what was broken then proves nothing."""
 
@@ -56,25 +59,23 @@ class Result:
 
 async def play(fault: Fault, seeds: Sequence[int], folder: Path, *, routes: int = ROUTES) -> list[Result]:
     """Play these seeds of one fault, one after the other in one world; each is watched until the last has ended."""
-    acts = [Act(seed, plans(fault.name, seed, routes=routes, seconds=fault.seconds)) for seed in seeds]
+    acts = [fault.act(seed, routes) for seed in seeds]
     environment = fault.environment(folder)
     played: list[Act] = []
     failure = ""
-    async with world(
-        folder, acts, seconds=fault.seconds, nodes=fault.nodes, apart=fault.apart, environment=environment
-    ) as scene:
-        tasks = [asyncio.create_task(loop) for loop in (scene.stranger.speak(), scene.watch_ourselves())]
+    async with world(folder, acts, nodes=fault.nodes, apart=fault.apart, environment=environment) as scene:
+        looking = asyncio.create_task(scene.watch_ourselves())
         try:
             await _begin(scene, fault)
             for act in acts:
                 await _act(scene, act, fault)
                 played.append(act)
             await asyncio.sleep(LINGER_SECONDS)
+            await _export(scene)
         except (NotUp, TimeoutError, ExceptionGroup) as error:
             failure = repr(error)
         finally:
-            for task in tasks:
-                task.cancel()
+            looking.cancel()
         good = [_result(fault, act, scene) for act in played]
     return good + [Result(fault.name, act.seed, failed=failure) for act in acts if act not in played]
 
@@ -97,6 +98,15 @@ async def _inflicted(fault: Fault, scene: World, random: Random) -> None:
     await fault.inflict(scene, random)
 
 
+async def _export(scene: World) -> None:
+    """Keep the audit and the facts beside the logs, if the bus is well."""
+    try:
+        for stream in (DECISIONS, FACTS):
+            await scene.export(stream)
+    except BusError as error:
+        scene.note(f"the bus is not well: {error}")
+
+
 def _converged(run: Run) -> bool:
     return not check(run).broken("converged")
 
@@ -111,6 +121,14 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
         fault.name, act.seed,
         tested={promise: verdict.tested[promise] for promise in PROMISES},
         broken={promise: verdict.broken(promise) for promise in PROMISES},
-        breaches=[f"{breach} (script {breach.at - act.start:.3f})" for breach in verdict.breaches],
+        breaches=[f"{breach} (script {breach.at - act.start:.3f}{_about(act, breach)})" for breach in verdict.breaches],
+        late=round(lateness(run), 3),
         notes=act.notes, stood_still=act.stood_still, writes=sum(len(route.writes) for route in run.routes),
     )  # fmt: skip
+
+
+def _about(act: Act, breach: Breach) -> str:
+    """What was tried with the object, and what sees it."""
+    plan = next(plan for plan in act.script if plan.name == breach.route)
+    fault = f"; fault {act.strike.begin:.1f} to {act.strike.end:.1f}" if act.strike else ""
+    return f"; {plan.source}{f', {plan.pattern}' if plan.pattern else ''}{fault}"

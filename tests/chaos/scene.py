@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,31 @@ import yaml
 from reactor.audit.history import RouteHistory, Span
 from reactor.audit.history import Write as Seen
 from reactor.demo.kube import Cluster, Emulator, Write
-from tests.chaos.script import RECOVERY, Plan
+from tests.chaos import alerting, workloads, zone
+from tests.chaos.script import Plan
+from tests.chaos.stranger import VALID_SECONDS
 
 CLUSTER, NAMESPACE = "east", "shop"
 PARTITIONS = 8
 REFRESH_SECONDS = 4.0
 STALE_SECONDS = 60.0
+PROBE_SECONDS = 1.0
 DECISION, EPOCH = "reactor/decision", "reactor/epoch"
+PERIODS = {"probe": PROBE_SECONDS, "zone": zone.PROBE_SECONDS, **alerting.SEEN_AFTER}
+"""Seconds between two looks, of the sources that are not told."""
 
 
 def furnish(emulator: Emulator, script: Sequence[Plan]) -> Cluster:
-    """Make the services, all healthy, and the splits, all at home."""
+    """Make the services, all healthy, and the splits, all at home; workloads and zones, where the script has any."""
     cluster = emulator.cluster(CLUSTER)
     for plan in script:
-        for service in (plan.name, plan.second):
-            cluster.create(_service(service))
-            cluster.set_endpoints(NAMESPACE, service, ready=1)
-        cluster.create(_split(plan))
+        if plan.source == "copies":
+            workloads.furnish(emulator, plan)
+        elif plan.is_route:
+            for service in plan.backends:
+                cluster.create(_service(service))
+                cluster.set_endpoints(NAMESPACE, service, ready=1)
+            cluster.create(_split(plan))
     emulator.writes.clear()
     return cluster
 
@@ -39,7 +46,7 @@ def _service(name: str) -> dict[str, Any]:
 
 
 def _split(plan: Plan) -> dict[str, Any]:
-    backends = [{"service": plan.name, "weight": 1}, {"service": plan.second, "weight": 0}]
+    backends = [{"service": service, "weight": int(service == plan.name)} for service in plan.backends]
     metadata = {"name": plan.name, "namespace": NAMESPACE}
     spec = {"service": plan.name, "backends": backends}
     return {"apiVersion": "split.smi-spec.io/v1alpha2", "kind": "TrafficSplit", "metadata": metadata, "spec": spec}
@@ -47,41 +54,80 @@ def _split(plan: Plan) -> dict[str, Any]:
 
 def target(plan: Plan, service: str) -> str:
     """Give the target whose health speaks for the service."""
-    return f"service/{'bus' if plan.told_by_bus else CLUSTER}/{NAMESPACE}/{service}"
+    where = CLUSTER if plan.source in ("slices", "alerts") else plan.source
+    return f"service/{where}/{NAMESPACE}/{service}"
 
 
 def told_by_bus(script: Sequence[Plan]) -> list[str]:
-    """Give the targets of which a stranger tells."""
-    return [target(plan, name) for plan in script if plan.told_by_bus for name in (plan.name, plan.second)]
+    """Give the targets of which an outsider tells."""
+    return [target(plan, name) for plan in script if plan.told_by_bus for name in plan.backends]
 
 
-def rule_file(script: Sequence[Plan], *, longer: float = 0.0) -> str:
-    """Give the rules as a person would write them. `longer`: seconds that are added to each toleration."""
-    source = {
+def rule_file(script: Sequence[Plan], probes: str, *, longer: float = 0.0) -> str:
+    """Give the rules as a person would write them. `longer`: seconds that are added to each toleration.
+
+    `probes`: the address at which probes find everything.
+    """
+    sources: list[dict[str, Any]] = [{
         "name": "endpoints", "kind": "EndpointsWatch", "cluster": CLUSTER, "namespace": NAMESPACE,
         "refreshSeconds": REFRESH_SECONDS, "staleSeconds": STALE_SECONDS,
+    }]  # fmt: skip
+    sources += [
+        probe(service, target(plan, service), f"{probes}/{service}", PROBE_SECONDS)
+        for plan in script
+        if plan.source == "probe"
+        for service in plan.backends
+    ]
+    if any(plan.source in alerting.SEEN_AFTER for plan in script):
+        sources += alerting.sources()
+    rules = [_rule(plan, plan.toleration + longer) for plan in script if plan.is_route]
+    if some := [plan for plan in script if plan.source == "copies"]:
+        sources += workloads.sources()
+        rules += [workloads.rule(plan, longer) for plan in some]
+    for plan in script:
+        if plan.source == "zone":
+            sources += zone.sources(probes)
+            rules.append(zone.rule(plan, longer))
+    return yaml.safe_dump({"apiVersion": "reactor/v1", "sources": sources, "rules": rules}, sort_keys=False)
+
+
+def probe(name: str, target: str, url: str, every: float) -> dict[str, Any]:
+    """Give a probe that needs one reading to change its mind."""
+    return {
+        "name": name, "kind": "HttpProbe", "target": target, "url": url, "everySeconds": every, "timeoutSeconds": every,
+        "failureThreshold": 1, "refreshSeconds": REFRESH_SECONDS, "staleSeconds": STALE_SECONDS,
     }  # fmt: skip
-    rules = [_rule(plan, plan.toleration + longer) for plan in script]
-    return yaml.safe_dump({"apiVersion": "reactor/v1", "sources": [source], "rules": rules}, sort_keys=False)
 
 
 def _rule(plan: Plan, toleration: float) -> dict[str, Any]:
     return {
         "name": plan.name, "kind": "TrafficFailover", "mode": "Enforce",
         "route": {"cluster": CLUSTER, "kind": "TrafficSplit", "namespace": NAMESPACE, "name": plan.name},
-        "backends": [{"service": name, "target": target(plan, name)} for name in (plan.name, plan.second)],
-        "tolerationSeconds": toleration, "recoverySeconds": RECOVERY,
+        "backends": [{"service": name, "target": target(plan, name)} for name in plan.backends],
+        "tolerationSeconds": toleration, "recoverySeconds": plan.recovery,
     }  # fmt: skip
 
 
-def settings_file(path: Path, *, name: str, bus: Sequence[str], kubeconfig: Path, rules: Path, replicas: int) -> Path:
-    """Write one reactor's settings."""
+def settings_file(
+    path: Path,
+    *,
+    name: str,
+    bus: Sequence[str],
+    kubeconfig: Path,
+    rules: Path,
+    replicas: int,
+    clusters: Sequence[str],
+    port: int = 0,
+    more: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write one reactor's settings. `port`: at which it takes posts; 0: any."""
     settings = {
         "name": name,
         "bus": {"url": list(bus), "partitions": PARTITIONS, "replicas": replicas},
-        "receiver": {"listen": "127.0.0.1:0"},
-        "clusters": {CLUSTER: {"kubeconfig": str(kubeconfig), "context": CLUSTER}},
+        "receiver": {"listen": f"127.0.0.1:{port}"},
+        "clusters": {name: {"kubeconfig": str(kubeconfig), "context": name} for name in clusters},
         "ruleFiles": [str(rules)],
+        **(more or {}),
     }
     path.write_text(yaml.safe_dump(settings), "utf-8")
     return path
@@ -92,40 +138,47 @@ def history(
     start: float,
     happened: Mapping[tuple[str, float], float],
     writes: Sequence[Write],
-    taken: Mapping[str, float],
+    blind: Sequence[Span],
+    blind_grace: float,
+    *,
+    dark: bool,
 ) -> RouteHistory:
-    """Give what the checker has to know of one route.
+    """Give what the checker has to know of one object.
 
-    `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came; `taken`:
-    when the bus took the newest one of a target.
+    `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came; `blind`:
+    when nothing could look at it.
     """
 
-    def real(at: float) -> float:
-        return happened.get((plan.name, at), start + at)
+    def moved(name: str, spans: Sequence[Span]) -> tuple[Span, ...]:
+        return tuple(
+            Span(happened.get((name, span.begin), start + span.begin), happened.get((name, span.end), start + span.end))
+            for span in spans
+        )
 
-    def moved(span: Span) -> Span:
-        return Span(real(span.begin), real(span.end))
-
+    match plan.source:
+        case "copies":
+            seen = workloads.seen(plan, writes)
+        case "zone":
+            seen = zone.seen(plan, writes)
+        case _:
+            seen = _fold(plan, [write for write in writes if write.resource == "trafficsplits"])
     return RouteHistory(
-        name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=RECOVERY,
-        outages=tuple(moved(span) for span in plan.outages),
-        writes=tuple(_fold(plan, [write for write in writes if write.name == plan.name])),
-        deserted=_known(plan, moved(plan.deserted), taken) if plan.deserted else None,
+        name=plan.name, primary=plan.name, toleration=plan.toleration, recovery=plan.recovery,
+        outages=moved(plan.name, plan.outages), writes=tuple(seen),
+        others={name: moved(name, spans) for name, spans in plan.seconds.items()},
+        period=PERIODS.get(plan.source, 0.0), valid=VALID_SECONDS if plan.told_by_bus else 0.0,
+        lag=alerting.SEEN_AFTER.get(plan.source, 0.0), blind=tuple(blind), blind_grace=blind_grace, dark=dark,
+        returns=plan.is_route,
     )  # fmt: skip
-
-
-def _known(plan: Plan, deserted: Span, taken: Mapping[str, float]) -> Span:
-    """Who is told by the bus cannot know of it before the bus has taken it."""
-    told = taken.get(target(plan, plan.second), inf) if plan.told_by_bus else deserted.begin
-    return Span(max(deserted.begin, told), deserted.end)
 
 
 def _fold(plan: Plan, writes: Sequence[Write]) -> list[Seen]:
     """Replay the JSON Patches: the weights and the notes that stood on the split after each."""
-    weights, notes = [1, 0], dict[str, str]()
+    names = list(plan.backends)
+    weights, notes = [1] + [0] * (len(names) - 1), dict[str, str]()
     out = []
     for write in writes:
-        for operation in write.body:
+        for operation in write.body if write.name == plan.name else ():
             path, value = operation["path"], operation.get("value")
             if operation["op"] == "test":
                 continue
@@ -135,7 +188,8 @@ def _fold(plan: Plan, writes: Sequence[Write]) -> list[Seen]:
                 notes = dict(value)
             elif path.startswith("/metadata/annotations/"):
                 notes[path.rpartition("/")[2].replace("~1", "/")] = value
-        generation = int(notes.get(DECISION, "/0").rpartition("/")[2])
-        both = {plan.name: weights[0], plan.second: weights[1]}
-        out.append(Seen(write.at, both, generation, int(notes.get(EPOCH, "0"))))
+        if write.name == plan.name:
+            generation = int(notes.get(DECISION, "/0").rpartition("/")[2])
+            both = dict(zip(names, weights, strict=True))
+            out.append(Seen(write.at, both, generation, int(notes.get(EPOCH, "0"))))
     return out

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from math import inf
 from random import Random
+from typing import Literal
 
 from reactor.audit.history import Span
 
+Source = Literal["slices", "bus", "probe", "copies", "zone", "alerts", "query"]
+"""How health is seen: EndpointSlices, an outsider's words on the bus, HTTP probes, a Deployment's status, two probes of
+a zone, Alertmanager's posts, a PromQL query."""
 RECOVERY = 1.0
 TOLERATIONS = (1.0, 1.5, 2.0, 3.0)
 CALM = 0.5
@@ -21,36 +25,62 @@ DESERTED_AFTER = RECOVERY + 5
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One route and its outages."""
+    """One object and the outages of its backends."""
 
     seed: int
     number: int
     toleration: float
-    told_by_bus: bool
-    """Its targets' health comes over the bus from a stranger and through the routers; else from EndpointSlices."""
+    source: Source
     outages: tuple[Span, ...]
-    deserted: Span | None = None
-    """The secondary is down too."""
+    others: tuple[tuple[Span, ...], ...] = ((),)
+    """The outages of each secondary, in the order in which they are named."""
+    recovery: float = RECOVERY
+    pattern: str = ""
+    """What is tried with it, for people."""
+
+    @property
+    def told_by_bus(self) -> bool:
+        """Its targets' health comes over the bus from an outsider."""
+        return self.source == "bus"
+
+    @property
+    def is_route(self) -> bool:
+        """Not a workload, nor a zone."""
+        return self.source not in ("copies", "zone")
 
     @property
     def name(self) -> str:
-        """The route, its rule and its primary service are called so."""
-        return f"route-{self.seed}-{self.number:02d}"
+        """The object, its rule and its primary backend are called so."""
+        return f"{'route' if self.is_route else self.source}-{self.seed}-{self.number:02d}"
 
     @property
-    def second(self) -> str:
-        """The secondary service."""
-        return f"{self.name}-second"
+    def seconds(self) -> Mapping[str, tuple[Span, ...]]:
+        """The secondary backends, each with its outages."""
+        return {f"{self.name}-{number}": spans for number, spans in enumerate(self.others, 2)}
+
+    @property
+    def backends(self) -> Mapping[str, tuple[Span, ...]]:
+        """All of them, the primary first."""
+        return {self.name: self.outages, **self.seconds}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """At this moment a service goes down or comes back."""
+    """At this moment a backend goes down or comes back."""
 
     at: float
     plan: Plan
     service: str
     healthy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """When the fault of an act begins and ends."""
+
+    span: Span
+    seconds: float = field(default=0.0)
+    """How long the whole script is."""
 
 
 def plans(fault: str, seed: int, *, routes: int, seconds: float) -> list[Plan]:
@@ -62,30 +92,34 @@ def turns(script: list[Plan]) -> list[Turn]:
     """Give everything that happens, in order."""
     out = []
     for plan in script:
-        for services, spans in (((plan.name,), plan.outages), ((plan.second,), (plan.deserted,))):
-            for span in filter(None, spans):
-                out += [Turn(span.begin, plan, services[0], healthy=False)]
-                out += [Turn(span.end, plan, services[0], healthy=True)] if span.end < inf else []
+        for service, spans in plan.backends.items():
+            for span in spans:
+                out += [Turn(span.begin, plan, service, healthy=False)]
+                out += [Turn(span.end, plan, service, healthy=True)] if span.end < inf else []
     return sorted(out, key=lambda turn: turn.at)
 
 
 def _plan(seed: int, number: int, random: Random, seconds: float) -> Plan:
     toleration = random.choice(TOLERATIONS)
+    source: Source = "bus" if number % 2 else "slices"
     if number % DESERTED_EVERY != DESERTED_EVERY - 1:
-        return Plan(seed, number, toleration, number % 2 == 1, tuple(_outages(random, toleration, seconds)))
+        return Plan(seed, number, toleration, source, tuple(_outages(random, toleration, seconds)))
     outages = tuple(_outages(random, toleration, seconds - DESERTED_AFTER))
     last = outages[-1]
     deserted = Span((last.end if last.end < inf else last.begin) + DESERTED_AFTER)
     outages = (*(outage for outage in outages if outage.end < inf), deserted)
-    return Plan(seed, number, toleration, number % 2 == 1, outages, deserted)
+    return Plan(seed, number, toleration, source, outages, ((deserted,),))
 
 
 def _outages(random: Random, toleration: float, seconds: float) -> Iterator[Span]:
-    """Flaps well below the toleration, outages well above it, and for some routes a last one without end."""
+    """Outages below, about at and well above the toleration, and for some routes a last one without end."""
     at = CALM + random.uniform(0, 3)
     while True:
-        if random.random() < 0.4:
-            length, calm = random.uniform(0.1, 0.4) * toleration, random.uniform(0.5, 2)
+        drawn = random.random()
+        if drawn < 0.4:
+            length, calm = random.uniform(0.1, 0.9) * toleration, random.uniform(0.5, 2)
+        elif drawn < 0.5:
+            length, calm = random.uniform(0.9, 1.2) * toleration, RECOVERY + random.uniform(1, 3)
         else:
             length, calm = toleration + random.uniform(1.5, 5), RECOVERY + random.uniform(1, 3)
         if at + length > seconds:

@@ -6,6 +6,7 @@ As any source does it: what the bus does not take is said again, with the time a
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import count
@@ -17,6 +18,7 @@ from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
 from reactor.clock import Clock
+from tests.chaos.nursery import CODE
 
 NAME = "stranger"
 REFRESH_SECONDS = 1.0
@@ -24,6 +26,10 @@ REFRESH_SECONDS = 1.0
 ALL_EVERY = 8
 """Each so many seconds all are told, in between those whose turn it is."""
 STALE_SECONDS = 60.0
+VALID_SECONDS = 2.0
+NEWER = frozenset(("source", "since", "validSeconds", "version", "resolutionSeconds", "detail"))
+"""Fields of an observation that version 0.1.0 does not know."""
+OLD = "valid_seconds" not in (CODE / "bus" / "messages" / "health.py").read_text("utf-8")
 
 
 class Stranger:
@@ -38,15 +44,12 @@ class Stranger:
         self.followed: Sequence[str] = ()
         """Those that may change now."""
         self._bell = asyncio.Event()
-        self.taken: dict[str, float] = {}
-        """When the bus took the newest turn of a target, on the event loop's clock: until then nobody could know it."""
         self.refused = 0
         """How often the bus did not take what was said."""
 
     def turn(self, target: str, *, healthy: bool) -> None:
         """From now on the target is so."""
         self.healthy[target] = healthy
-        self.taken.pop(target, None)
         self._turned.add(target)
         self._bell.set()
 
@@ -54,9 +57,13 @@ class Stranger:
         """Give the message that tells of a target; `ago` seconds in the past, as it is or as it is said to be."""
         status = Health.HEALTHY if (self.healthy[target] if healthy is None else healthy) else Health.UNHEALTHY
         at: datetime = self._clock.now() - timedelta(seconds=ago)
-        said = Observation(target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS)
+        said = Observation(
+            target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS,
+            valid_seconds=VALID_SECONDS,
+        )  # fmt: skip
         id_ = f"{target}/{at.isoformat()}/{status}"
-        return Outgoing(subjects.observation(NAME, target), encode(said, id=id_, source="/stranger", time=at), id_)
+        body = _known(encode(said, id=id_, source="/stranger", time=at))
+        return Outgoing(subjects.observation(NAME, target), body, id_)
 
     async def speak(self) -> None:
         """Say what is so, for ever."""
@@ -71,10 +78,17 @@ class Stranger:
                 self._turned |= turned
                 await asyncio.sleep(0.1)
                 continue
-            now = asyncio.get_running_loop().time()
-            self.taken |= dict.fromkeys(turned - self._turned, now)
             try:
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await self._bell.wait()
             except TimeoutError:
                 continue
+
+
+def _known(body: bytes) -> bytes:
+    """Leave out what older code refuses to read, where older code is judged."""
+    if not OLD:
+        return body
+    message = json.loads(body)
+    message["data"] = {key: value for key, value in message["data"].items() if key not in NEWER}
+    return json.dumps(message).encode()

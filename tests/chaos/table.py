@@ -10,7 +10,7 @@ from tests.chaos.run import Result
 
 def table(results: Sequence[Result]) -> str:
     """Give the table, and below it every breach, every note and every run without a verdict."""
-    head = ["fault", "seeds", "writes", *PROMISES]
+    head = ["fault", "seeds", "writes", *PROMISES, "latest"]
     names = dict.fromkeys(result.fault for result in results)
     rows = [head, *(_row(name, [one for one in results if one.fault == name]) for name in names)]
     widths = [max(len(line[column]) for line in rows) for column in range(len(head))]
@@ -23,7 +23,14 @@ def _row(name: str, results: Sequence[Result]) -> list[str]:
     counts = [
         f"{sum(r.broken[promise] for r in played)}/{sum(r.tested[promise] for r in played)}" for promise in PROMISES
     ]
-    return [name, f"{len(played)}/{len(results)}", str(sum(result.writes for result in played)), *counts]
+    late = max((one.late for one in played), default=0.0)
+    return [
+        name,
+        f"{len(played)}/{len(results)}",
+        str(sum(result.writes for result in played)),
+        *counts,
+        f"{late:.1f} s",
+    ]
 
 
 def _below(results: Sequence[Result]) -> Iterable[str]:

@@ -6,16 +6,28 @@ import os
 
 import pytest
 
-from tests.chaos.faults import catalog
+from tests.chaos.faults import Outage, catalog
+from tests.chaos.known import OPEN
 from tests.chaos.pool import Runs
 
-SEEDS = range(1, int(os.environ.get("CHAOS_SEEDS", "5")) + 1)
-FAULTS = [name for name, fault in catalog().items() if fault.in_ci]
+SEEDS = int(os.environ.get("CHAOS_SEEDS", "2"))
+RUNS = [
+    (name, seed)
+    for name, fault in catalog().items()
+    if fault.in_ci
+    for seed in range(1, (1 if isinstance(fault, Outage) and "CHAOS_SEEDS" not in os.environ else SEEDS) + 1)
+]
+"""An outage has a world of its own for each seed, and plays for a minute: one seed of it, unless more are asked for."""
 
 
 @pytest.mark.timeout(1800)  # the first test waits for a place in the queue of all runs
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("fault", "seed"),
+    [
+        pytest.param(name, seed, marks=[pytest.mark.xfail(reason=OPEN[name], strict=False)] if name in OPEN else [])
+        for name, seed in RUNS
+    ],
+)
 def test_no_action_is_lost_doubled_or_early(runs: Runs, fault: str, seed: int) -> None:
     result = runs[fault, seed].result()[seed]
     if result.skipped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation
 from reactor.audit.decisions import Window, hear, judge
@@ -42,7 +43,35 @@ def test_a_good_audit_passes() -> None:
 def test_a_decision_before_its_window_is_over_is_early() -> None:
     assert promises([decided(29, 1)], GOOD) == ["early"]
     assert promises([decided(30, 1)], [*GOOD, said(27, Health.HEALTHY), said(28, Health.UNHEALTHY)]) == ["early"]
-    assert promises([decided(30, 1)], [*GOOD, said(27, Health.HEALTHY)]) == ["early"]
+
+
+def test_a_needless_decision_that_is_put_into_a_record_is_found() -> None:
+    assert promises([decided(30, 1)], [*GOOD, said(27, Health.HEALTHY)]) == ["needless"]
+    assert promises([decided(60, 1)], [*GOOD, said(27, Health.HEALTHY), said(59, Health.HEALTHY)]) == ["needless"]
+
+
+def test_a_window_that_ran_out_without_evidence_from_after_its_end_is_needless() -> None:
+    def asked(seconds: float, status: Health = Health.UNHEALTHY, **more: Any) -> Observation:
+        return said(seconds, status).model_copy(update={"source": "probe", **more})
+
+    seen = [asked(0, Health.HEALTHY), asked(20), asked(25)]
+    assert promises([decided(31, 1)], seen) == ["needless"]
+    assert promises([decided(31, 1)], [*seen, asked(30.2)]) == []
+    assert promises([decided(31, 1)], [*seen[:2], asked(25, valid_seconds=10.0)]) == []
+
+
+def test_time_in_which_nothing_looked_is_no_part_of_a_window() -> None:
+    def looked(seconds: float, since: float, **more: Any) -> Observation:
+        return said(seconds, Health.UNHEALTHY).model_copy(update={"source": "probe", "since": at(since), **more})
+
+    before = [said(0, Health.HEALTHY), looked(20, 20), looked(21, 20)]
+    restarted = looked(31, 31)
+    assert promises([decided(31, 1)], [*before, restarted]) == ["early"]
+    assert promises([decided(41, 1)], [*before, restarted, looked(41, 31)]) == []
+    unchanged = [looked(20, 20, version="7"), looked(31, 31, version="7")]
+    assert promises([decided(31, 1)], [before[0], *unchanged]) == []
+    other = said(20, Health.UNHEALTHY, "alert")
+    assert promises([decided(31, 1)], [*before, restarted, other]) == []
 
 
 def test_unknown_and_a_second_opinion_end_no_window() -> None:

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
-from bus.topology import GROUPS
+from bus.topology import GROUPS, Stream
 from reactor.audit.history import Run, Span
 from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
-from rules.group import Group, load
 from tests.chaos import scene
-from tests.chaos.fleet import Member
+from tests.chaos.alerting import SEEN_AFTER, alerting
+from tests.chaos.fleet import Member, NotUp
 from tests.chaos.nodes import nodes as three_nodes
 from tests.chaos.nursery import Nursery, nursery
-from tests.chaos.script import Plan, turns
+from tests.chaos.script import Plan, Source, turns
 from tests.chaos.stranger import Stranger
+from tests.chaos.truth import Truth, truth
 from tests.contract.bus.servers import cluster as three_servers
+from tests.ports import free_port
 
+MANAGER = "alert-reactor"
+"""Whom the API server's own log names as the author of what a reactor writes."""
 READY_SECONDS = 60.0
 SETTLE_SECONDS = 45.0
 LOOK_SECONDS = 0.05
@@ -37,6 +44,10 @@ class Act:
 
     seed: int
     script: list[Plan]
+    strike: Span | None = None
+    """From when to when the fault is to be there, in seconds of the script; None: as the fault likes."""
+    seconds: float = 0.0
+    """How long the script is."""
     start: float = 0.0
     """When it began, on the event loop's clock."""
     notes: list[str] = field(default_factory=list)
@@ -55,18 +66,23 @@ class World:
     act: Act
     """The one that is played."""
     acts: Sequence[Act]
-    seconds: float
-    """How long the script of an act is."""
     emulator: Emulator
     cluster: Cluster
     servers: list[EmbeddedServer]
     bus: JetStreamBus
-    stranger: Stranger
+    truth: Truth
     nursery: Nursery
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of every reactor."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    """Where reactors take posts, those for which it has to be known."""
     members: list[Member] = field(default_factory=list)
     troubles: list[Span] = field(default_factory=list)
+    blind: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
+    """When nothing looked at what these sources see."""
+    dark: bool = True
+    """Whether what is asked to look then cannot."""
+    blind_grace: float = 10.0
     wipes: list[float] = field(default_factory=list)
     cleanup: AsyncExitStack = field(default_factory=AsyncExitStack)
     """What a fault has to take down after the servers have ended."""
@@ -81,6 +97,16 @@ class World:
     def now(self) -> float:
         """Seconds since the script of this act began."""
         return asyncio.get_running_loop().time() - self.act.start
+
+    @property
+    def seconds(self) -> float:
+        """How long the script of this act is."""
+        return self.act.seconds
+
+    @property
+    def stranger(self) -> Stranger:
+        """Who tells of targets over the bus."""
+        return self.truth.stranger
 
     @property
     def script(self) -> list[Plan]:
@@ -98,14 +124,19 @@ class World:
         self.act.notes.append(text)
 
     @asynccontextmanager
-    async def trouble(self, *, recovery: float) -> AsyncIterator[None]:
-        """Actions may be late while the block runs, and for `recovery` seconds after it."""
+    async def trouble(self, *, recovery: float, blind: frozenset[Source] = frozenset()) -> AsyncIterator[None]:
+        """Actions may be late while the block runs, and for `recovery` seconds after it.
+
+        `blind`: the sources that cannot look meanwhile: what they see begins anew.
+        """
         loop = asyncio.get_running_loop()
         begin = loop.time()
         try:
             yield
         finally:
             self.troubles.append(Span(begin, loop.time() + recovery))
+            if blind:
+                self.blind.append((Span(begin, loop.time()), blind))
 
     def member(
         self, name: str, *, bus: list[str] | None = None, kubeconfig: Path | None = None, address: str = ""
@@ -117,11 +148,16 @@ class World:
         config = scene.settings_file(
             self.folder / f"{name}.yaml", name=name, bus=bus or [server.url for server in self.servers],
             kubeconfig=kubeconfig or self.folder / "kubeconfig", rules=self.folder / "rules.yaml",
-            replicas=len(self.servers),
+            replicas=len(self.servers), clusters=sorted(self.emulator.clusters), port=self.ports.get(name, 0),
+            more=self.truth.alerting.settings() if self.truth.alerting else None,
         )  # fmt: skip
         member = Member(config, self.nursery, environment=self.environment, address=address)
         self.members.append(member)
         return member
+
+    def rules(self, *, longer: float = 0.0) -> str:
+        """Give the rule file; `longer`: seconds that are added to each toleration."""
+        return scene.rule_file([plan for act in self.acts for plan in act.script], self.truth.doors.url, longer=longer)
 
     def supervise(self, member: Member) -> None:
         """From now on it is started again when it dies."""
@@ -139,39 +175,50 @@ class World:
 
     async def until_seen(self) -> None:
         """Wait until every route of every act has its group, with its weights and both targets known to be healthy."""
-        routes = sum(len(act.script) for act in self.acts)
-        async with asyncio.timeout(READY_SECONDS):
-            while True:
-                groups = [load(entry.value) for entry in await self.bus.store(GROUPS).entries("*.group.>")]
-                if sum(_is_complete(group) for group in groups) == routes:
-                    return
-                await asyncio.sleep(0.2)
+        waiting = {plan.name for act in self.acts for plan in act.script}
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                while waiting:
+                    stored = [_read(entry.value) for entry in await self.bus.store(GROUPS).entries("*.group.>")]
+                    waiting -= {group["rule"] for group in stored if _is_complete(group)}
+                    await asyncio.sleep(0.2)
+        except TimeoutError:
+            raise NotUp(f"after {READY_SECONDS:g} s the reactors do not know {sorted(waiting)}") from None
 
     async def play(self) -> None:
         """Let the script happen."""
         for turn in turns(self.script):
-            await asyncio.sleep(max(turn.at - self.now, 0))
-            self.act.happened[turn.plan.name, turn.at] = asyncio.get_running_loop().time()
-            if turn.plan.told_by_bus:
-                self.stranger.turn(scene.target(turn.plan, turn.service), healthy=turn.healthy)
-            else:
-                self.cluster.set_endpoints(
-                    scene.NAMESPACE, turn.service, ready=int(turn.healthy), not_ready=int(not turn.healthy)
-                )
+            if (left := turn.at - self.now) > 0:  # what comes in the same moment comes without a pause
+                await asyncio.sleep(left)
+            self.act.happened[turn.service, turn.at] = asyncio.get_running_loop().time()
+            self.truth.turn(turn.plan, turn.service, healthy=turn.healthy)
         await asyncio.sleep(max(self.seconds - self.now, 0))
 
     def run(self, act: Act) -> Run:
         """Give what happened to the routes of an act so far, for the checker."""
-        writes = self.emulator.writes.effective("trafficsplits", manager="alert-reactor")
-        routes = tuple(scene.history(plan, act.start, act.happened, writes, self.stranger.taken) for plan in act.script)
+        writes = self.emulator.writes.effective(manager=MANAGER)
+        routes = tuple(
+            scene.history(
+                plan, act.start, act.happened, writes,
+                [span for span, sources in self.blind if plan.source in sources], self.blind_grace, dark=self.dark,
+            )
+            for plan in act.script
+        )  # fmt: skip
         return Run(routes, asyncio.get_running_loop().time(), tuple(self.troubles), tuple(self.wipes))
 
     async def until_settled(self, converged: Callable[[Run], bool]) -> None:
         """Wait until all of this act stands where it belongs, or it is certain that it never will."""
         loop = asyncio.get_running_loop()
-        give_up = max([loop.time(), *(trouble.end for trouble in self.troubles)]) + SETTLE_SECONDS
+        give_up = max([loop.time(), *(trouble.end for trouble in self.troubles)]) + SETTLE_SECONDS + self.blind_grace
         while loop.time() < give_up and not converged(self.run(self.act)):
             await asyncio.sleep(0.2)
+
+    async def export(self, stream: Stream) -> None:
+        """Keep what a stream holds beside the logs, one message a line."""
+        with (self.folder / f"{stream.name.lower()}.jsonl").open("wb") as file:
+            async with self.bus.read(stream, stream.subjects[0], after=0) as reading:
+                while not reading.current:
+                    file.writelines(one.body + b"\n" for one in await reading.next(timedelta(seconds=1)))
 
     async def close(self) -> None:
         """End the reactors."""
@@ -181,14 +228,21 @@ class World:
         await asyncio.gather(*(member.kill() for member in self.members if member.starts))
 
 
-def _is_complete(group: Group) -> bool:
-    known = [member for member in group.members.values() if member.settled is not None]
-    return len(known) == 2 and group.route is not None
+def _read(stored: bytes) -> dict[str, Any]:
+    """Read a stored group as whatever code stored it."""
+    group: dict[str, Any] = json.loads(stored if stored.startswith(b"{") else zlib.decompress(stored))
+    return group
+
+
+def _is_complete(group: Mapping[str, Any]) -> bool:
+    """Whether the health of each member is known."""
+    members = group["members"].values()
+    return bool(members) and all(member["settled"] is not None for member in members)
 
 
 @asynccontextmanager
 async def world(
-    folder: Path, acts: Sequence[Act], *, seconds: float, nodes: int, apart: bool, environment: Mapping[str, str]
+    folder: Path, acts: Sequence[Act], *, nodes: int, apart: bool, environment: Mapping[str, str]
 ) -> AsyncIterator[World]:
     """Build it without reactors, and take it down again. `apart`: several NATS servers have a namespace each."""
     script = [plan for act in acts for plan in act.script]
@@ -203,15 +257,20 @@ async def world(
         else:
             cluster_of = three_nodes if apart else three_servers
             servers = list(await stack.enter_async_context(cluster_of(folder / "nats")))
-        write_kubeconfig(folder / "kubeconfig", emulator)
-        (folder / "rules.yaml").write_text(scene.rule_file(script), "utf-8")
         urls = [server.url for server in servers]
         bus = await stack.enter_async_context(JetStreamBus.connect(urls, name="observer"))
-        stranger = Stranger(bus, Clock(), scene.told_by_bus(script))
+        ports = {f"reactor-{number}": free_port() for number in range(2)}
+        alerts = None
+        if any(plan.source in SEEN_AFTER for plan in script):
+            alerts = await stack.enter_async_context(alerting(folder, script, list(ports.values())))
+        told = await stack.enter_async_context(truth(emulator, cluster, bus, script, alerts))
+        write_kubeconfig(folder / "kubeconfig", emulator)
+        emulator.writes.clear()
         built = World(
-            folder, acts[0], acts, seconds, emulator, cluster, servers, bus, stranger, born, environment,
+            folder, acts[0], acts, emulator, cluster, servers, bus, told, born, environment, ports=ports,
             cleanup=cleanup,
         )  # fmt: skip
+        (folder / "rules.yaml").write_text(built.rules(), "utf-8")
         try:
             yield built
         finally:

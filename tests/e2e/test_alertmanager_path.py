@@ -94,7 +94,7 @@ async def test_an_alert_moves_traffic_after_its_toleration_and_only_proof_moves_
 async def _waits_for_proof(ask: Any) -> bool:
     groups: list[Group] = await ask()
     return any(
-        signal.resolved and signal.status == "Unknown"
+        signal.status == "Unknown" and "recovery not proven" in signal.detail
         for group in groups
         for signal in group.members[CHECKOUT].signals.values()
     )

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from bus import permissions
 from reactor.demo.kube import Fault, Forbid
 from rules.reasons import Held
 from tests.contract.bus.servers import Configured
-from tests.e2e.service import ROOT
 from tests.e2e.waiting import until_told
 from tests.e2e.zone_log import (
     check_budgets,
@@ -23,8 +22,6 @@ from tests.e2e.zone_objects import ZONES
 from tests.e2e.zone_service import RULE, STEPS, TOLERATION, WORDS, Zoned, is_at, zoned
 from tests.e2e.zone_world import SICK
 from tests.integration.bus.authority import jetstream
-
-EXTERNAL_NATS = ROOT / "docs/how-to/external-nats.md"
 
 
 @pytest.fixture
@@ -167,11 +164,14 @@ async def test_in_mode_approve_nothing_moves_before_somebody_has_said_yes(tmp_pa
         check_whole(prod.world)
 
 
-async def test_an_operator_without_the_right_is_refused_with_the_subject_and_nothing_moves(tmp_path: Path) -> None:
-    """The users are those of docs/how-to/external-nats.md."""
-    users = re.search(r"```\n(authorization \{.*?)```", EXTERNAL_NATS.read_text("utf-8"), re.DOTALL)
-    assert users is not None
-    configuration = f"{jetstream(tmp_path)}\n{users[1]}"
+async def test_an_operator_without_the_right_is_refused_with_the_subject_and_nothing_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The users are those of `reactor bus permissions`, the reactor's too."""
+    roles = ("reactor", "viewer", "operator", "zones")
+    for role in roles:
+        monkeypatch.setenv(f"NATS_PASSWORD_{role.upper()}", "change-me")
+    configuration = f"{jetstream(tmp_path)}\n{permissions.configuration(map(permissions.of_role, roles))}"
     async with Configured(tmp_path / "nats", configuration) as server:
 
         def url(user: str) -> str:
@@ -180,7 +180,7 @@ async def test_an_operator_without_the_right_is_refused_with_the_subject_and_not
         async with zoned(tmp_path, bus={"url": url("reactor")}) as prod:
             config = tmp_path / "operator.yaml"
             settings = yaml.safe_load(prod.service.config.read_text("utf-8"))
-            for user, may in {"viewer": False, "duty": False, "zones": True}.items():
+            for user, may in {"viewer": False, "operator": False, "zones": True}.items():
                 settings["bus"]["url"] = url(user)
                 config.write_text(yaml.safe_dump(settings), encoding="utf-8")
                 assert (await prod.service.answered("zones", config=config))[0] == 0

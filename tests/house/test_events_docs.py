@@ -24,8 +24,10 @@ from bus.messages import Health, Observation
 
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
-NO_SUBJECTS = {"token", "partition_of", "key", "group", "facts", "observations", "observations_of", "partition_in"}
-"""Functions of bus.subjects that make no subject of a message: parts, keys, and the filters over facts."""
+NO_SUBJECTS = {
+    "token", "partition_of", "key", "group", "facts", "observations", "observations_of", "partition_in", "inbox",
+}  # fmt: skip
+"""Functions of bus.subjects that make no subject of a message: parts, keys, prefixes, and the filters over facts."""
 
 
 @pytest.fixture(scope="module")

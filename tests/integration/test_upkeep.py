@@ -76,6 +76,20 @@ async def test_after_everything_was_wiped_the_number_of_partitions_is_agreed_on_
     assert await whole(bus)
 
 
+async def test_those_who_publish_facts_hear_that_the_bus_has_lost_them(bus: JetStreamBus) -> None:
+    own, heard = Upkeep(bus, SETTINGS), list[str]()
+    forget = own.watch(lambda: heard.append("lost"))
+    await own.look()
+    await own.look()
+    assert not heard
+    await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
+    await Upkeep(bus, SETTINGS).look()  # another process makes it anew
+    await own.look()
+    await own.look()
+    assert heard == ["lost"]
+    forget()
+
+
 async def test_what_differs_is_left_to_the_next_start(bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two versions side by side would change it back and forth."""
     asked: list[str] = []

@@ -22,7 +22,7 @@ from rules.engine import debounce, decide, guard, observe, owe
 from rules.engine.limits import Census
 from rules.group import Signal
 from rules.kinds import budget as budget_
-from rules.kinds import traffic, workload_wish, zone_admission, zone_request
+from rules.kinds import traffic, workload_wish, zone_admission, zone_request, zone_wish
 from rules.kinds.wish import Act, Wish
 from rules.reasons import Because
 from tests.simulation.rulefiles import rule_set
@@ -43,7 +43,7 @@ class Mutant:
 
 def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
     length = debounce._length
-    patch.setattr(debounce, "_length", lambda rule, *, healthy: length(rule, healthy=healthy) * 0.95)
+    patch.setattr(debounce, "_length", lambda rule, reader, *, healthy: length(rule, reader, healthy=healthy) * 0.95)
 
 
 def _windows_that_do_not_wait_while_nobody_knows(patch: pytest.MonkeyPatch) -> None:
@@ -53,8 +53,8 @@ def _windows_that_do_not_wait_while_nobody_knows(patch: pytest.MonkeyPatch) -> N
 def _late_words_taken_as_new(patch: pytest.MonkeyPatch) -> None:
     original = observe._observation
 
-    def forgetful(rule: Any, group: Any, fact: Any, now: Any) -> Any:
-        return original(rule, group, fact.model_copy(update={"observed_at": now}), now)
+    def forgetful(rule: Any, group: Any, fact: Any, now: Any, reader: Any) -> Any:
+        return original(rule, group, fact.model_copy(update={"observed_at": now}), now, reader)
 
     patch.setattr(observe, "_observation", forgetful)
 
@@ -63,9 +63,9 @@ def _windows_from_receipt(patch: pytest.MonkeyPatch) -> None:
     """A word that is repeated is taken from when it comes: bad news that is late, or said again, is news for ever."""
     heard = debounce.heard
 
-    def received(member: Any, name: str, signal: Signal, rule: Any) -> Any:
+    def received(member: Any, name: str, signal: Signal, rule: Any, reader: Any) -> Any:
         later = signal.observed_at + timedelta(seconds=5)
-        return heard(member, name, replace(signal, observed_at=later), rule)
+        return heard(member, name, replace(signal, observed_at=later), rule, reader)
 
     patch.setattr(observe, "heard", received)
 
@@ -73,8 +73,8 @@ def _windows_from_receipt(patch: pytest.MonkeyPatch) -> None:
 def _no_word_goes_stale(patch: pytest.MonkeyPatch) -> None:
     original = observe._observation
 
-    def fresh(rule: Any, group: Any, fact: Any, now: Any) -> Any:
-        return original(rule, group, fact.model_copy(update={"stale_seconds": None}), now)
+    def fresh(rule: Any, group: Any, fact: Any, now: Any, reader: Any) -> Any:
+        return original(rule, group, fact.model_copy(update={"stale_seconds": None}), now, reader)
 
     patch.setattr(observe, "_observation", fresh)
 
@@ -88,6 +88,12 @@ def _unknown_taken_for_healthy(patch: pytest.MonkeyPatch) -> None:
     wait = debounce._wait
     patch.setattr(debounce, "_wait", lambda member, at: debounce._move(wait(member, at), at, healthy=True))
     patch.setattr(traffic.Backend, "healthy_now", property(lambda self: self.settled is True))
+    _acts_against_the_present(patch)
+
+
+def _acts_against_the_present(patch: pytest.MonkeyPatch) -> None:
+    """What stands behind a mistake, and would stop its acts: each promise is kept twice."""
+    patch.setattr(decide, "present", lambda _rule, _group, _around, wish, _now, _reader: (wish, ()))
 
 
 def _the_first_signal_decides(patch: pytest.MonkeyPatch) -> None:
@@ -136,8 +142,8 @@ def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
     """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
     serve = traffic._secondaries_serve
 
-    def delta(rule: Any, primary: Any, secondaries: Any) -> Wish:
-        wish = serve(rule, primary, secondaries)
+    def delta(rule: Any, primary: Any, secondaries: Any, written: Any) -> Wish:
+        wish = serve(rule, primary, secondaries, written)
         if wish.weights is None:
             return wish
         return replace(
@@ -174,10 +180,12 @@ def _two_zones_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def _a_zone_by_one_signal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(zone_admission, "SOURCES_MIN", 1)
+    patch.setattr(zone_wish, "SOURCES_MIN", 1)
 
 
 def _a_zone_that_is_not_proven_well(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(zone_request, "dissent_on", lambda *_: None)
+    _acts_against_the_present(patch)
 
 
 def _too_many_bad_peers_are_no_reason(patch: pytest.MonkeyPatch) -> None:
@@ -206,8 +214,8 @@ def _a_decision_by_what_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
 def _dry_run_goes_its_own_way(patch: pytest.MonkeyPatch) -> None:
     length = debounce._length
 
-    def shorter(rule: Any, *, healthy: bool) -> timedelta:
-        return length(rule, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
+    def shorter(rule: Any, reader: Any, *, healthy: bool) -> timedelta:
+        return length(rule, reader, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
 
     patch.setattr(debounce, "_length", shorter)
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from bus.messages import WorkloadRef
+from reactor.actions.guarded import connection_of
 from reactor.actions.karmada.tasks import Dialect
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import Forbidden, JsonObject, KubeApi, NotFound
@@ -56,7 +57,7 @@ def _is_about(binding: JsonObject, ref: WorkloadRef) -> bool:
 async def dialect_of(api: KubeApi, ref: WorkloadRef) -> Dialect:
     """Give what the served definition takes; today's words where we may not read definitions. Asked once."""
     plural = plural_of(ref)
-    known = _dialects.setdefault(api, {})
+    known = _dialects.setdefault(connection_of(api), {})
     if plural not in known:
         try:
             known[plural] = dialect_in(await api.get(f"{DEFINITIONS}/{plural}.work.karmada.io"))
@@ -67,7 +68,7 @@ async def dialect_of(api: KubeApi, ref: WorkloadRef) -> Dialect:
 
 def forget(api: KubeApi) -> None:
     """Ask again: the control plane may have been upgraded."""
-    _dialects.pop(api, None)
+    _dialects.pop(connection_of(api), None)
 
 
 def dialect_in(definition: JsonObject) -> Dialect:

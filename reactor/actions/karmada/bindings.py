@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.binding import dialect_of, forget, read_binding
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.karmada.tasks import Placement, cancelled, evicted, placed, placement_of, purged, task_for
@@ -23,7 +25,9 @@ WorkloadAction = Place | Evict | Purge | CancelEviction
 _FIELDS = ("clusters", "gracefulEvictionTasks")
 
 
-async def carry_out(action: WorkloadAction, plane: ControlPlane, clock: Clock) -> Outcome:
+async def carry_out(
+    action: WorkloadAction, plane: ControlPlane, clock: Clock, context: ExecutionContext | None = None
+) -> Outcome:
     """Make the binding as asked, at most one effective write for one decision.
 
     Never raises for what the world does. Failed: BindingMissing, KarmadaSwitch, Forbidden, Invalid, Conflict,
@@ -33,7 +37,7 @@ async def carry_out(action: WorkloadAction, plane: ControlPlane, clock: Clock) -
     error: ReactorError | None = None
     try:
         enforced(action)
-        api = await plane.api()
+        api = GuardedKube(await plane.api(), context or ExecutionContext())
         if await _settled(api, action):
             written.append(f"the binding of {action.workload.kind}/{action.workload.name}")
     except ReactorError as stopped:

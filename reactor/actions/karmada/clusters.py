@@ -14,6 +14,8 @@ from urllib.parse import quote
 
 from bus.messages import Outcome, SetTaints, Taint
 from reactor.actions.annotations import notes_of
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.patches import patch
 from reactor.actions.settle import Change, settle_object
@@ -30,7 +32,9 @@ SOMEBODY = "*"
 API = "/apis/cluster.karmada.io/v1alpha1/clusters"
 
 
-async def carry_out(action: SetTaints, plane: ControlPlane, clock: Clock) -> Outcome:
+async def carry_out(
+    action: SetTaints, plane: ControlPlane, clock: Clock, context: ExecutionContext | None = None
+) -> Outcome:
     """Let the rule's taints on the cluster be exactly these. Outcomes as `bindings.carry_out`; never raises."""
     written: list[str] = []
     error: ReactorError | None = None
@@ -44,7 +48,7 @@ async def carry_out(action: SetTaints, plane: ControlPlane, clock: Clock) -> Out
     )
     try:
         enforced(action)
-        api = await plane.api()
+        api = GuardedKube(await plane.api(), context or ExecutionContext())
         path = f"{API}/{quote(action.cluster, safe='')}"
 
         async def read() -> tuple[str, JsonObject]:

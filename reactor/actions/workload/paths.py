@@ -8,6 +8,7 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from bus.messages import WorkloadRef
+from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import KubeApi, NotFound
 
@@ -52,7 +53,7 @@ async def kind_of(api: KubeApi, api_version: str, kind: str) -> Kind:
     """Give how a kind is served. Raises Unfit (KindMissing), and as KubeApi does."""
     if known := _BY_HEART.get((api_version, kind)):
         return known
-    asked = _asked.setdefault(api, {})
+    asked = _asked.setdefault(connection_of(api), {})
     if (api_version, kind) not in asked:
         # Only what is there is remembered: a CRD may be installed later.
         asked[api_version, kind] = await _ask(api, api_version, kind)

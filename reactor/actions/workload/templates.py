@@ -13,8 +13,10 @@ from typing import Protocol
 from bus import subjects
 from bus.errors import BusError, NotFound
 from bus.messages import WorkloadRef
-from bus.port import Store
+from bus.port import Entry, Store
+from bus.topology import TEMPLATES
 from reactor.clients.port import JsonObject
+from reactor.clock import Clock
 from reactor.errors import ReactorError, Retryable
 
 BYTES_MAX = 768 << 10
@@ -41,8 +43,9 @@ class Templates(Protocol):
 class BusTemplates:
     """Remembered copies in a key-value bucket: one entry for each object, the newest only."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self._store = store
+        self._clock = clock or Clock()
 
     async def get(self, ref: WorkloadRef) -> JsonObject | None:
         try:
@@ -59,19 +62,23 @@ class BusTemplates:
             raise NotKept(f"{ref.object} is not remembered: {len(packed)} bytes, at most {BYTES_MAX}")
         try:
             known = await self._known(ref)
-            if known == packed:
+            if known is not None and known.value == packed and not self._old(known):
                 return False
             # Whoever writes last is right: both have read the same cluster a moment ago.
             await self._store.put(_key(ref), packed, revision=None)
         except BusError as error:
             raise Retryable(f"{ref.object} cannot be remembered now: {error}") from error
-        return True
+        return known is None or known.value != packed
 
-    async def _known(self, ref: WorkloadRef) -> bytes | None:
+    async def _known(self, ref: WorkloadRef) -> Entry | None:
         try:
-            return (await self._store.get(_key(ref))).value
+            return await self._store.get(_key(ref))
         except NotFound:
             return None
+
+    def _old(self, known: Entry) -> bool:
+        """Whether the bus forgets it soon unless it is written again."""
+        return known.written_at is not None and self._clock.now() - known.written_at > TEMPLATES.max_age / 10
 
 
 def _key(ref: WorkloadRef) -> str:

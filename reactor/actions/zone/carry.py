@@ -16,19 +16,25 @@ from collections.abc import Awaitable, Callable, Mapping
 from pydantic import ValidationError
 
 from bus.messages import Mode, Outcome, ZoneStep
-from reactor.actions.outcomes import Unfit, done, failed
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.outcomes import OutOfTime, Unfit, done, failed
 from reactor.actions.zone import fence, force, gardener, network, traffic
-from reactor.actions.zone.bounded import bounded
-from reactor.actions.zone.context import CALL_SECONDS, InProgress, Isolation, Kept, Stands, ZoneWorld
+from reactor.actions.zone.context import (
+    CALL_SECONDS,
+    WRITE_SECONDS,
+    InProgress,
+    Isolation,
+    Kept,
+    Stands,
+    ZoneWorld,
+    guarded,
+)
 from reactor.actions.zone.evacuate import evacuate
 from reactor.actions.zone.settings import StepSettings
 from reactor.actions.zone.verify import verify
 from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.errors import ReactorError, SettingsError
-
-GRACE_SECONDS = 3.0
-"""What a call may take beyond CALL_SECONDS before it is stopped, between two writes or in one: both are safe."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,12 +55,18 @@ STEPS: Mapping[tuple[str, bool], Step] = {
 """Carrier Kubernetes: by step and undo."""
 
 
-async def carry_out(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Outcome:
+async def carry_out(
+    action: ZoneStep, world: ZoneWorld, clock: Clock, context: ExecutionContext | None = None
+) -> Outcome:
     """Do or undo one step, as far as one call goes. Never raises for what the world does."""
+    context = context or ExecutionContext()
+    context.limit(clock, begin_within=CALL_SECONDS, take_at_most=WRITE_SECONDS)
     about = {"rule": action.rule, "object": action.object, "action": action.id}
     try:
-        async with asyncio.timeout(CALL_SECONDS + GRACE_SECONDS):
-            stands = await _step(action, bounded(world, clock, CALL_SECONDS + GRACE_SECONDS), clock)
+        async with asyncio.timeout(CALL_SECONDS + WRITE_SECONDS):
+            stands = await _step(action, guarded(world, context), clock)
+    except OutOfTime as error:
+        return failed(action.id, clock, InProgress(f"{action.step} goes on with the next call; {error}"))
     except TimeoutError:
         return failed(action.id, clock, InProgress(f"{action.step} did not come to a point to report from in time"))
     except SettingsError as error:

@@ -10,19 +10,25 @@ Retryable
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Fact, ZoneStep
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.guarded import GuardedEc2, GuardedKube
 from reactor.actions.zone.settings import StepSettings
+from reactor.clients import aws
 from reactor.clients.aws import Ec2
 from reactor.clients.port import KubeApi
 from reactor.clients.promql import Sample
 from reactor.clock import Clock
 from reactor.errors import Retryable
 
-CALL_SECONDS = 10.0
-"""How long one call may work: well under the 15 s after which an action without an outcome is published again."""
+CALL_SECONDS = 6.0
+"""How long one call may begin writes."""
+WRITE_SECONDS = aws.CONNECT_SECONDS + aws.READ_SECONDS
+"""How long one write may take: a call is over after both, which is under the 15 s after which an action without an
+outcome is published again, and after which another process may begin to undo it."""
 
 
 Query = Callable[[str, str], Awaitable[Sequence[Sample]]]
@@ -49,6 +55,23 @@ class ZoneWorld:
     """From a region to its EC2. Raises SettingsError."""
     query: Query | None = None
     say: Say | None = None
+
+
+def guarded(world: ZoneWorld, context: ExecutionContext) -> ZoneWorld:
+    """Give the world with the context before each write to it."""
+    tell = world.say
+
+    async def clusters(name: str) -> KubeApi:
+        return GuardedKube(await world.clusters(name), context)
+
+    async def ec2(region: str) -> Ec2:
+        return GuardedEc2(await world.ec2(region), context)
+
+    async def say(fact: Fact) -> None:
+        if tell is not None:
+            await context.write(fact.about, lambda: tell(fact))
+
+    return replace(world, clusters=clusters, ec2=ec2, say=say if tell is not None else None)
 
 
 @dataclass(frozen=True, slots=True)

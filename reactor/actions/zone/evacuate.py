@@ -25,7 +25,7 @@ _NAMED_MAX = 5  # names in one sentence for people
 async def evacuate(api: KubeApi, isolation: Isolation) -> Stands:
     """Empty the zone's nodes. Raises InProgress with numbers and with what is in the way.
 
-    404 is done; 429 is asked again with the next call, some 15 s later (machine-controller-manager takes 20 s, the
+    404 is done; 429 is asked again with the next call, some 11 s later (machine-controller-manager takes 20 s, the
     server names no time); two budgets on one pod are said, and nothing but a person helps.
     """
     answers: dict[str, Answer] = {}  # by uid: each pod is asked once in a call

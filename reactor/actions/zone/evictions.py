@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
-from reactor.actions.zone.bounded import BoundedKube
+from reactor.actions.guarded import connection_of
 from reactor.actions.zone.pods import name_of, uid_of
 from reactor.clients.port import (
     BudgetsOverlap,
@@ -80,7 +80,7 @@ def path_of(pod: JsonObject) -> str:
 
 async def _version(api: KubeApi) -> str:
     """Which version of the Eviction the cluster takes: v1 since Kubernetes 1.22; before, policy/v1 was a 400."""
-    api = api.api if isinstance(api, BoundedKube) else api  # it lives as long as the cluster's connection
+    api = connection_of(api)
     if api not in _versions:
         served = (await api.get("/api/v1")).get("resources") or []
         said = next((one.get("version") for one in served if one.get("name") == "pods/eviction"), None)

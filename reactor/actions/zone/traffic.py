@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bus.messages import Health, Observation
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import OutOfTime, Unfit, Waited
 from reactor.actions.zone import fence
 from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.actions.zone.holds import BALANCERS
@@ -50,6 +50,8 @@ async def _say(isolation: Isolation, health: Health, detail: str) -> str:
         seen = Observation(target=target, status=health, signal=SIGNAL, observed_at=now, detail=detail)
         try:
             await isolation.world.say(seen)
+        except (OutOfTime, Waited):
+            raise
         except Retryable as error:
             raise ApiUnavailable(f"{target} could not be said {health}: {error}") from error
     return f", {len(targets)} targets are {health} to our traffic rules"

@@ -50,6 +50,11 @@ class Cluster:
         self.catalog = Catalog()
         self.faults = Faults()
         self.watches: set[Watch] = set()
+        self.watch_lag = 0.0
+        """Seconds that each event of a watch takes to be sent."""
+        self.events_flow = asyncio.Event()
+        """Cleared: watches stay open and send nothing, bookmarks neither; set again, they send all that has come."""
+        self.events_flow.set()
         for namespace in _FIRST_NAMESPACES:
             self.ensure_namespace(namespace)
         for definition in crds:
@@ -145,6 +150,17 @@ class Cluster:
     def compact(self) -> None:
         """Forget the history: whoever missed a change is told 410."""
         self.store.compact()
+
+    def restore(self, version: int) -> None:
+        """Come back as from a backup: all objects as they are, at this resource version, and no history of them.
+
+        A watch that goes on from before is told nothing of what has changed meanwhile, whether the version is higher
+        or lower than the one it knows: that is what etcd does where its revisions are not marked as compacted.
+        """
+        self.store.restore(version)
+        for watch in self.watches:
+            watch.forget()
+        self.cut_watches()
 
     def cut_watches(self, how: WatchEffect | None = None, *, resource: str = "") -> int:
         """End all running watches, or those of one plural; by default with a reset. Gives their number."""

@@ -68,6 +68,11 @@ class Stale:
 
 
 @dataclass(frozen=True, slots=True)
+class Empty:
+    """Answer a list with no items, as an API server does whose store is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndWatch:
     """End the watch: at once with an empty 200 when it begins."""
 
@@ -90,7 +95,7 @@ class TruncateWatch:
 
 
 WatchEffect = EndWatch | CutWatch | FailWatch | TruncateWatch
-Effect = Answer | Html | Forbid | Hang | Reset | Delay | LoseAnswer | Stale | WatchEffect
+Effect = Answer | Html | Forbid | Hang | Reset | Delay | LoseAnswer | Stale | Empty | WatchEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +116,10 @@ class Fault:
         """Tell whether this call is meant; None stands for discovery, version and health."""
         if call is None:
             plain = not (self.resource or self.namespace or self.name) and self.verb in ("", "get", "read")
-            return plain and not isinstance(self.effect, Stale | Forbid | WatchEffect)
+            return plain and not isinstance(self.effect, Stale | Empty | Forbid | WatchEffect)
         if isinstance(self.effect, WatchEffect) and call.verb != "watch":
+            return False
+        if isinstance(self.effect, Empty) and call.verb != "list":
             return False
         if isinstance(self.effect, Stale) and call.verb not in ("get", "list"):
             return False
@@ -165,14 +172,14 @@ class Faults:
         return any(isinstance(one.fault.effect, Forbid) and one.fault.befalls(call) for one in self._handles)
 
     def meet(self, call: Call | None) -> list[Effect]:
-        """Give what befalls this call: any delays and staleness, and at most one effect that decides its answer."""
+        """Give what befalls this call: delays, staleness, emptiness, and at most one effect that decides its answer."""
         return list(self._meet(call))
 
     def _meet(self, call: Call | None) -> Iterator[Effect]:
         decided = False
         for handle in tuple(self._handles):
             effect = handle.fault.effect
-            decides = not isinstance(effect, Delay | Stale)
+            decides = not isinstance(effect, Delay | Stale | Empty)
             if not handle.fault.befalls(call) or (decides and decided):
                 continue
             decided = decided or decides

@@ -16,7 +16,7 @@ from reactor.demo.kube.call import WRITES, Call, parse
 from reactor.demo.kube.cluster import Cluster
 from reactor.demo.kube.discovery import discover, version
 from reactor.demo.kube.errors import ApiError, bad_request, no_such_path, unauthorized, unsupported_media_type
-from reactor.demo.kube.faults import Effect, Stale, WatchEffect
+from reactor.demo.kube.faults import Effect, Empty, Stale, WatchEffect
 from reactor.demo.kube.mishaps import answer_json, instead, lost, refused, wait
 from reactor.demo.kube.objects import encode
 from reactor.demo.kube.openapi import openapi
@@ -127,6 +127,8 @@ def _read(cluster: Cluster, call: Call, request: web.BaseRequest, effects: list[
     table = wants_table(request.headers.get("Accept", ""))
     if call.verb == "list":
         page = reads.list_page(cluster, call, stale=stale)
+        if any(isinstance(one, Empty) for one in effects):
+            page = reads.Page([], page.metadata)
         return answer_json(encode_rows(page, call.resource, cluster.now()) if table else reads.encoded(page, call))
     found = reads.get(cluster, call, stale=stale)
     if call.subresource == "scale":

@@ -126,6 +126,15 @@ class Store:
         collection.record(Change(key, self.version, last, None))
         return last.moved_to(self.version)
 
+    def restore(self, version: int) -> None:
+        """Go on from this version, lower or higher, with the objects that there are and without any history."""
+        for collection in self._collections.values():
+            collection.history.clear()
+            collection.compacted = 0
+            for key, one in collection.objects.items():
+                collection.objects[key] = one.moved_to(min(one.version, version))
+        self.version = version
+
     def compact(self) -> None:
         """Forget all history: whoever has missed a change by now is answered with 410."""
         for collection in self._collections.values():

@@ -61,6 +61,10 @@ class Watch:
         self._interrupted = effect
         self._wake.set()
 
+    def forget(self) -> None:
+        """Send nothing of what waits to be sent."""
+        self._lines.clear()
+
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Stream events until the timeout, the client's leaving, or an interruption."""
         collection = self._cluster.store.collection(self.call.resource)
@@ -86,10 +90,17 @@ class Watch:
         event = seen_through(self._filter, change)
         if event is None:
             return
+        line = self._line(*event)
+        if self._cluster.watch_lag:
+            asyncio.get_running_loop().call_later(self._cluster.watch_lag, self._send, line)
+        else:
+            self._send(line)
+
+    def _send(self, line: bytes) -> None:
         if len(self._lines) >= BACKLOG_MAX:
             self._overrun = True
         else:
-            self._lines.append(self._line(*event))
+            self._lines.append(line)
         self._wake.set()
 
     def _beginning(self) -> Iterator[bytes]:
@@ -139,6 +150,8 @@ class Watch:
         next_bookmark = loop.time() + every
         while True:
             self._wake.clear()
+            if self._interrupted is None:
+                await self._cluster.events_flow.wait()
             if self._lines:
                 lines = b"".join(self._lines)
                 self._lines.clear()

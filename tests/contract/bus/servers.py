@@ -14,6 +14,8 @@ from tests.ports import free_port
 class Member(EmbeddedServer):
     """One server of a cluster."""
 
+    user = ""
+
     def __init__(self, folder: Path, *, name: str, route: int, routes: Sequence[int]) -> None:
         super().__init__(folder)
         self._name, self._route, self._routes = name, route, routes
@@ -26,6 +28,8 @@ class Member(EmbeddedServer):
 
 class Configured(EmbeddedServer):
     """A server with another configuration, which may not answer us as the embedded one does."""
+
+    user = ""
 
     def __init__(self, folder: Path, configuration: str) -> None:
         super().__init__(folder)

@@ -314,6 +314,28 @@ async def test_extended_work_stays_in_hands(bus: Bus, queue: Queue) -> None:
         assert not await other.next(timedelta(seconds=1.2))
 
 
+async def test_a_queue_that_is_extended_by_itself_stays_in_hands_while_its_user_works(bus: Bus, queue: Queue) -> None:
+    await bus.publish(observed(1))
+    kept = replace(queue, in_progress=queue.ack_wait / 4)
+    async with bus.work(kept, batch=4) as work, bus.work(kept, batch=4) as other:
+        [one] = await work.next(LONG)
+        assert not await other.next(2.5 * queue.ack_wait)
+        await work.done([one])
+        assert not await other.next(1.2 * queue.ack_wait)
+
+
+async def test_what_is_in_hands_at_a_clean_stop_is_given_to_the_next_at_once(bus: Bus, queue: Queue) -> None:
+    await bus.publish_all([observed(number) for number in range(8)])
+    clock = asyncio.get_running_loop().time
+    async with bus.work(queue, batch=8) as work:
+        await take(work, 4)  # the other half was sent, and not asked for yet
+    stopped_at = clock()
+    async with bus.work(queue, batch=8) as work:
+        again = await take(work, 8)
+    assert clock() - stopped_at < queue.ack_wait.total_seconds() / 2
+    assert sorted(bodies(again)) == [b"%d" % number for number in range(8)]
+
+
 async def test_later_gives_it_again_after_the_delay(bus: Bus, queue: Queue) -> None:
     await bus.publish(observed(1))
     clock = asyncio.get_running_loop().time
@@ -419,3 +441,41 @@ async def test_asking_tells_at_once_that_nobody_listens(bus: Bus) -> None:
 async def test_a_probe_of_a_bus_that_works_says_nothing(bus: Bus) -> None:
     await bus.probe()
     await bus.probe()
+
+
+async def test_a_core_message_reaches_who_listens_and_its_answer_who_asked(bus: Bus) -> None:
+    heard: list[bytes] = []
+
+    async def handler(body: bytes) -> bytes | None:
+        heard.append(body)
+        return body.upper() if body != b"no answer" else None
+
+    subject = subjects.refresh("readiness")
+    assert await bus.request(subject, b"nobody", LONG) is None
+    await bus.notify(subject, b"nobody")
+    stop = await bus.listen(subject, handler)
+    assert await bus.request(subject, b"look", LONG) == b"LOOK"
+    assert await bus.request(subject, b"no answer", timedelta(seconds=0.1)) is None
+    await bus.notify(subject, b"again")
+    assert await bus.request(subject, b"after it", LONG) == b"AFTER IT"  # one subject's messages are in order
+    await stop()
+    assert await bus.request(subject, b"nobody", LONG) is None
+    assert heard == [b"look", b"no answer", b"again", b"after it"]
+
+
+async def test_who_is_cancelled_while_it_begins_to_listen_ends_and_harms_no_other(bus: Bus) -> None:
+    """nats-py loses a cancellation that comes with the answer, and breaks its connection by a pong without a reader."""
+
+    async def handler(body: bytes) -> bytes | None:
+        return body
+
+    for number in range(200):
+        task = asyncio.create_task(bus.listen(subjects.refresh(f"source-{number}"), handler))
+        for _ in range(number % 20):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task}, timeout=LONG.total_seconds())
+        assert task.done()
+    stop = await bus.listen(subjects.refresh("another"), handler)
+    assert await bus.request(subjects.refresh("another"), b"still there", LONG) == b"still there"
+    await stop()

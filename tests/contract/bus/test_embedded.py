@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -26,7 +27,8 @@ async def test_it_keeps_its_port_and_its_store_over_a_restart(server: EmbeddedSe
 async def test_other_processes_find_its_url_as_long_as_it_runs(tmp_path: Path) -> None:
     async with EmbeddedServer(tmp_path) as server:
         assert (tmp_path / "url").read_text() == server.url
-        assert server.url.startswith("nats://127.0.0.1:")
+        assert server.url.startswith("nats://reactor:")
+        assert "@127.0.0.1:" in server.url
     assert not (tmp_path / "url").exists()
 
 
@@ -101,3 +103,38 @@ async def test_no_orphan_is_left_behind_when_its_parent_is_killed(tmp_path: Path
     # The child holds the lock too: the next one can start only because it has ended.
     async with asyncio.timeout(5), EmbeddedServer(tmp_path) as server:
         assert server.pid != child
+
+
+async def test_the_server_and_its_files_are_this_users_alone(tmp_path: Path) -> None:
+    old = tmp_path / "nats"
+    old.mkdir(mode=0o755)
+    for name in ("nats.conf", "url"):
+        (old / name).write_text("of an older version")
+        (old / name).chmod(0o644)
+    async with EmbeddedServer(old) as server:
+        assert stat.S_IMODE(old.stat().st_mode) == 0o700
+        assert {stat.S_IMODE((old / name).stat().st_mode) for name in ("nats.conf", "url")} == {0o600}
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        writer.write(b'CONNECT {"verbose":false}\r\nPING\r\n')
+        async with asyncio.timeout(10):
+            said = await reader.read()
+        writer.close()
+    assert b"-ERR 'Authorization Violation'" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+async def test_another_user_of_the_machine_reads_no_password(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    async with EmbeddedServer(tmp_path / "nats") as server:
+        code = (
+            "import os, pathlib, sys\nos.setgid(65534); os.setuid(65534)\n"
+            "for name in ('url', 'nats.conf', 'lock', 'nats-server.log'):\n"
+            "    try: pathlib.Path(sys.argv[1], name).read_text(); print('read', name)\n"
+            "    except PermissionError: pass\n"
+        )
+        child = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, str(server.folder), stdout=asyncio.subprocess.PIPE
+        )
+        said, _ = await child.communicate()
+    assert (child.returncode, said) == (0, b"")

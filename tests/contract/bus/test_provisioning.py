@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from bus import subjects, topology
 from bus.jetstream import JetStreamBus, provision
 from bus.port import Entry
-from bus.topology import FACTS, GROUPS, Queue
+from bus.topology import FACTS, GROUPS, Bucket, Queue
 from tests.contract.bus.test_bus_contract import bodies, fact, observed, read_all, take
 
 THINGS = len(topology.STREAMS) + len(topology.BUCKETS) + len(topology.QUEUES)
@@ -45,7 +46,7 @@ async def test_where_all_is_there_each_thing_is_asked_for_once_and_nothing_chang
     before = await state(jetstream)
     asked.clear()
     assert not await provision(jetstream)
-    assert len(asked) == THINGS == 11
+    assert len(asked) == THINGS == 13
     assert all(".INFO." in name for name in asked)
     assert await state(jetstream) == before
 
@@ -103,3 +104,25 @@ async def test_a_process_that_runs_leaves_what_another_version_has_set(jetstream
     await jetstream.connection.api(create, {**there, "discard": "new"})
     assert not await provision(jetstream, only_missing=True)
     assert [step.name for step in await provision(jetstream)] == [FACTS.name]
+
+
+async def test_a_bucket_of_an_older_version_gets_its_age_and_an_operators_age_stays(jetstream: JetStreamBus) -> None:
+    async def config(bucket: Bucket) -> dict[str, Any]:
+        found: dict[str, Any] = (await jetstream.connection.api(f"STREAM.INFO.KV_{bucket.name}", {}))["config"]
+        return found
+
+    month = topology.INTENTS.max_age // timedelta(microseconds=1) * 1000
+    for bucket, age in ((topology.INTENTS, 0), (topology.TEMPLATES, 2 * month)):
+        await jetstream.connection.api(f"STREAM.UPDATE.KV_{bucket.name}", {**await config(bucket), "max_age": age})
+    await provision(jetstream)
+    assert [(await config(one))["max_age"] for one in topology.BUCKETS] == [0, 0, month, 0, 2 * month]
+
+
+async def test_a_stream_of_an_older_version_gets_the_subjects_that_it_lacks(jetstream: JetStreamBus) -> None:
+    info, name = topology.INBOX, topology.INBOX.name
+    there = (await jetstream.connection.api(f"STREAM.INFO.{name}", {}))["config"]
+    older = [one for one in info.subjects if "inventory" not in one]
+    await jetstream.connection.api(f"STREAM.UPDATE.{name}", {**there, "subjects": older})
+    assert [step.name for step in await provision(jetstream)] == [name]
+    there = (await jetstream.connection.api(f"STREAM.INFO.{name}", {}))["config"]
+    assert sorted(there["subjects"]) == sorted(info.subjects)

@@ -26,7 +26,7 @@ from tests.integration.bus.authority import jetstream
 RIGHTS = """
 authorization {{ users: [{{ user: me, password: pw, permissions: {{
   publish: ["reactor.>", "$JS.API.>", "$JS.ACK.>", "$JS.FC.>", "_INBOX.>", {buckets}]
-  subscribe: ["_INBOX.>"{more}]
+  subscribe: ["_INBOX_me.>"{more}]
 }} }}] }}
 """
 EVERYTHING = len(topology.STREAMS) + len(topology.BUCKETS) + len(topology.QUEUES)
@@ -74,10 +74,10 @@ async def test_init_says_what_it_changes_in_what_is_there(server: EmbeddedServer
         )
     found = await reactor_bus(server.url, "check", "-o", "json")
     assert found.exit_code == 1
-    assert "ack_wait 30000000000 -> 10000000000: run reactor bus init" in found.stdout
+    assert "ack_wait 30000000000 -> 5000000000: run reactor bus init" in found.stdout
     done = await reactor_bus(server.url, "init", "-o", "json")
     assert printed(done)["changes"] == [
-        {"name": "REACTOR_ACTIONS > executors", "done": "changed", "what": "ack_wait: 30000000000 -> 10000000000"}
+        {"name": "REACTOR_ACTIONS > executors", "done": "changed", "what": "ack_wait: 30000000000 -> 5000000000"}
     ]
     assert (await reactor_bus(server.url, "check")).exit_code == 0
 
@@ -134,18 +134,25 @@ async def test_check_names_each_permission_that_is_missing_and_leaves_no_trace(t
         found = await reactor_bus(url, "check", "-o", "json")
         assert found.exit_code == 1
         told = [row["detail"] for row in printed(found)["checks"] if row["check"] == "permissions"]
-        assert [text.rpartition(" ")[2] for text in told] == ['"$kv.reactor_intents.check"', '"reactor.alive.check"']
+        assert [text.rpartition(" ")[2] for text in told] == [
+            '"$kv.reactor_intents.check"',
+            '"reactor.alive.check"',
+            '"reactor.refresh.check"',
+            '"reactor.wanted.0"',
+        ]
         seen = printed(await reactor_bus(url, "status", "-o", "json"))
     stored = {stream["name"]: stream["messages"] for stream in seen["streams"]}
     assert {name: count for name, count in stored.items() if count} == {"KV_reactor_groups": 1, "KV_reactor_leases": 1}
 
 
-async def test_the_permissions_of_the_production_page_are_enough(tmp_path: Path) -> None:
-    rights = RIGHTS.format(buckets=buckets(), more=', "reactor.alive.>"')
+async def test_the_permissions_that_are_printed_are_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rights = CliRunner().invoke(cli, ["bus", "permissions", "--role", "reactor"]).stdout
+    monkeypatch.setenv("NATS_PASSWORD_REACTOR", "pw")
+    as_reactor = {"REACTOR_BUS__USER": "reactor", "REACTOR_BUS__PASSWORD": "pw"}
     async with Configured(tmp_path / "nats", f"{jetstream(tmp_path)}\n{rights}") as server:
-        url = server.url.replace("nats://", "nats://me:pw@")
-        assert (await reactor_bus(url, "init")).exit_code == 0
-        found = await reactor_bus(url, "check")
+        done = await reactor_bus(server.url, "init", **as_reactor)
+        assert done.exit_code == 0, done.output
+        found = await reactor_bus(server.url, "check", **as_reactor)
         assert found.exit_code == 0, found.output
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
 
-from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable
+from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable, elements
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
 
@@ -104,3 +107,16 @@ async def test_a_ca_file_that_is_none_is_a_setting_to_mend(server: Server, tmp_p
     with pytest.raises(SettingsError, match=r"alertmanager\.main\.caFile"):
         await alertmanager.alerts()
     await alertmanager.close()
+
+
+@given(st.lists(st.recursive(st.none() | st.floats(allow_nan=False) | st.text(), st.lists)), st.sampled_from([None, 2]))
+def test_an_array_is_read_element_by_element_as_a_whole_reader_would(raw: list[Any], indent: int | None) -> None:
+    assert list(elements(json.dumps(raw, indent=indent) + "\n")) == raw
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "{}", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "[1] 2", "[1]]", "nonsense"]
+)
+def test_what_is_no_array_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        list(elements(text))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from reactor.clients import reflector as reflector_
 from reactor.clients.backoff import Backoff
-from reactor.clients.changes import Change, Kind
+from reactor.clients.changes import Change, Key, Kind
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.reflector import Reflector
+from reactor.clock import Clock
 from reactor.demo.kube import (
     Answer,
     Cluster,
     CutWatch,
+    Delay,
     EndWatch,
     FailWatch,
     Fault,
@@ -28,6 +31,7 @@ from reactor.demo.kube import (
     TruncateWatch,
 )
 from reactor.telemetry import REGISTRY
+from tests.clock import HandClock
 
 PATH = "/api/v1/configmaps"
 
@@ -48,7 +52,7 @@ class Copy:
 
     async def take(self, changes: Sequence[Change]) -> None:
         async with self._changed:
-            self.batches.append([(kind, found["metadata"]["name"]) for kind, found in changes])
+            self.batches.append([(kind, found["metadata"]["name"]) for kind, found, _ in changes])
             self._changed.notify_all()
 
     async def until(self, holds: Callable[[], bool]) -> None:
@@ -62,7 +66,7 @@ class Copy:
 
 def reflector(api: Kubernetes, copy: Copy, **more: Any) -> Reflector:
     quick = Backoff(first_seconds=0.02, most_seconds=0.2)
-    return Reflector(api, PATH, copy.take, **{"backoff": quick, "idle_seconds": 0.6, **more})
+    return Reflector(api, PATH, copy.take, clock=Clock(), **{"backoff": quick, "idle_seconds": 0.6, **more})
 
 
 @asynccontextmanager
@@ -212,7 +216,7 @@ async def test_the_copy_is_not_believed_while_the_server_is_away(
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     subject = reflector(api, Copy())
-    assert subject.vouched is None
+    assert subject.seen is None
     async with running(subject):
         assert subject.connected
         outage = east.faults.add(Fault(Reset()))
@@ -228,16 +232,10 @@ async def test_a_quiet_watch_is_believed_and_vouched_for_each_time_that_the_serv
     monkeypatch.setattr("reactor.clients.reflector.SHORT_SECONDS", 0.05)
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 1.0)
     east.bookmark_seconds = 60
-    ages = [0.0]
-
-    def is_younger() -> bool:
-        age = subject.vouched
-        assert age is not None
-        ages.append(age)
-        return ages[-1] < ages[-2]
-
     async with running(reflector(api, Copy(), idle_seconds=30)) as subject:
-        await eventually(is_younger)
+        listed = subject.seen
+        assert listed is not None
+        await eventually(lambda: subject.seen is not None and subject.seen > listed)
 
 
 async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
@@ -252,6 +250,195 @@ async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
         await eventually(lambda: not subject.connected)
         hanging.remove()
         await eventually(lambda: subject.connected)
+
+
+class Emptied:
+    """A server that answers a LIST with nothing, for as long as it is told to."""
+
+    def __init__(self, api: Kubernetes) -> None:
+        self._api = api
+        self.empty = False
+        self.lists = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+        self.lists += 1
+        page = await self._api.page(path, query)
+        return {**page, "items": []} if self.empty else page
+
+
+async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.AGAIN_SECONDS", 1.0)
+    for number in range(3):
+        east.create(config_map(f"c{number}"))
+    copy, server = Copy(), Emptied(api)
+    async with running(reflector(cast("Kubernetes", server), copy)) as subject:
+        await eventually(lambda: bool(east.watches))
+        server.empty = True
+        east.cut_watches(FailWatch(410))
+        await eventually(lambda: len(subject.doubted) == 3)
+        assert (names(subject), subject.connected) == ({"c0", "c1", "c2"}, True)
+        assert subject.seen_of(Key("shop", "c0")) is None
+        await eventually(lambda: bool(east.watches))
+        east.delete("configmaps", "c0", "shop")
+        await copy.until(lambda: (Kind.DELETED, "c0") in copy.told)  # a watch is believed at once
+        server.empty = False
+        await eventually(lambda: not subject.doubted)
+    assert [change for change in copy.told if change[0] is Kind.DELETED] == [(Kind.DELETED, "c0")]
+
+
+async def test_a_list_that_lacks_most_is_believed_in_the_end(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.reflector.AGAIN_SECONDS", 1.0)
+    monkeypatch.setattr("reactor.clients.doubt.SECONDS", 0.5)
+    for number in range(3):
+        east.create(config_map(f"c{number}"))
+    copy, server = Copy(), Emptied(api)
+    async with running(reflector(cast("Kubernetes", server), copy)) as subject:
+        await eventually(lambda: bool(east.watches))
+        server.empty = True
+        for _ in range(6):
+            subject.look_again(Clock().now())
+            await asyncio.sleep(0.15)
+        await copy.until(lambda: not names(subject))
+    assert server.lists >= 4
+
+
+async def test_one_list_answers_all_who_ask_for_a_look(api: Kubernetes, east: Cluster) -> None:
+    east.bookmark_seconds = 60
+    east.create(config_map("a"))
+    copy, server = Copy(), Emptied(api)
+    async with running(reflector(cast("Kubernetes", server), copy, idle_seconds=30)) as subject:
+        await eventually(lambda: bool(east.watches))
+        await asyncio.sleep(0.05)
+        moment, batches = Clock().now(), len(copy.batches)
+        assert subject.seen is not None
+        assert subject.seen < moment
+        for _ in range(10):
+            subject.look_again(moment)
+        await eventually(lambda: subject.seen is not None and subject.seen >= moment)
+        assert (server.lists, copy.batches[batches:]) == (2, [[]])
+        await eventually(lambda: bool(east.watches))
+        east.create(config_map("b"))
+        await copy.until(lambda: "b" in names(subject))  # and goes on watching
+
+
+async def test_a_look_that_is_asked_for_while_the_server_is_away_is_taken_when_it_is_back(
+    api: Kubernetes, east: Cluster
+) -> None:
+    async with running(reflector(api, Copy())) as subject:
+        await eventually(lambda: bool(east.watches))
+        outage = east.faults.add(Fault(Reset()))
+        east.cut_watches()
+        moment = Clock().now()
+        subject.look_again(moment)
+        await eventually(lambda: outage.hits > 1)
+        outage.remove()
+        await eventually(lambda: subject.seen is not None and subject.seen >= moment)
+
+
+async def test_an_event_proves_the_copy_and_what_changed_in_a_gap_is_marked(api: Kubernetes, east: Cluster) -> None:
+    east.create(config_map("a"))
+    unbroken: list[bool] = []
+    dated: list[bool] = []
+
+    async def take(changes: Sequence[Change]) -> None:
+        unbroken.extend(change.unbroken for change in changes)
+        dated.append(subject.seen == subject.look.began)
+
+    quick = Backoff(first_seconds=0.02, most_seconds=0.2)
+    subject = Reflector(api, PATH, take, clock=Clock(), backoff=quick)
+    async with running(subject):
+        await eventually(lambda: bool(east.watches))
+        before = subject.seen
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")
+        await eventually(lambda: len(unbroken) == 2)
+        assert before is not None
+        assert subject.seen is not None
+        assert subject.seen > before
+        outage = east.faults.add(Fault(Answer(503), resource="configmaps"))
+        east.cut_watches()
+        await eventually(lambda: not east.watches)
+        east.patch("configmaps", "a", {"data": {"value": "3"}}, "shop")
+        east.compact()
+        outage.remove()
+        await eventually(lambda: len(unbroken) == 3)
+    assert unbroken == [False, True, False]
+    assert all(dated)
+
+
+async def test_after_a_standstill_only_a_list_proves_anything(api: Kubernetes, east: Cluster) -> None:
+    east.create(config_map("a"))
+    clock, found = HandClock(), list[tuple[str, bool]]()
+
+    async def take(changes: Sequence[Change]) -> None:
+        found.extend((change.object["data"]["value"], change.unbroken) for change in changes)
+
+    subject = Reflector(api, PATH, take, clock=clock)
+    async with running(subject):
+        await eventually(lambda: bool(east.watches))
+        clock.standstill.tick()
+        clock.seconds = 5
+        east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")  # sent while nobody read
+        assert subject.seen is None
+        await eventually(lambda: len(found) == 2)
+        assert subject.seen == clock.now()
+        assert found == [("1", False), ("2", False)]
+
+
+async def test_a_list_that_a_standstill_interrupted_is_made_again(api: Kubernetes, east: Cluster) -> None:
+    clock, copy = HandClock(), Copy()
+    clock.standstill.tick()
+    slow = east.faults.add(Fault(Delay(0.3), verb="list", resource="configmaps"))
+    task = asyncio.create_task(Reflector(api, PATH, copy.take, clock=clock).run())
+    try:
+        await eventually(lambda: slow.hits == 1)
+        clock.seconds = 5
+        await eventually(lambda: bool(east.watches))
+        assert slow.hits == 2
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert copy.batches == [[]]
+
+
+async def test_a_server_restored_from_a_backup_is_noticed_within_a_minute(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert reflector_.RELIST_SECONDS + reflector_.WATCH_SECONDS <= 60
+    monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
+    east.create(config_map("a"))
+    copy = Copy()
+    async with running(reflector(api, copy, idle_seconds=60, relist_seconds=1)) as subject:
+        await eventually(lambda: bool(east.watches))
+        # What a backup holds comes back without an event.
+        del east.store.collection(east.catalog.named("configmaps")).objects["shop", "a"]
+        await copy.until(lambda: not names(subject))
+
+
+@pytest.mark.parametrize("verb", ["list", "watch"])
+async def test_what_hangs_is_left_when_the_server_answers_again(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch, verb: Any
+) -> None:
+    monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
+    monkeypatch.setattr("reactor.clients.kubernetes.ANSWER_SECONDS", 0.2)
+    copy = Copy()
+    async with running(reflector(api, copy, idle_seconds=60)) as subject:
+        await eventually(lambda: bool(east.watches))
+        frozen = east.faults.add(Fault(Hang(), resource="configmaps"))
+        if verb == "list":
+            subject.look_again(Clock().now())
+        else:
+            east.cut_watches()
+        await eventually(lambda: frozen.hits >= 3)
+        east.create(config_map("late"))
+        frozen.remove()
+        await copy.until(lambda: "late" in names(subject))
 
 
 async def test_large_collections_are_read_page_by_page(
@@ -283,4 +470,4 @@ async def test_a_change_that_cannot_be_passed_on_ends_the_reflector(api: Kuberne
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(Reflector(api, PATH, broken).run(), 8)
+        await asyncio.wait_for(Reflector(api, PATH, broken, clock=Clock()).run(), 8)

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from bus import subjects
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
-from bus.messages import Action, Backend, Health, Observation, Outcome, Route
+from bus.messages import Action, Backend, Health, Observation, Outcome, Route, WantedReply, WantedRequest
+from bus.port import Bus
+from reactor.actions.execution import ExecutionContext
 from reactor.clock import Clock
 from reactor.roles.decider import Decider
 from reactor.roles.executor import Executor
@@ -42,7 +45,7 @@ rules:
 class World:
     """What the executors of a test write to, and what is told about it."""
 
-    bus: JetStreamBus
+    bus: Bus
     clock: Clock
     routing: Routing
     publisher: Publisher
@@ -50,7 +53,7 @@ class World:
     wrote: asyncio.Event = field(default_factory=asyncio.Event)
     answer: Callable[[Action], Outcome] | None = None
 
-    async def carry_out(self, action: Action) -> Outcome:
+    async def carry_out(self, action: Action, context: ExecutionContext) -> Outcome:  # noqa: ARG002 - a carrier's shape
         """Take the action down, and answer Done unless the test answers otherwise."""
         self.written.append(action)
         self.wrote.set()
@@ -88,6 +91,24 @@ class World:
         decider = Decider(self.desk(name))
         async with running(decider.run):
             yield decider
+
+    @asynccontextmanager
+    async def answers(self, wanted: Callable[[WantedRequest], bool] = lambda _: True) -> AsyncIterator[list[str]]:
+        """Answer executors in the place of deciders. Gives the ids of the actions that they ask about."""
+        asked: list[str] = []
+
+        async def answer(body: bytes) -> bytes:
+            question = WantedRequest.model_validate_json(body)
+            asked.append(question.action)
+            reply = WantedReply(wanted=wanted(question), detail="the test says so", at=self.clock.now())
+            return reply.model_dump_json(by_alias=True).encode()
+
+        stops = [await self.bus.listen(subjects.wanted(number), answer) for number in range(PARTITIONS)]
+        try:
+            yield asked
+        finally:
+            for stop in stops:
+                await stop()
 
     @asynccontextmanager
     async def executor(self) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ from bus import subjects
 from bus.embedded import EmbeddedServer
 from bus.envelope import decode, encode
 from bus.errors import Refused
-from bus.jetstream import provision
+from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, SetWeights
 from bus.port import Outgoing
 from bus.subjects import ROOT, own
@@ -94,7 +94,7 @@ async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: M
         async with world.bus.work(ROUTERS, batch=1) as router:
             failed = Observation(target=WEST, status=Health.UNHEALTHY, observed_at=world.clock.now())
             body = encode(failed, id="1", source="/test", time=failed.observed_at)
-            await world.bus.publish(Outgoing(subjects.observation("test", WEST), body, "1"))
+            await world.bus.publish(Outgoing(subjects.observation("health", WEST), body, "1"))
             [taken] = await router.next(timedelta(seconds=5))
             await world.see(EAST, Health.UNHEALTHY)
             await eventually(lambda: waits._value.get() > before)
@@ -227,7 +227,8 @@ async def recreate_facts(world: World, server: EmbeddedServer) -> None:
     client = await nats.connect(server.url)
     await client.jetstream().delete_stream(FACTS.name)
     await client.close()
-    await provision(world.bus)
+    async with JetStreamBus.connect(server.url, name="operator", timeout=timedelta(seconds=2)) as bus:
+        await provision(bus)
 
 
 def unhealthy(decider: Decider) -> bool:

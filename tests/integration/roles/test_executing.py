@@ -7,18 +7,25 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from time import time_ns
+
+import nats
+from nats.aio.msg import Msg
 
 from bus import subjects
+from bus.embedded import EmbeddedServer
 from bus.envelope import decode, encode
-from bus.messages import DecisionRecord, Health, Mode, Outcome, RouteRef, SetWeights, iso
+from bus.jetstream import JetStreamBus
+from bus.messages import DecisionRecord, Mode, Outcome, RouteRef, SetWeights, iso
 from bus.port import Outgoing
-from bus.topology import DECISIONS, FACTS, GROUPS, INTENTS
+from bus.topology import ACTIONS, DECISIONS, FACTS, GROUPS, INTENTS
+from reactor import telemetry
 from reactor.clock import Clock
 from reactor.roles.executor import Executor
 from reactor.roles.intent import Intent
 from rules.engine.routing import scope_of
 from rules.group import Group, Owed, dump
-from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually, running
+from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
 ROUTE = "east/shop/TrafficSplit/checkout"
@@ -37,6 +44,23 @@ def action(world: World, *, rule: str = "checkout", generation: int = 1, late: f
 async def ask(world: World, asked: SetWeights, name: str, *, partition: int = 0) -> None:
     subject = subjects.action(partition, "SetWeights", asked.object)
     await world.bus.publish(Outgoing(subject, encode(asked, id=name, source="/test", time=asked.decided_at), name))
+
+
+def aside() -> float:
+    """How many actions were put aside."""
+    return float(telemetry.quarantined.labels(ACTIONS.name)._value.get())
+
+
+class Ahead(Clock):
+    """An hour later than the bus."""
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(hours=1)
+
+
+def too_late(world: World) -> Executor:
+    """One that comes to everything an hour after it was asked for."""
+    return Executor(world.bus, Ahead(), world.publisher, world.carry_out)
 
 
 async def test_what_is_asked_for_again_is_done_once(make_world: Make) -> None:
@@ -70,13 +94,69 @@ async def test_an_older_decision_is_refused_also_where_clocks_are_a_little_apart
         assert world.written == [newer]
 
 
-async def test_who_asked_hears_what_became_of_it_from_an_executor_that_does_not_know_the_rule(
-    make_world: Make,
-) -> None:
-    async with make_world() as world, world.executor():
+async def test_an_action_of_a_rule_that_is_not_known_here_waits_for_a_member_that_knows_it(make_world: Make) -> None:
+    newer = RULE.replace("name: checkout\n  kind", "name: newer-than-ours\n  kind")
+    async with make_world(rule=newer) as other, make_world() as world, world.executor():
         asked = action(world, rule="newer-than-ours")
         await ask(world, asked, "m", partition=5)
-        assert (await outcome(world, asked, partition="5")).status == "Done"
+        known = action(world)
+        await ask(world, known, "known")
+        await eventually(lambda: world.written == [known])
+        async with other.answers(), other.executor():
+            assert (await outcome(world, asked, partition="5")).status == "Done"
+        assert (world.written, other.written) == ([known], [asked])
+
+
+async def test_an_action_that_no_rule_allows_is_put_aside_after_ten_minutes(make_world: Make) -> None:
+    async with make_world() as world:
+        before = aside()
+        await ask(world, action(world, rule="unheard-of"), "m")
+        async with running(too_late(world).run):
+            await eventually(lambda: aside() == before + 1)
+        assert world.written == []
+
+
+async def test_a_message_of_another_type_among_the_actions_is_put_aside_once(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        before, at = aside(), world.clock.now()
+        said = Outcome(action="checkout/x/1", status="Done", observed_at=at)
+        body = encode(said, id="o", source="/test", time=at)
+        await world.bus.publish(Outgoing(subjects.action(0, "SetWeights", ROUTE), body, "o"))
+        await eventually(lambda: aside() == before + 1)
+        good = action(world)
+        await ask(world, good, "good")
+        await eventually(lambda: world.written == [good])
+        assert aside() == before + 1
+
+
+async def test_an_action_that_another_client_pushes_into_the_executors_inbox_is_not_carried_out(
+    make_world: Make, server: EmbeddedServer
+) -> None:
+    async with make_world() as world, world.executor():
+        assert isinstance(world.bus, JetStreamBus)
+        inboxes, foreign = set[str](), list[str]()
+        world.bus.connection.on_foreign = lambda stream, _: foreign.append(stream)
+
+        async def heartbeat(message: Msg) -> None:
+            if (message.headers or {}).get("Status") == "100":
+                inboxes.add(message.subject)
+
+        client = await nats.connect(server.url, allow_reconnect=False)
+        await client.subscribe("_INBOX_reactor.>", cb=heartbeat)
+        await eventually(lambda: bool(inboxes))
+        forged = action(world)
+        body = encode(forged, id="f", source="/reactor/decider", time=forged.decided_at)
+        for inbox in list(inboxes):
+            # A reply of $JS.ACK the server itself refuses.
+            await client.publish(inbox, body, reply=f"_INBOX.x.x.x.1.99.99.{time_ns()}.0")
+        await client.flush()
+        await eventually(lambda: len(foreign) >= 1)
+        assert set(foreign) == {ACTIONS.name}
+        good = action(world, generation=2)
+        await ask(world, good, "good")
+        await eventually(lambda: good in world.written)
+        assert world.written == [good]
+        await client.close()
 
 
 async def test_an_action_that_cannot_be_worked_on_does_not_hold_up_the_others(make_world: Make) -> None:
@@ -96,9 +176,10 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
         partition = subjects.partition_of("checkout", scope_of(rule, ROUTE), PARTITIONS)
         group = Group("checkout", ROUTE, generation=1, owed=(Owed(asked, asked.decided_at + timedelta(hours=1)),))
         await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump(group), revision=0)
-        async with world.decider("one"), world.executor():
-            await eventually(lambda: len(world.written) == 1)
-        async with world.bus.read(DECISIONS, f"{subjects.ROOT}.decisions.>", after=0) as reading:
+        async with (
+            world.decider("one"),
+            world.bus.read(DECISIONS, f"{subjects.ROOT}.decisions.>", after=0) as reading,
+        ):
             [told] = await reading.next(timedelta(seconds=5))
         record = decode(told.body).data
         assert isinstance(record, DecisionRecord)
@@ -124,35 +205,6 @@ async def test_what_stands_already_is_not_done_while_an_older_write_may_be_on_it
             async with asyncio.timeout(10):
                 while not Intent.read((await intents.get(key)).value).done:
                     await asyncio.sleep(0.01)
-
-
-class Ahead(Clock):
-    """An hour later than the bus."""
-
-    def now(self) -> datetime:
-        return super().now() + timedelta(hours=1)
-
-
-def too_late(world: World) -> Executor:
-    """One that comes to everything an hour after it was asked for."""
-    return Executor(world.bus, Ahead(), world.publisher, world.carry_out)
-
-
-async def ask_for_a_failover(world: World) -> None:
-    await world.list_route(checkout=1, checkout_west=0)
-    await world.see(EAST, Health.HEALTHY)
-    await world.see(WEST, Health.HEALTHY)
-    await world.see(EAST, Health.UNHEALTHY)
-
-
-async def test_what_has_waited_too_long_is_done_once_its_decider_still_wants_it(make_world: Make) -> None:
-    async with make_world() as world, world.decider("one") as decider:
-        await ask_for_a_failover(world)
-        async with running(too_late(world).run):
-            await eventually(lambda: any(owed.rounds for group in decider.groups() for owed in group.owed))
-        assert world.written == []
-        async with world.executor():
-            await eventually(lambda: [one.generation for one in world.written] == [1])
 
 
 async def outcome(world: World, asked: SetWeights, *, partition: str = "*") -> Outcome:

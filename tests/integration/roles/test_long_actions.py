@@ -16,9 +16,8 @@ from bus.messages import Action, Health, Outcome, ZoneStep, iso
 from bus.port import Outgoing
 from bus.topology import INTENTS, Queue
 from reactor.actions import settle
-from reactor.actions.zone.carry import GRACE_SECONDS
-from reactor.actions.zone.context import CALL_SECONDS
-from reactor.clients import aws
+from reactor.actions.execution import LAND_SECONDS, ExecutionContext
+from reactor.actions.zone.context import CALL_SECONDS, WRITE_SECONDS
 from reactor.roles import executor
 from reactor.roles.executor import Executor
 from reactor.roles.intent import Intent
@@ -27,6 +26,16 @@ from tests.unit.actions.zone.builders import zone_step
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
 ACK_WAIT = 1.0
+ZONES = """
+apiVersion: reactor/v1
+rules:
+- name: prod-zones
+  kind: ZoneIsolation
+  mode: {mode}
+  cluster: prod
+  zones: [{{name: us-east-1a, id: a}}, {{name: us-east-1b, id: b}}, {{name: us-east-1c, id: c}}]
+  steps: [Fence, Verify]
+"""
 
 
 @pytest.fixture
@@ -52,7 +61,7 @@ async def test_an_action_that_takes_long_is_not_given_to_another(make_world: Mak
 
     async with make_world() as world:
 
-        async def slow(action: Action) -> Outcome:
+        async def slow(action: Action, _: ExecutionContext) -> Outcome:
             began.append(action.id)
             await asyncio.sleep(4 * ACK_WAIT)
             done.set()
@@ -93,9 +102,9 @@ async def test_a_zones_step_back_waits_in_every_process_for_the_step_that_it_und
     """The world that an undo reads must hold the last write of what it undoes."""
     order: list[str] = []
     go_on = asyncio.Event()
-    async with make_world() as world:
+    async with make_world(rule=ZONES) as world:
 
-        async def carry_out(action: Action) -> Outcome:
+        async def carry_out(action: Action, _: ExecutionContext) -> Outcome:
             assert isinstance(action, ZoneStep)
             order.append(f"{'undo' if action.undo else 'do'} begins")
             if not action.undo:
@@ -105,7 +114,7 @@ async def test_a_zones_step_back_waits_in_every_process_for_the_step_that_it_und
             return Outcome(action=action.id, status=status, reason="InProgress", observed_at=world.clock.now())  # type: ignore[arg-type]
 
         one, two = (Executor(world.bus, world.clock, world.publisher, carry_out, concurrency=1) for _ in range(2))
-        async with running(one.run):
+        async with world.answers(), running(one.run):
             await ask(world, zone_step("CutNetwork", generation=1, decided_at=world.clock.now()))
             await eventually(lambda: order == ["do begins"])
             await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=world.clock.now()))
@@ -120,21 +129,65 @@ async def test_a_zones_step_back_waits_in_every_process_for_the_step_that_it_und
 async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_it_may_be_at_work(
     make_world: Make,
 ) -> None:
-    async with make_world() as world:
+    async with make_world(rule=ZONES) as world:
         step = zone_step("CutNetwork", generation=1)
         died = world.clock.now()
         left = Intent(1, 1, step.id, done=False, until=iso(died + timedelta(seconds=3)))
         await world.bus.store(INTENTS).put(subjects.key(step.rule, step.object), left.dump(), revision=0)
         await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=died))
-        async with world.executor():
+        async with world.answers(), world.executor():
             assert (await world.next_write()).generation == 2
             waited = world.clock.now() - died
     assert timedelta(seconds=3) <= waited < timedelta(seconds=3) + 2 * executor.AGAIN
 
 
+async def test_a_clean_stop_in_the_middle_of_a_step_keeps_the_step_back_waiting_for_nothing(make_world: Make) -> None:
+    async with make_world(rule=ZONES) as world:
+        begun, order = asyncio.Event(), list[int]()
+
+        async def carry_out(action: Action, _: ExecutionContext) -> Outcome:
+            order.append(action.generation)
+            if action.generation == 1:
+                begun.set()
+                await asyncio.sleep(60)
+            return Outcome(action=action.id, status="Done", observed_at=world.clock.now())
+
+        async with running(Executor(world.bus, world.clock, world.publisher, carry_out).run):
+            await ask(world, zone_step("CutNetwork", generation=1, decided_at=world.clock.now()))
+            await begun.wait()
+        stopped = world.clock.monotonic()
+        await ask(world, zone_step("CutNetwork", undo=True, generation=2, decided_at=world.clock.now()))
+        async with running(Executor(world.bus, world.clock, world.publisher, carry_out).run):
+            await eventually(lambda: 2 in order)
+        assert world.clock.monotonic() - stopped < 2 * executor.AGAIN.total_seconds()
+
+
+async def test_a_clean_stop_with_a_write_on_its_way_keeps_the_step_back_waiting_until_it_has_landed(
+    make_world: Make,
+) -> None:
+    async with make_world(rule=ZONES) as world:
+        sent = asyncio.Event()
+
+        async def never_answered() -> None:
+            sent.set()
+            await asyncio.sleep(60)
+
+        async def carry_out(action: Action, context: ExecutionContext) -> Outcome:
+            await context.write("replace_network_acl_association", never_answered)
+            return Outcome(action=action.id, status="Done", observed_at=world.clock.now())
+
+        step = zone_step("CutNetwork", generation=1, decided_at=world.clock.now())
+        async with running(Executor(world.bus, world.clock, world.publisher, carry_out).run):
+            await ask(world, step)
+            await sent.wait()
+        entry = await world.bus.store(INTENTS).get(subjects.key(step.rule, step.object))
+        assert Intent.read(entry.value).left(world.clock.now()) > timedelta(seconds=5)
+
+
 def test_a_step_is_at_work_for_as_long_as_its_last_write_may_be_on_its_way() -> None:
-    last_write = aws.ATTEMPTS_MAX * (aws.CONNECT_SECONDS + aws.READ_SECONDS)
-    assert executor.AT_WORK.total_seconds() >= CALL_SECONDS + GRACE_SECONDS + last_write
+    storing_the_intent = 1.0
+    call = storing_the_intent + CALL_SECONDS + WRITE_SECONDS + LAND_SECONDS
+    assert timedelta(seconds=call) <= executor.AT_WORK <= timedelta(seconds=15)
 
 
 def test_a_change_of_weights_is_in_hands_for_longer_than_it_may_take_to_settle() -> None:

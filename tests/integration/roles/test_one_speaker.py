@@ -1,4 +1,4 @@
-"""A process that the others do not hear observes nothing: they may observe in its place. One that is alone goes on."""
+"""A process that the others do not hear says nothing: they may observe in its place. One that is alone goes on."""
 
 from __future__ import annotations
 
@@ -78,16 +78,28 @@ def observing(own: Fleet, job: Job) -> AbstractAsyncContextManager[asyncio.Task[
     return running(Observer(own, {"a": job, "b": job}).run)
 
 
-async def test_sources_end_while_the_bus_is_away_and_begin_anew_afterwards() -> None:
+async def test_sources_go_on_looking_unheard_while_the_bus_is_away() -> None:
     bus, source = MemoryBus(Clock().now), Source()
     one, two = (Fleet(bus, name, 2, Clock()) for name in ("one", "two"))
     async with two.joined(), observing(one, source.start):
         await eventually(lambda: one.members() == ["one", "two"] and not one._alone and source.began.count(True) == 1)
-        bus.down = True
-        await eventually(lambda: not any(source.began))
+        bus.down, began = True, [*source.began]
+        await eventually(lambda: not one.present)
         assert not one.heard
-        times, bus.down = len(source.began), False
-        await eventually(lambda: one.heard and source.began[times:] == [True])
+        assert source.began == began
+        bus.down = False
+        await eventually(lambda: one.heard)
+        await asyncio.sleep(0.05)  # in which they would be given away
+        assert source.began == began
+
+
+async def test_sources_that_others_have_meanwhile_are_ended_when_we_are_heard_again() -> None:
+    bus, source = MemoryBus(Clock().now), Source()
+    one = Fleet(bus, "one", 2, Clock())
+    async with observing(one, source.start):
+        await eventually(lambda: source.began == [True, True])
+        await Neighbour(bus).comes()
+        await eventually(lambda: source.began.count(True) == 1)
 
 
 async def test_a_process_that_is_alone_goes_on_without_the_bus() -> None:
@@ -201,3 +213,17 @@ async def test_one_that_connects_again_is_not_gone_because_nobody_answered_once(
         await eventually(lambda: one.members() == ["one"])
         await Neighbour(bus).beats()
         await eventually(lambda: one.members() == ["one", "two"])
+
+
+async def test_after_a_standstill_one_that_was_alone_is_silent_until_its_heartbeat_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fleet, "HEARTBEAT", 3600.0)
+    clock = HandClock()
+    bus = MemoryBus(clock.now)
+    one = Fleet(bus, "one", 2, clock)
+    async with one.joined():
+        clock.standstill.tick()
+        clock.seconds += 2 * LEASE
+        assert not one.heard
+        await eventually(lambda: one.heard)  # an hour before the next heartbeat would be due

@@ -10,6 +10,7 @@ import yaml
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Backend, Fact, Health, Observation, Outcome, Pause, Resume, Route
+from reactor.actions.execution import ExecutionContext
 from reactor.clock import Clock
 from reactor.roles.executor import Executor
 from reactor.roles.publisher import Publisher
@@ -40,7 +41,7 @@ async def test_a_global_stop_is_honoured_within_two_seconds_whatever_still_waits
     routing, clock = Routing(load([("shop.yaml", document())]).rules), Clock()
     began: dict[str, float] = {}
 
-    async def slow(action: Action) -> Outcome:
+    async def slow(action: Action, _: ExecutionContext) -> Outcome:
         began[action.object] = clock.monotonic()
         await asyncio.sleep(WRITE_SECONDS)
         return Outcome(action=action.id, status="Done", observed_at=clock.now())

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import timedelta
+
+import pytest
 
 from bus import subjects
 from bus.messages import Backend, Health, Observation, Route, SetWeights
 from bus.topology import FACTS, GROUPS
+from reactor.roles.publisher import Publisher
+from rules.engine.routing import Routing
+from rules.language.loader import load
 from tests.integration.roles.conftest import PARTITIONS, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -78,3 +84,65 @@ async def test_an_old_word_that_came_last_is_not_what_was_said_last(make_world: 
             [group] = decider.groups()
     spare = group.members["service/east/shop/spare"]
     assert spare.status is Health.UNHEALTHY
+
+
+SOON = 5.0
+OTHER = (
+    RULE
+    + """
+- name: other
+  kind: TrafficFailover
+  mode: {mode}
+  route: {{cluster: east, kind: TrafficSplit, namespace: shop, selector: app=other}}
+"""
+)
+
+
+def with_rules(world: World, text: str, toleration: float = 0.0) -> World:
+    """The same bus, and other rule files."""
+    routing = Routing(load([("shop.yaml", text.format(mode="Enforce", toleration=toleration))]).rules)
+    publisher = Publisher(world.bus, routing, PARTITIONS, world.clock, source="/test")
+    return replace(world, routing=routing, publisher=publisher)
+
+
+@pytest.mark.parametrize("old", [RULE.replace("app=shop", "app=old"), OTHER.replace("app=shop", "app=old")])
+async def test_what_an_owner_with_old_rules_has_read_counts_for_those_who_know_the_new_ones(
+    make_world: Make, old: str
+) -> None:
+    """A process with new rules published it, and the owner still had the old ones. Nothing is said again."""
+    async with make_world(rule=RULE) as new:
+        async with with_rules(new, old).decider("one") as decider:
+            await list_route(new, "web", "spare")
+            await say(new, "web", Health.UNHEALTHY)
+            await say(new, "spare", Health.HEALTHY)
+            await all_read(new)
+            assert decider.groups() == []
+        async with new.decider("two"), new.executor():
+            action = await new.next_write(within=SOON)
+    assert isinstance(action, SetWeights)
+    assert action.weights == {"web": 0, "spare": 1}
+
+
+async def test_what_stands_is_read_by_new_rules_once_and_undoes_nothing_newer(make_world: Make) -> None:
+    async with make_world(rule=RULE, toleration=60.0) as world:
+        async with world.decider("one") as decider:
+            await list_route(world, "web", "spare")
+            await say(world, "web", Health.UNHEALTHY, ago=5)
+            await say(world, "web", Health.HEALTHY, ago=4)
+            await say(world, "spare", Health.HEALTHY)
+            await say(world, "web", Health.UNHEALTHY)
+            await all_read(world)
+            [before] = decider.groups()
+        newer = with_rules(world, OTHER, toleration=60.0)
+        async with newer.decider("two") as decider:
+            await eventually(lambda: bool(decider.groups()))
+            [after] = decider.groups()
+            await position_says(world, newer.routing.rule_set)
+    assert (after.members, after.route, after.position) == (before.members, before.route, before.position)
+
+
+async def position_says(world: World, rules: str) -> None:
+    async with world.bus.store(GROUPS).watch(subjects.key(str(PARTITION), "position")) as changes:
+        async for change in changes:
+            if not isinstance(change, str) and json.loads(change.value)["rules"] == rules:
+                return

@@ -144,7 +144,8 @@ async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
 ) -> None:
     readings = asyncio.Semaphore(0)
 
-    async def reading() -> None:
+    async def reading(*, extra: bool) -> None:
+        assert not extra
         readings.release()
 
     pace = Pace(world, reading, name="p", every_seconds=0.1, timeout_seconds=0.1)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from datetime import datetime, timedelta
 
 from bus.errors import Unavailable
-from bus.port import Delivery, Extent, Fence, Outgoing
+from bus.port import Delivery, Extent, Fence, Handler, Outgoing
 from bus.topology import Bucket, Queue, Stream
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.readers import SimReading, SimWork
-from tests.simulation.fleet.server import Listener, Server
+from tests.simulation.fleet.server import Listener, Reply, Server
 from tests.simulation.fleet.store import SimStore
 
 
@@ -54,7 +55,10 @@ class SimBus:
         """Raises Unavailable where the server cannot be reached now."""
         await self._link.call(f"work {queue.name}", self._server.probe)
         async with self._server.work(queue, batch=batch) as work:
-            yield SimWork(work, self._server, self._link)
+            try:
+                yield SimWork(work, self._server, self._link)
+            finally:
+                work.killed = not self._link.up  # the server hears no farewell
 
     async def extent(self, stream: Stream) -> Extent:
         """Raises Unavailable."""
@@ -97,6 +101,61 @@ class SimBus:
         if answer is None:
             await asyncio.sleep(max(began + timeout.total_seconds() - asyncio.get_running_loop().time(), 0))
         return answer
+
+    async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
+        """A process that is frozen handles what came meanwhile when it goes on; one that is cut off never gets it."""
+        loop, context = asyncio.get_running_loop(), copy_context()
+
+        async def handle(body: bytes, reply: Reply | None) -> None:
+            answer = await handler(body)
+            if answer is not None and reply is not None and self._link.up:
+                loop.call_later(self._link.latency(), reply, answer)
+
+        def start(body: bytes, reply: Reply | None) -> None:
+            if self._link.up:
+                handling = loop.create_task(handle(body, reply))
+                running.add(handling)
+                handling.add_done_callback(running.discard)
+
+        def receive(body: bytes, reply: Reply | None) -> None:
+            if self._link.up:
+                loop.call_later(self._link.latency(), start, body, reply, context=context.copy())
+
+        running: set[asyncio.Task[None]] = set()
+        subscribers = self._server.subscribers.setdefault(subject, [])
+
+        async def subscribe() -> None:
+            subscribers.append(receive)
+
+        async def stop() -> None:
+            if receive in subscribers:
+                subscribers.remove(receive)
+            for handling in [*running]:
+                handling.cancel()
+
+        await self._link.call(f"listen {subject}", subscribe)
+        return stop
+
+    async def notify(self, subject: str, body: bytes) -> None:
+        """Raises Unavailable where the connection is cut."""
+        if not self._link.up:
+            raise Unavailable("cut off")
+        self._link.say(f"notify {subject}", lambda: self._server.send(subject, body), asked_again=True)
+
+    async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:
+        """None where there is no answer in time, for whatever reason."""
+        answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+
+        def reply(given: bytes | None) -> None:
+            if not answer.done():
+                answer.set_result(given)
+
+        self._link.say(f"request {subject}", lambda: self._server.send(subject, body, reply), asked_again=True)
+        try:
+            async with asyncio.timeout(timeout.total_seconds()):
+                return await answer
+        except TimeoutError:
+            return None
 
     async def probe(self) -> datetime:
         """Raises Unavailable."""

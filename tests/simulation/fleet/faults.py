@@ -7,7 +7,7 @@ from functools import partial
 
 from bus.topology import EXECUTORS
 from reactor.audit.history import Span
-from tests.simulation.fleet.fleet import Fleet
+from tests.simulation.fleet.fleet import SOURCE, Fleet
 from tests.simulation.fleet.link import TIMEOUT, Link, Trap
 from tests.simulation.fleet.loop import START, VirtualLoop
 from tests.simulation.fleet.process import Process
@@ -25,6 +25,8 @@ class Faults:
     def __init__(self, scenario: Scenario, loop: VirtualLoop, fleet: Fleet, tell: Callable[[str], None]) -> None:
         self._scenario, self._loop, self._fleet, self._tell = scenario, loop, fleet, tell
         self.troubles: list[Span] = []
+        self.blind: list[Span] = []
+        """When no source looked."""
 
     def arm(self) -> None:
         """Let each happen in its time."""
@@ -95,6 +97,9 @@ class Faults:
         self._strikes(fault, who)
         name = f"{who}-{round(self._loop.time() - START)}" if fault.renamed else process.name
         self._tell(f"{process.name} is killed; {name} starts {fault.seconds:g} s later")
+        if who == SOURCE:
+            now = self._loop.time()
+            self.blind.append(Span(now, now + fault.seconds + BEGINNING_AGAIN))
         process.kill()
         self._loop.later(fault.seconds, self._fleet.start, who, name)
 
@@ -102,6 +107,9 @@ class Faults:
         if process.dead or process.frozen:
             return
         self._strikes(fault, who)
+        if who == SOURCE:
+            now = self._loop.time()
+            self.blind.append(Span(now, now + fault.seconds + BEGINNING_AGAIN))
         self._tell(f"{process.name} is stopped for {fault.seconds:g} s")
         process.freeze()
         self._loop.later(fault.seconds, self._go_on, process)

@@ -8,6 +8,8 @@ from random import Random
 
 from bus.messages import Action, Outcome, SetWeights
 from reactor.actions import routes
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.guarded import GuardedKube
 from reactor.roles.decider import Decider
 from reactor.roles.executor import Executor
 from reactor.roles.partition import Desk
@@ -64,7 +66,7 @@ class Fleet:
         publisher = Publisher(bus, self._routing, PARTITIONS, process.clock, source=f"/{process.name}")
         roles = self.roles[who]
         if roles is None:
-            source = Source(publisher, process.clock, self._cluster, self._healthy, Random(f"{seed} look"))
+            source = Source(bus, publisher, process.clock, self._cluster, self._healthy, Random(f"{seed} look"))
             process.start(lambda: forever("source", source.run))
         if roles in ("all", "decider"):
             decider = Decider(Desk(bus, process.clock, self._routing, PARTITIONS, process.name))
@@ -74,15 +76,15 @@ class Fleet:
             process.start(lambda: forever("executor", executor.run))
         return process
 
-    def _carrier(self, process: Process, seed: str) -> Callable[[Action], Awaitable[Outcome]]:
+    def _carrier(self, process: Process, seed: str) -> Callable[[Action, ExecutionContext], Awaitable[Outcome]]:
         api = Api(self._cluster, process.api, Random(f"{seed} api"))
 
-        async def carry_out(action: Action) -> Outcome:
+        async def carry_out(action: Action, context: ExecutionContext) -> Outcome:
             assert isinstance(action, SetWeights)
             if not self._scenario.stamped:
-                await self._cluster.set_weights(action)
+                await context.write(action.id, lambda: self._cluster.set_weights(action))
                 return Outcome(action=action.id, status="Done", observed_at=process.clock.now())
-            return await routes.carry_out(api, action, process.clock, instance=process.name)
+            return await routes.carry_out(GuardedKube(api, context), action, process.clock, instance=process.name)
 
         return carry_out
 

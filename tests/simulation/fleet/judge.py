@@ -51,12 +51,12 @@ def spells(route: RouteHistory, notes: Notes) -> list[Spell]:
     for heard in told:
         bad = heard.status == "Unhealthy"
         if not out or out[-1].bad is not bad:
-            out = [*out[:-1], *(_ended(spell, heard) for spell in out[-1:]), Spell(bad, heard.seen)]
+            out = [*out[:-1], *(_ended(spell, heard) for spell in out[-1:]), Spell(bad, heard.since)]
     return out
 
 
 def _ended(spell: Spell, heard: Heard) -> Spell:
-    return Spell(spell.bad, spell.begin, heard.seen, heard.at)
+    return Spell(spell.bad, spell.begin, heard.since, heard.at)
 
 
 def _blind(route: RouteHistory, run: Run, told: list[Spell]) -> Iterator[Breach]:

@@ -88,10 +88,10 @@ class Link:
             self._loop.later(wire, self._arrive, what, operation, answer, fate < 0.8, late)
         return await answer
 
-    def say(self, what: str, operation: Callable[[], Awaitable[object]]) -> None:
-        """Tell the server something without asking for an answer."""
+    def say(self, what: str, operation: Callable[[], Awaitable[object]], *, asked_again: bool = False) -> None:
+        """Tell the server something without asking for an answer. `asked_again`: until it has one."""
         self._sender.trace(what)
-        if self.up and not self.mute and not (self.rate and self._random.random() < self.rate):
+        if self.up and (asked_again or not self.mute) and not (self.rate and self._random.random() < self.rate):
             self._arrives = max(self._arrives, self._loop.time() + self.latency())
             self._loop.later(self._arrives - self._loop.time(), _done, operation)
 

@@ -11,13 +11,14 @@ import pytest
 
 from bus.messages import Fact, Observation, Outcome
 from bus.port import Outgoing
+from reactor.actions.execution import ExecutionContext
 from reactor.roles import executor, partition
 from reactor.roles.intent import Intent
-from reactor.roles.known import Known
 from reactor.roles.partition import Partition
 from reactor.roles.records import Records
 from reactor.roles.speaker import Speaker
 from reactor.roles.wanted import Wanted
+from rules.engine import debounce, decide
 from rules.engine import observe as facts_in
 from rules.engine.book import Book
 from rules.engine.decide import Decision
@@ -62,15 +63,6 @@ def from_receipt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(facts_in, "folded", late)
 
 
-def no_catching_up(patch: pytest.MonkeyPatch) -> None:
-    """Windows run out whether all older facts were read or not."""
-
-    async def now(self: Any, _: datetime) -> Any:
-        return self._clock.now()
-
-    patch.setattr(Known, "up_to", now)
-
-
 def position_first(patch: pytest.MonkeyPatch) -> None:
     """The position is stored before the groups that it speaks of."""
     checkpoint = Records.checkpoint
@@ -107,11 +99,11 @@ def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
     def ageless(body: bytes) -> Any:
         return replace(read(body), generation=-1, epoch=-1)
 
-    async def wanted(*_: Any) -> None:
+    async def always(*_: Any) -> None:
         return None
 
     patch.setattr(Intent, "read", ageless)
-    patch.setattr(Wanted, "called_off", wanted)  # which would notice most of them
+    patch.setattr(Wanted, "__call__", always)  # which would notice most of them
 
 
 def acknowledged_first(patch: pytest.MonkeyPatch) -> None:
@@ -129,7 +121,7 @@ def no_intent_check(patch: pytest.MonkeyPatch) -> None:
     """The executor writes whatever it is given, and looks at no intent."""
 
     async def write(self: Any, action: Any, *_: Any) -> Outcome:
-        outcome: Outcome = await self._write(action)
+        outcome: Outcome = await self._write(action, ExecutionContext())
         return outcome
 
     patch.setattr(executor.Executor, "_fenced", write)
@@ -144,10 +136,16 @@ def owed_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(partition.Partition, "_publish_owed", nothing)
 
 
+def without_evidence(patch: pytest.MonkeyPatch) -> None:
+    """Windows run out by the clock, whatever is seen when they are over."""
+    patch.setattr(debounce, "is_proven", lambda *_: True)
+    patch.setattr(decide, "present", lambda *seen: (seen[3], ()))
+
+
 MUTANTS: dict[str, Mutant] = {
     one.__name__: one
     for one in (
-        saved_after_publish, no_fence, from_receipt, no_catching_up, position_first, no_intent_check,
-        owed_forgotten, windows_forgotten, stale_not_refused, acknowledged_first,
+        saved_after_publish, no_fence, from_receipt, position_first, no_intent_check,
+        owed_forgotten, windows_forgotten, stale_not_refused, acknowledged_first, without_evidence,
     )
 }  # fmt: skip

@@ -24,6 +24,11 @@ class Listener(Protocol):
         ...
 
 
+Reply = Callable[[bytes | None], None]
+Receive = Callable[[bytes, Reply | None], None]
+"""Takes a core message to a subscriber, with the way back for its answer where one is wanted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """An observation that the bus has taken."""
@@ -34,6 +39,8 @@ class Heard:
     """When it was observed, by its source's clock."""
     target: str
     status: str
+    since: float
+    """From when on each look of its source has found it so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,10 @@ class Notes:
     asked: list[Asked] = field(default_factory=list)
 
 
+def _since(data: dict[str, Any], seen: float) -> float:
+    return seen if data["since"] is None else seconds(datetime.fromisoformat(data["since"]))
+
+
 class Server(MemoryBus):
     """The bus in memory, with an observer."""
 
@@ -64,6 +75,7 @@ class Server(MemoryBus):
         super().__init__(now)
         self.notes = Notes()
         self.listeners: dict[str, list[Listener]] = {}
+        self.subscribers: dict[str, list[Receive]] = {}
 
     async def publish(self, message: Outgoing) -> int:
         """Store one message, and write down what it says if it is new."""
@@ -88,12 +100,22 @@ class Server(MemoryBus):
         answers = [listener.listens() for listener in self.listeners.get(subject, ())]
         return True if True in answers else None if None in answers else False
 
+    async def send(self, subject: str, body: bytes, reply: Reply | None = None) -> None:
+        """Hand a core message to all subscribers. One that nobody has subscribed to is answered None at once."""
+        if self.down:
+            return
+        subscribers = [*self.subscribers.get(subject, ())]
+        for receive in subscribers:
+            receive(body, reply)
+        if not subscribers and reply is not None:
+            reply(None)
+
     def _note(self, message: Outgoing) -> None:
         event = json.loads(message.body)
         data, now = event["data"], seconds(self._now())
         if ".observation." in message.subject:
             seen = seconds(datetime.fromisoformat(data["observedAt"]))
-            self.notes.heard.append(Heard(now, seen, data["target"], data["status"]))
+            self.notes.heard.append(Heard(now, seen, data["target"], data["status"], _since(data, seen)))
         elif ".actions." in message.subject:
             partition = int(message.subject.split(".")[2])
             stands = self._logs[ACTIONS.name].newest.get(subjects.own(partition), 0)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from random import Random
 
 from bus.messages import Health, Observation, Route
+from bus.port import Bus
+from reactor.clients.changes import Look
 from reactor.clock import Clock
 from reactor.roles.publisher import Publisher
+from reactor.sources.refreshing import answer_requests, requests_on
 from reactor.sources.route_projection import route_from_traffic_split
-from reactor.sources.standing import Standing
+from reactor.sources.standing import LONG_AGO, Standing
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 
+NAME = "source"
+"""How it is asked."""
 REFRESH = 10.0
 STALE = 60.0
+UNBROKEN = timedelta(seconds=1)
+"""A longer time between two looks is one in which nothing looked: the process stood still."""
 LOOK = (0.02, 0.2)
 """How long, in seconds, a change takes to be noticed."""
 
@@ -25,20 +33,26 @@ def target(service: str) -> str:
 
 
 class Source:
-    """Looks again and again; says changes at once, and everything every REFRESH seconds."""
+    """Looks again and again; says changes at once, everything every REFRESH seconds, and what it is asked for."""
 
     def __init__(
-        self, publisher: Publisher, clock: Clock, cluster: Cluster, healthy: Callable[[], Mapping[str, bool]],
-        random: Random,
+        self, bus: Bus, publisher: Publisher, clock: Clock, cluster: Cluster,
+        healthy: Callable[[], Mapping[str, bool]], random: Random,
     ) -> None:  # fmt: skip
+        self._bus = bus
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
         self._health: Standing[Observation] = Standing(publisher.tell, clock, period_seconds=REFRESH)
         self._routes: Standing[Route] = Standing(publisher.tell, clock, period_seconds=REFRESH)
         self._seen: dict[str, object] = {}
+        self._last: datetime | None = None
 
     async def run(self) -> None:
         """Look until cancelled."""
-        keeping = [asyncio.create_task(one.keep(lambda: 0.0)) for one in (self._health, self._routes)]
+        answering = answer_requests(
+            NAME, self._health, lambda _: LONG_AGO, lambda _: None, requests_on(self._bus, self._clock), self._clock
+        )
+        keeping = [asyncio.create_task(one.keep(lambda: LONG_AGO)) for one in (self._health, self._routes)]
+        keeping.append(asyncio.create_task(answering))
         try:
             while True:
                 await self._look()
@@ -48,14 +62,17 @@ class Source:
                 task.cancel()
 
     async def _look(self) -> None:
+        now = self._clock.now()
+        look = Look(now, now)
         for service, healthy in self._healthy().items():
             status = Health.HEALTHY if healthy else Health.UNHEALTHY
-            before = self._health.get(service)
-            if before is None or before.status is not status:
-                seen = Observation(
-                    target=target(service), status=status, observed_at=self._clock.now(), stale_seconds=STALE
-                )
-                await self._health.say(service, seen, changed=True)
+            key = target(service)
+            before = self._health.get(key)
+            seen = Observation(target=key, status=status, observed_at=now, stale_seconds=STALE, source=NAME)
+            changed = before is None or before.status is not status
+            unbroken = self._last is None or now - self._last <= UNBROKEN
+            await self._health.say(key, seen, changed=changed, look=look, unbroken=unbroken)
+        self._last = now
         for path, obj in self._cluster.objects.items():
             if self._seen.get(path) is obj:
                 continue  # every write makes another object

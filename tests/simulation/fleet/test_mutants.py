@@ -32,12 +32,12 @@ HUNTS = (
     Hunt("saved_after_publish", frozenset({"unowed"})),
     Hunt("no_fence", frozenset({"stale-owner", "interleaved"}), pausing),
     Hunt("from_receipt", frozenset({"blind", "lost", "early"})),
-    Hunt("no_catching_up", frozenset({"blind", "needless", "doubled"})),
     Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 150),
     Hunt("no_intent_check", frozenset({"blind", "doubled", "early"}), unacknowledged),
     Hunt("owed_forgotten", frozenset({"lost"}), crashing, 150),
     Hunt("windows_forgotten", frozenset({"lost"}), seeds=150),
     Hunt("stale_not_refused", frozenset({"blind", "doubled", "interleaved"}), unacknowledged),
+    Hunt("without_evidence", frozenset({"needless"}), seeds=100),
     Hunt("acknowledged_first", frozenset({"lost", "converged"}), seeds=150),
 )
 

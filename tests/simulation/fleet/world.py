@@ -126,7 +126,7 @@ class World:
             RouteHistory(
                 plan.name, plan.name, plan.toleration, plan.recovery,
                 tuple(Span(START + span.begin, START + span.end) for span in plan.outages),
-                tuple(self._writes[plan.name]),
+                tuple(self._writes[plan.name]), {plan.second: ()}, blind=tuple(self.faults.blind), dark=False,
             )
             for plan in self.scenario.plans
         )  # fmt: skip

@@ -58,7 +58,7 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
         return st.sampled_from(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return messages(annotation)
-    simple = {str: NAMES if metadata else UNICODE, int: st.integers(1, 1_000_000), float: st.floats(0.001, 1_000_000)}
+    simple = {str: NAMES if metadata else UNICODE, int: st.integers(1, 1_000_000), float: st.floats(0.001, 86_400)}
     return simple[annotation] if annotation in simple else st.from_type(annotation)
 
 

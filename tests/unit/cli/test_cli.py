@@ -450,9 +450,9 @@ def test_ten_thousand_events_take_seconds(shop: Path) -> None:
         for n, status in enumerate(("Healthy", "Healthy", "Healthy", "Unhealthy", "Unknown") * 2000)
     )
     (shop / "outage.jsonl").write_text("\n".join(map(json.dumps, events)))
-    started = time.perf_counter()
+    started = time.process_time()
     simulated(shop)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_reader_that_has_seen_enough_ends_the_command_without_a_trace(shop: Path) -> None:

@@ -1,87 +1,132 @@
-"""What has waited is done only if it is still wanted; what has not is not looked up."""
+"""The decider's word: how long a yes holds, and that nothing goes on without one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
-from typing import Any
+import asyncio
+from datetime import datetime, timedelta
 
 import pytest
 
 from bus import subjects
-from bus.errors import NotFound
-from bus.messages import Mode, ZoneStep
-from bus.port import Entry
-from reactor.roles.wanted import FRESH, Wanted
+from bus.memory import MemoryBus
+from bus.messages import Mode, WantedReply, WantedRequest, ZoneStep
+from reactor.actions.outcomes import Unfit, Waited
+from reactor.clock import Clock
+from reactor.roles.wanted import ANSWER, FRESH, Wanted
 from rules.bench.play import at
-from rules.engine.routing import Routing
-from rules.group import Group, Owed, Paused, dump
-from tests.unit.rules.zone.builders import zone_rule
 
-RULE = zone_rule()
-PARTITIONS = 8
-PAUSED = Paused("ann", "INC-7", at(5))
+PARTITION = 3
 STEP = ZoneStep(
     id="zones/prod/a/1", rule="zones", object="prod/a", generation=1, mode=Mode.ENFORCE, because="Commanded",
     decided_at=at(0), cluster="prod", zone="a", carrier="Kubernetes", phase="Failover", status="InProgress",
     step="Fence",
 )  # fmt: skip
-OWED = Owed(STEP, at(15))
-GROUP = Group("zones", "prod", generation=1, owed=(OWED,))
+LATER = FRESH + timedelta(milliseconds=1)
 
 
-class Stored:
-    """A bucket with one group in it, or none."""
+class Stepped(Clock):
+    """Time that goes on only when the test says so."""
 
-    def __init__(self, body: bytes | None) -> None:
-        self.body = body
-        self.asked = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = at(0)
 
-    async def get(self, key: str) -> Entry:
-        self.asked += 1
-        assert key == subjects.group(subjects.partition_of("zones", "prod", PARTITIONS), "zones", "prod")
-        if self.body is None:
-            raise NotFound(key)
-        return Entry(key, self.body, 1)
+    def now(self) -> datetime:
+        return self.time
 
 
-def wanted(stored: Any) -> Wanted:
-    return Wanted(stored, Routing([RULE]), PARTITIONS)
+class Decider:
+    """Answers on the bus as the test says, and counts the questions."""
+
+    def __init__(self) -> None:
+        self.clock = Stepped()
+        self.bus = MemoryBus(self.clock.now)
+        self.asked: list[WantedRequest] = []
+        self.wanted = True
+        self.takes = timedelta(0)
+        self.answers = True
+
+    async def listen(self) -> Decider:
+        await self.bus.listen(subjects.wanted(PARTITION), self._answer)
+        return self
+
+    async def _answer(self, body: bytes) -> bytes | None:
+        self.asked.append(WantedRequest.model_validate_json(body))
+        reply = WantedReply(wanted=self.wanted, detail="the primary is Healthy", at=self.clock.time)
+        await asyncio.sleep(0)
+        self.clock.time += self.takes
+        return reply.model_dump_json(by_alias=True).encode() if self.answers else None
+
+    def question(self, *, redelivered: bool = False) -> Wanted:
+        return Wanted(self.bus, self.clock, STEP, PARTITION, redelivered=redelivered)
 
 
-async def said(group: Group | None, *, body: bytes | None = None) -> str | None:
-    stored = Stored(dump(group) if group is not None else body)
-    return await wanted(stored).called_off(STEP, STEP.decided_at + FRESH)
+async def test_what_was_decided_a_moment_ago_is_begun_without_a_question() -> None:
+    decider = await Decider().listen()
+    decider.clock.time += FRESH
+    await decider.question()()
+    assert decider.asked == []
 
 
-async def test_what_is_owed_is_done_also_in_a_pause_when_the_rule_still_wants_it() -> None:
-    assert await said(GROUP) is None
-    assert await said(replace(GROUP, paused=PAUSED)) is None  # a person's way back is owed in a pause
+async def test_what_rests_on_evidence_that_is_older_than_a_moment_is_asked_about() -> None:
+    decider = await Decider().listen()
+    old = STEP.model_copy(update={"proven_at": at(0) - LATER})
+    await Wanted(decider.bus, decider.clock, old, PARTITION, redelivered=False)()
+    assert len(decider.asked) == 1
 
 
-async def test_what_a_pause_has_called_off_is_not_begun_and_the_reason_has_who_and_why() -> None:
-    for owed in ((replace(OWED, wanted=False),), ()):
-        why = await said(replace(GROUP, owed=owed, paused=PAUSED))
-        assert why == "paused by ann since 1970-01-01T00:00:05+00:00: INC-7"
+async def test_what_has_waited_or_is_redelivered_is_asked_about() -> None:
+    decider = await Decider().listen()
+    await decider.question(redelivered=True)()
+    decider.clock.time += LATER
+    await decider.question()()
+    question = WantedRequest(action=STEP.id, rule="zones", object="prod/a")
+    assert decider.asked == [question, question]
 
 
-async def test_what_nobody_wants_any_more_is_not_begun() -> None:
-    assert await said(replace(GROUP, owed=(replace(OWED, wanted=False),))) == "nobody wants it any more"
-    # Another action has taken its place, and it is asked for no more.
-    assert await said(replace(GROUP, generation=2, owed=())) == "nobody wants it any more"
+async def test_what_is_no_longer_wanted_is_called_off_with_the_deciders_reason() -> None:
+    decider = await Decider().listen()
+    decider.wanted = False
+    with pytest.raises(Unfit, match="the primary is Healthy") as error:
+        await decider.question(redelivered=True)()
+    assert error.value.reason == "CalledOff"
 
 
-async def test_a_group_that_has_not_come_so_far_says_nothing_of_the_action() -> None:
-    assert await said(replace(GROUP, generation=0, owed=())) is None
+async def test_without_an_answer_nothing_is_begun() -> None:
+    decider = Decider()
+    with pytest.raises(Waited, match="partition 3"):
+        await decider.question(redelivered=True)()
+    await decider.listen()
+    decider.answers = False
+    with pytest.raises(Waited):
+        await decider.question(redelivered=True)()
 
 
-@pytest.mark.parametrize("body", [None, b"{}", b'{"rule": "zones", "object": "prod", "version": 99}'])
-async def test_where_nothing_can_be_read_the_action_is_all_there_is_to_go_by(body: bytes | None) -> None:
-    assert await said(None, body=body) is None
+async def test_a_yes_holds_for_a_second_after_what_it_rests_on_and_many_writes_share_it() -> None:
+    decider = await Decider().listen()
+    question = decider.question(redelivered=True)
+    await asyncio.gather(*(question() for _ in range(16)))
+    decider.clock.time += FRESH
+    await question()
+    assert len(decider.asked) == 1
+    decider.clock.time += LATER - FRESH
+    await question()
+    assert len(decider.asked) == 2
 
 
-async def test_what_was_decided_just_now_is_begun_without_a_look() -> None:
-    stored = Stored(None)
-    early = STEP.decided_at + FRESH - timedelta(milliseconds=1)
-    assert await wanted(stored).called_off(STEP, early) is None
-    assert stored.asked == 0
+async def test_a_process_that_stood_still_while_it_waited_for_the_answer_does_not_go_by_it() -> None:
+    decider = await Decider().listen()
+    decider.takes = ANSWER + LATER
+    with pytest.raises(Waited, match="stood still"):
+        await decider.question(redelivered=True)()
+
+
+async def test_an_answer_that_cannot_be_read_is_none() -> None:
+    decider = Decider()
+
+    async def garbage(_: bytes) -> bytes:
+        return b"{}"
+
+    await decider.bus.listen(subjects.wanted(PARTITION), garbage)
+    with pytest.raises(Waited, match="cannot be read"):
+        await decider.question(redelivered=True)()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bus.messages import Observation, Outcome
 from rules.bench.explainer import chain
 from rules.bench.play import at
+from rules.bench.proof import line
 from rules.bench.reach import lines as told
 from rules.bench.reach import reach
 from rules.language.loader import load
@@ -35,6 +36,42 @@ def test_the_chain_of_an_act_has_every_link_with_its_time() -> None:
     assert found.decision[0].startswith("1970-01-01T00:00:15.000Z PrimaryUnhealthy: the primary has been bad")
     assert "weights={'a': 0, 'b': 1}" in found.write[0]
     assert found.outcomes == ("1970-01-01T00:00:15.200Z Done",)
+
+
+def test_an_act_shows_each_window_and_the_looks_from_its_end_or_later() -> None:
+    rules = rule_set(failover(tolerationSeconds=10))
+    probe = {"signal": "probe", "source": "east-probe"}
+    story = [
+        route({"a": 1, "b": 0}), healthy("a", at=0, since=at(0), **probe), healthy("b", at=0, since=at(0), **probe),
+        unhealthy("a", at=5, since=at(5), **probe), unhealthy("a", at=30, since=at(5), detail="HTTP 503", **probe),
+        healthy("b", at=30.5, since=at(0), **probe),
+    ]  # fmt: skip
+    found = chain(ID, kept(rules, story), [], [])
+    assert found is not None
+    assert found.action["decidedAt"] == "1970-01-01T00:00:30.500000Z"
+    assert found.action["provenAt"] == "1970-01-01T00:00:30Z"
+    left, replacing = (line(one) for one in found.evidence)
+    assert left == (
+        "service/east/shop/a: Unhealthy, toleration 1970-01-01T00:00:05.000Z to 1970-01-01T00:00:15.000Z; "
+        "probe by east-probe saw it at 1970-01-01T00:00:30.000Z, so since 1970-01-01T00:00:05.000Z (HTTP 503)"
+    )
+    assert replacing == (
+        "service/east/shop/b: Healthy, no window; "
+        "probe by east-probe saw it at 1970-01-01T00:00:30.500Z, so since 1970-01-01T00:00:00.000Z"
+    )
+    [held] = found.guards
+    assert held == (
+        "1970-01-01T00:00:17.000Z held SourceSilent: "
+        "east-probe: not seen at 1970-01-01T00:00:15+00:00 or later: service/east/shop/a"
+    )
+
+
+def test_an_act_shows_that_the_present_contradicted_it_before() -> None:
+    down = [route({"a": 1, "b": 0}), healthy("a", at=0), unhealthy("b", at=0), unhealthy("a", at=5)]
+    story = [*down, healthy("a", at=30), healthy("b", at=30), unhealthy("a", at=40), unhealthy("a", at=50)]
+    found = chain(ID, kept(rule_set(failover(tolerationSeconds=10, recoverySeconds=60)), story), [], [])
+    assert found is not None
+    assert any("held HealthyNow: service/east/shop/a is Healthy since" in one for one in found.guards)
 
 
 def test_an_act_that_nobody_asked_for_has_no_chain() -> None:

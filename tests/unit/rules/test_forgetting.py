@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from bus.messages import Cluster, Health, Observation
 from rules.bench.play import at, second
-from rules.engine.debounce import advance, combined, deadline, heard
+from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
+from rules.engine.signals import combined
 from rules.group import Group, Member, Signal, dump, load
 from rules.kinds.budget import BudgetRule, census
 from rules.kinds.quorum import QuorumRule

@@ -8,6 +8,7 @@ from rules.engine.decide import Decision
 from rules.group import Group, dump, load
 from tests.unit.rules.builders import (
     OBJECT,
+    backends,
     failover,
     healthy,
     holds,
@@ -268,3 +269,13 @@ def test_a_done_of_the_moment_of_the_last_look_counts() -> None:
     assert decision.group.route is not None
     assert decision.group.route.backends == (("a", 0), ("b", 1))
     assert decision.actions == ()
+
+
+def test_where_the_api_server_does_not_answer_it_is_tried_again_every_three_seconds() -> None:
+    rule = the_rule(backends=backends("a", "b"))
+    group = step(rule, None, 0, route({"a": 1, "b": 0}), healthy("b", at=0), unhealthy("a", at=0)).group
+    for when in (12, 27, 42, 57):
+        [owed] = group.owed
+        group = step(rule, group, when, outcome(owed.action.id, "Failed", at=when, reason="ApiUnavailable")).group
+        assert group.owed[0].retry_at == at(when + 3)
+        group = step(rule, group, when + 3).group

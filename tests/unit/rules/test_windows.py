@@ -40,10 +40,11 @@ def test_recovery_seen_in_the_very_instant_of_the_deadline_is_in_time() -> None:
     assert moves(patient(10), *STANDS, unhealthy("a", at=5), healthy("a", at=15)) == []
 
 
-def test_the_deadline_that_passed_before_recovery_was_seen_counts_however_late_it_is_heard() -> None:
-    # Seen at 15.5, so at 15 the action was due; nobody looked then, and traffic has gone back at once.
+def test_a_window_that_was_over_before_the_recovery_moves_nothing_once_the_recovery_is_heard() -> None:
+    # Bad from 5 to 15.5, both heard at 20: at 15 the action was due, at 20 it would leave a healthy primary.
     late = [unhealthy("a", at=5, heard=20), healthy("a", at=15.5, heard=20)]
-    assert moves(patient(10, 60), *STANDS, *late, until=70) == [(20, AWAY)]
+    assert moves(patient(10, 60), *STANDS, *late) == []
+    assert holds(patient(10, 60), *STANDS, *late) == [(20, "HealthyNow")]
 
 
 def test_a_second_flap_starts_the_window_anew() -> None:
@@ -191,12 +192,32 @@ def test_signals_that_the_rule_does_not_name_do_not_count() -> None:
     assert moves(patient(0, signals=["latency", "readiness"]), *stands, *noise) == [(5, AWAY)]
 
 
-def test_a_resolved_alert_is_settled_by_another_signal_that_is_healthy() -> None:
+def test_a_resolved_alert_is_settled_by_a_signal_that_was_bad_in_the_same_episode() -> None:
     resolved = [
-        healthy("a", at=0, signal="readiness"), unhealthy("a", at=5, signal="alert"),
-        seen("a", "Unknown", at=100, signal="alert", resolved=True),
+        healthy("a", at=0, signal="probe"), unhealthy("a", at=5, signal="alert"), unhealthy("a", at=7, signal="probe"),
+        healthy("a", at=90, signal="probe"), seen("a", "Unknown", at=100, signal="alert", resolved=True),
     ]  # fmt: skip
     assert moves(patient(10, 20), route(HOME), healthy("b", at=0), *resolved) == [(15, AWAY), (120, HOME)]
+
+
+def test_a_resolved_alert_is_not_settled_by_a_signal_that_was_healthy_all_the_time() -> None:
+    # Endpoints that stay ready say nothing about errors: a Prometheus that died resolves its alerts as well.
+    resolved = [
+        healthy("a", at=0, signal="readiness"), unhealthy("a", at=5, signal="alert"),
+        seen("a", "Unknown", at=100, signal="alert", resolved=True), healthy("a", at=130, signal="readiness"),
+    ]  # fmt: skip
+    assert moves(patient(10, 20), route(HOME), healthy("b", at=0), *resolved) == [(15, AWAY)]
+
+
+def test_what_a_signal_was_in_an_earlier_episode_settles_nothing_in_this_one() -> None:
+    before = [
+        healthy("a", at=0, signal="probe"),
+        unhealthy("a", at=5, signal="probe"),
+        healthy("a", at=20, signal="probe"),
+    ]
+    resolved = [unhealthy("a", at=60, signal="alert"), seen("a", "Unknown", at=100, signal="alert", resolved=True)]
+    history = [route(HOME), healthy("b", at=0), *before, *resolved, healthy("a", at=130, signal="probe")]
+    assert moves(patient(10, 20), *history) == [(15, AWAY), (40, HOME), (70, AWAY)]
 
 
 def test_a_resolved_alert_alone_is_no_recovery() -> None:
@@ -205,9 +226,10 @@ def test_a_resolved_alert_alone_is_no_recovery() -> None:
 
 
 def test_a_resolved_alert_that_goes_stale_is_unknown_from_that_moment_on() -> None:
-    # Settled by readiness from 30 to 40, then waiting until 100: 50 s of 60 are left.
+    # Settled by the probe from 30 to 40, then waiting until 100: 50 s of 60 are left.
     resolved = [
-        healthy("a", at=0, signal="readiness"), unhealthy("a", at=5, signal="alert"),
+        healthy("a", at=0, signal="probe"), unhealthy("a", at=5, signal="alert"), unhealthy("a", at=5, signal="probe"),
+        healthy("a", at=20, signal="probe"),
         seen("a", "Unknown", at=30, signal="alert", resolved=True, stale=10), healthy("a", at=100, signal="alert"),
     ]  # fmt: skip
     assert moves(patient(10, 60), route(HOME), healthy("b", at=0), *resolved) == [(15, AWAY), (150, HOME)]

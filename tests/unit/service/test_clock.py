@@ -7,8 +7,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from bus.memory import MemoryBus
-from reactor.clock import Clock
+from reactor.clock import DRIFT, Clock
 from reactor.connecting import clock_difference, keep_time_with
+from reactor.roles.fleet import Fleet
+from reactor.roles.peers import LEASE
+from tests.clock import HandClock
 
 
 class SlowBus(MemoryBus):
@@ -66,3 +69,37 @@ async def test_the_quickest_answer_counts() -> None:
     bus.probe = quicker  # type: ignore[method-assign]
     await keep_time_with(bus, wrong)
     assert abs((wrong.now() - right.now()).total_seconds()) < 0.01
+
+
+async def test_the_bound_of_the_skew_is_what_was_measured_and_grows_by_drift_until_it_is_measured_again() -> None:
+    clock = HandClock()
+    assert clock.skew_seconds == 0
+    clock.measured(timedelta(seconds=0.1), timedelta(seconds=0.2))
+    assert clock.skew_seconds == pytest.approx(0.3)
+    clock.seconds = 100
+    assert clock.skew_seconds == pytest.approx(0.3 + 100 * DRIFT)
+    clock.measured(timedelta(seconds=0.0), timedelta(seconds=0.05))
+    assert clock.skew_seconds == pytest.approx(0.05)
+    clock.measured(timedelta(seconds=0.0), timedelta(seconds=2))
+    assert clock.skew_seconds == pytest.approx(0.05), "a slow answer does not make the last one less true"
+    clock.measured(timedelta(seconds=-5), timedelta(seconds=0.1))
+    assert clock.skew_seconds == pytest.approx(5.1), "a clock was set"
+
+
+def test_time_in_which_the_machine_was_suspended_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    before, started = clock.now(), clock.monotonic()
+    monkeypatch.setattr("reactor.clock._running", lambda: started + 60)
+    assert clock.now() - before >= timedelta(seconds=59.9)
+    assert clock.monotonic() == started + 60
+
+
+async def test_a_process_that_was_suspended_owns_nothing_until_it_was_heard_again() -> None:
+    clock = HandClock()
+    bus = MemoryBus(clock.now)
+    fleet, other = Fleet(bus, "ours", 8, clock), Fleet(bus, "other", 8, HandClock())
+    async with other.joined(), fleet.joined():
+        assert fleet.wanted()
+        clock.seconds += LEASE + 1
+        assert not fleet.fresh
+        assert not fleet.wanted()

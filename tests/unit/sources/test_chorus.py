@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from bus.messages import Health, Observation
+from reactor.clients.changes import Look
 from reactor.sources.chorus import Chorus
+from reactor.sources.refreshing import no_requests
 from reactor.sources.voice import Voice
 from rules.language.sources import TcpProbe
 from tests.clock import HandClock
@@ -28,9 +30,11 @@ class Choir:
         """How long ago each says that it was seen."""
         self.ages: dict[str, float | None] = {}
         source = TcpProbe(name="s", kind="TcpProbe", host="h", port=1, target="custom/{team}", refresh_seconds=30)
-        self.chorus: Chorus[str] = Chorus(
-            Voice(source, self._tell, self.clock), self.clock, lambda key: self.ages.get(key, 0.0)
-        )
+        self.chorus: Chorus[str] = Chorus(Voice(source, self._tell, self.clock), self.clock, self._seen)
+
+    def _seen(self, key: str) -> datetime | None:
+        age = self.ages.get(key, 0.0)
+        return None if age is None else self.clock.now() - timedelta(seconds=age)
 
     async def _tell(self, observation: Observation) -> None:
         self.said.append(observation)
@@ -38,12 +42,13 @@ class Choir:
 
     async def notes(self, *notes: tuple[str, Health, dict[str, str]], gone: bool = False) -> None:
         for key, status, labels in notes:
-            self.chorus.note(key, status, labels=labels, detail=key, gone=gone)
+            look = Look(self.clock.now(), self.clock.now())
+            self.chorus.note(key, status, labels=labels, look=look, detail=key, gone=gone)
         await self.chorus.speak()
 
     async def passes(self, seconds: float) -> None:
         until = self.clock.seconds + seconds
-        task = asyncio.create_task(self.chorus.keep())
+        task = asyncio.create_task(self.chorus.keep(lambda _: None, no_requests))
         while self.clock.seconds < until:
             await asyncio.sleep(0)
         task.cancel()
@@ -98,7 +103,8 @@ async def test_an_object_that_leaves_takes_only_its_own_word_along(choir: Choir)
     await choir.chorus.speak()
     choir.chorus.leave("b", "gone")
     await choir.chorus.speak()
-    assert choir.said[-1].detail == "gone"
+    assert (choir.said[-1].detail, choir.said[-1].gone) == ("gone", True)
+    assert not any(one.gone for one in choir.said[:-1])
     assert choir.heard() == [("red", U), ("red", H), ("red", N)]
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from bus.messages import Route
+from reactor.clock import Clock
 from reactor.errors import Retryable
-from reactor.sources.standing import Standing, together
+from reactor.sources.standing import LONG_AGO, Standing, together
 from tests.clock import HandClock
 
 GONE = Route(
@@ -70,7 +72,7 @@ async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> 
     clock.seconds += 40
     await standing.refresh()
     clock.seconds += 40
-    await standing.refresh(vouched=5)
+    await standing.refresh(clock.now() - timedelta(seconds=5))
     assert [route.observed_at for route in bus.taken] == [seen, seen, clock.now() - timedelta(seconds=5)]
 
 
@@ -99,3 +101,30 @@ async def test_a_source_that_ends_before_it_begins_to_speak_leaves_nothing_behin
             await speaking
         gc.collect()
     assert (bus.taken, warned) == ([], [])
+
+
+async def test_when_the_bus_has_lost_facts_all_that_stands_is_told_again_at_once() -> None:
+    bus, clock, wakers = Bus(), Clock(), set[Callable[[], None]]()
+
+    def watch(wake: Callable[[], None]) -> Callable[[], None]:
+        wakers.add(wake)
+        return lambda: wakers.discard(wake)
+
+    standing = Standing(bus.tell, clock, period_seconds=3600, on_facts_lost=watch)
+    for key in "abc":
+        await standing.say(key, GONE, changed=True)
+    before = clock.now()
+    task = asyncio.create_task(standing.keep(lambda: LONG_AGO))
+    try:
+        async with asyncio.timeout(8):
+            while not wakers:
+                await asyncio.sleep(0)
+            for wake in wakers:
+                wake()
+            while len(bus.taken) < 6:
+                await asyncio.sleep(0.01)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert all(one.observed_at < before for one in bus.taken), "dated when it was seen"
+    assert not wakers

@@ -9,6 +9,7 @@ import pytest
 
 from bus.messages import Health, Observation
 from reactor.errors import Retryable
+from reactor.sources.refreshing import no_requests
 from reactor.sources.voice import Voice
 from reactor.telemetry import REGISTRY
 from rules.language.sources import TcpProbe
@@ -55,7 +56,7 @@ def voice(clock: HandClock, bus: Bus) -> Voice:
 
 
 async def refreshed(voice: Voice, clock: HandClock, *, until: float, believed: bool = True) -> None:
-    task = asyncio.create_task(voice.refresh(lambda: 0.0 if believed else None))
+    task = asyncio.create_task(voice.keep(lambda _: clock.now() if believed else None, lambda _: None, no_requests))
     while clock.seconds < until:
         await asyncio.sleep(0)
     task.cancel()

@@ -11,6 +11,7 @@ import pytest
 from bus.errors import Unavailable
 from bus.messages import Health, Observation, WebhookPost
 from bus.topology import ALERTS
+from reactor.errors import SourceUnknown
 from reactor.webhook.keeper import ROLLED_OUT, Keeper
 from tests.unit.webhook.builders import CONFIRM, World, alert, counted, labelled, moment, resolved, source
 
@@ -55,9 +56,9 @@ async def test_resolved_is_unknown_until_a_query_proves_the_recovery(world: Worl
     async with world.keeper(source(confirm=CONFIRM)) as keeper:
         await world.post(keeper, alert(), at=0)
         await world.post(keeper, resolved(), at=110)
-        assert world.statuses() == ["Unhealthy", "Unknown resolved"]
+        assert world.statuses() == ["Unhealthy", "Unknown"]
         await world.pass_time(keeper, 170)
-        assert world.last() == "Unknown resolved"
+        assert world.last() == "Unknown"
         world.series = [{"service": "checkout", "instance": "a:80"}]
         await world.pass_time(keeper, 186)
     assert world.last() == "Healthy"
@@ -73,7 +74,7 @@ async def test_a_query_without_an_agreeing_series_proves_nothing(
         await world.post(keeper, resolved(), at=110)
         world.series = series
         await world.pass_time(keeper, 600, step=5)
-    assert world.last() == "Unknown resolved"
+    assert world.last() == "Unknown"
 
 
 async def test_labels_that_the_target_is_not_made_of_need_not_agree(world: World) -> None:
@@ -87,7 +88,7 @@ async def test_labels_that_the_target_is_not_made_of_need_not_agree(world: World
 
 @pytest.mark.parametrize(
     ("meanwhile", "stands"),
-    [([alert(starts=120)], "Unhealthy"), ([alert(starts=120), resolved(starts=120, ends=121)], "Unknown resolved")],
+    [([alert(starts=120)], "Unhealthy"), ([alert(starts=120), resolved(starts=120, ends=121)], "Unknown")],
     ids=["fired again", "fired again and ended"],
 )
 async def test_a_proof_asked_for_before_it_fired_again_proves_nothing(
@@ -101,10 +102,10 @@ async def test_a_proof_asked_for_before_it_fired_again_proves_nothing(
             for raw in meanwhile:
                 world.clock.seconds += 1
                 await world.post(keeper, raw)
-            keeper._proof._query = world.query
+            keeper._confirming._query = world.query
             return [{"service": "checkout"}]
 
-        keeper._proof._query = fires_meanwhile
+        keeper._confirming._query = fires_meanwhile
         await world.pass_time(keeper, 135)
     assert world.last() == stands
 
@@ -121,7 +122,7 @@ async def test_what_a_sweep_could_not_say_the_next_one_says(world: World) -> Non
 
         keeper._voice._tell = fails_once
         await world.pass_time(keeper, 111)
-        assert world.last() == "Unknown resolved"
+        assert world.last() == "Unknown"
         await world.pass_time(keeper, 112)
     assert world.last() == "Healthy"
 
@@ -206,7 +207,7 @@ async def test_a_foreign_post_on_the_bus_makes_no_time_series(world: World) -> N
 
 async def test_a_post_for_a_source_of_newer_rules_is_left_to_who_has_them(world: World) -> None:
     async with world.keeper() as keeper:
-        with pytest.raises(Unavailable, match="no source newer in the rules here"):
+        with pytest.raises(SourceUnknown, match="no source newer in the rules here"):
             await world.post(keeper, alert(), at=0, to="newer")
     async with world.keeper(source(name="newer")) as keeper:
         await world.post(keeper, alert(), at=0, to="newer")
@@ -354,17 +355,34 @@ async def test_an_unreadable_state_is_counted_and_written_over(world: World) -> 
     assert b"firing" in (await store.get(entry.key)).value
 
 
-async def test_a_firing_alert_that_nobody_posts_any_more_is_no_longer_said(world: World) -> None:
+async def test_a_firing_alert_that_is_not_posted_any_more_runs_out_and_waits_for_proof(world: World) -> None:
     async with world.keeper() as keeper:
         await world.post(keeper, alert(), at=0)
-        await world.pass_time(keeper, 4.4 * HOUR, step=8)
-        until = len(world.told)
-        assert world.told[-1].observed_at > moment(4.4 * HOUR - 60)
-        await world.pass_time(keeper, 5 * HOUR, step=8)
-        assert world.told[-1].observed_at < moment(4.5 * HOUR + 30)
-        assert len(world.told) > until
+        await world.pass_time(keeper, 4.5 * HOUR, step=8)
+        assert world.statuses() == ["Unhealthy"]
+        assert world.told[-1].observed_at > moment(4.5 * HOUR - 60)
+        await world.pass_time(keeper, 4.5 * HOUR + 60, step=8)
+        assert world.last() == "Unknown resolved"
         await world.post(keeper, alert(), at=5 * HOUR)
-    assert world.told[-1].observed_at == moment(5 * HOUR)
+    assert world.last() == "Unhealthy"
+    assert world.told[-1].since == moment(5 * HOUR)
+
+
+async def test_what_ran_out_recovers_when_a_query_proves_it(world: World) -> None:
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        world.series = [{"service": "checkout"}]
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 4.5 * HOUR + 90, step=8)
+    assert world.statuses() == ["Unhealthy", "Unknown", "Healthy"]
+
+
+async def test_a_source_that_vouches_for_longer_runs_out_later(world: World) -> None:
+    async with world.keeper(source(maxSilenceSeconds=6 * HOUR)) as keeper:
+        await world.post(keeper, alert(), at=0)
+        await world.pass_time(keeper, 6 * HOUR, step=20)
+        assert world.statuses() == ["Unhealthy"]
+        await world.pass_time(keeper, 6 * HOUR + 60, step=20)
+    assert world.last() == "Unknown resolved"
 
 
 async def test_a_recovered_alert_is_forgotten_with_a_last_word_that_does_not_go_stale(world: World) -> None:

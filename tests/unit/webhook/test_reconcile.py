@@ -99,7 +99,7 @@ async def test_an_absence_is_proven_as_a_resolved_is(world: World) -> None:
         world.apis["a"].listed.clear()
         world.series = [{"service": "checkout"}]
         await world.pass_time(keeper, 420)
-    assert world.statuses() == ["Unhealthy", "Unknown resolved", "Healthy"]
+    assert world.statuses() == ["Unhealthy", "Unknown", "Healthy"]
 
 
 async def test_a_lost_firing_heals(world: World) -> None:
@@ -155,12 +155,61 @@ async def test_absence_counts_only_when_all_answered(world: World) -> None:
     assert world.statuses() == ["Unhealthy"]
 
 
-async def test_what_was_never_listed_is_not_missed(world: World) -> None:
-    """It comes from a sender whose API nobody told us of: its absence from another's means nothing."""
-    async with world.keeper() as keeper:
+async def test_an_alert_that_was_never_listed_runs_out_and_waits_for_proof(world: World) -> None:
+    """Both Alertmanagers died before a poll saw it, and came back empty: its resolved never comes."""
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
         await world.post(keeper, alert(), at=0)
-        await world.pass_time(keeper, 600, step=5)
+        for api in world.apis.values():
+            api.up = False
+        await world.pass_time(keeper, 40)
+        for api in world.apis.values():
+            api.up = True
+        await world.pass_time(keeper, 395)
+        assert world.statuses() == ["Unhealthy"]
+        await world.pass_time(keeper, 440)
+        assert world.statuses() == ["Unhealthy", "Unknown"]
+        world.series = [{"service": "checkout"}]
+        await world.pass_time(keeper, 470)
+    assert world.last() == "Healthy"
+
+
+@pytest.mark.parametrize("listed", [True, False])
+async def test_an_old_resolved_after_the_second_firing_loses_no_failback(world: World, *, listed: bool) -> None:
+    """The pair posts the end of the first episode late, and that of the second never."""
+    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+        await world.post(keeper, alert(starts=0), at=1)
+        await world.pass_time(keeper, 99)
+        if listed:
+            world.apis["a"].lists(alert(starts=90))
+        await world.post(keeper, alert(starts=90), at=100)
+        await world.post(keeper, resolved(starts=0, ends=80), at=103)
+        await world.pass_time(keeper, 110)
+        assert world.statuses() == ["Unhealthy"]
+        world.apis["a"].listed.clear()
+        world.series = [{"service": "checkout"}]
+        await world.pass_time(keeper, 110 + 6 * 60 + 60)
+    assert world.statuses() == ["Unhealthy", "Unknown", "Healthy"]
+
+
+async def test_an_unlisted_alert_that_is_posted_every_five_minutes_stands(world: World) -> None:
+    """It may come from a sender whose API the settings do not name."""
+    async with world.keeper() as keeper:
+        for at in range(0, 3600, 310):
+            await world.post(keeper, alert(), at=at)
+            await world.pass_time(keeper, at + 309)
     assert world.statuses() == ["Unhealthy"]
+
+
+async def test_a_new_alert_is_looked_for_within_seconds(world: World) -> None:
+    """So that its absence means something, should its Alertmanager die soon."""
+    async with world.keeper() as keeper:
+        await world.pass_time(keeper, 2)
+        world.apis["a"].lists(alert())
+        await world.post(keeper, alert(), at=3)
+        await world.pass_time(keeper, 9)
+        world.apis["a"].listed.clear()
+        await world.pass_time(keeper, 9 + 300 + 35)
+    assert world.statuses() == ["Unhealthy", "Unknown resolved"]
 
 
 async def test_a_source_without_matchers_opens_nothing_that_was_not_posted(world: World) -> None:

@@ -58,7 +58,7 @@ def test_resolved_is_not_recovered_unless_it_is_believed() -> None:
 
 def test_resolved_first_seen_is_ignored_unless_it_is_believed() -> None:
     state, fates = fold((resolved(), 110))
-    assert (fates, state.opened, speaker([state], silent=())) == ([Fate.IGNORED], False, None)
+    assert (fates, state.opened, speaker([state])) == ([Fate.IGNORED], False, None)
     state, fates = fold((resolved(), 110), believe=True)
     assert (fates, health_of(state)) == ([Fate.TAKEN], Health.HEALTHY)
 
@@ -159,17 +159,10 @@ def test_the_worst_alert_speaks_for_the_target() -> None:
     fires = one("a", (alert(), 9))
     waits = one("b", (alert(), 1), (resolved(), 110))
     over = one("0", (alert(), 1), (resolved(), 90), confirmed=True)
-    assert speaker([over, waits, fires], silent=()) is fires
-    assert speaker([over, waits], silent=()) is waits
-    assert speaker([over], silent=()) is over
-    assert speaker([], silent=()) is None
-
-
-def test_nobody_speaks_while_an_alert_that_went_silent_may_still_fire() -> None:
-    gone = one("a", (alert(), 9))
-    over = one("c", (alert(), 1), (resolved(), 110), confirmed=True)
-    assert speaker([gone, over], silent=["a"]) is None
-    assert speaker([gone, one("b", (alert(), 5))], silent=["a"]) is not None
+    assert speaker([over, waits, fires]) is fires
+    assert speaker([over, waits]) is waits
+    assert speaker([over]) is over
+    assert speaker([]) is None
 
 
 def test_two_targets_of_one_alert_have_two_keys() -> None:

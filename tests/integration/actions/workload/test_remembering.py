@@ -16,6 +16,7 @@ from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Fault, Reset
 from rules.language.workload import WorkloadFailover
+from tests.clock import HandClock
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import NEEDY, NGINX, deployment, needed, place
 
@@ -117,3 +118,17 @@ async def test_what_somebody_else_wrote_there_is_no_copy() -> None:
     for odd in (b"", b"not zlib", b"x\x9c\x03\x00"):
         await store.put(entry.key, odd, revision=None)
         assert await templates.get(NGINX) is None
+
+
+async def test_a_copy_that_does_not_change_is_written_again_before_the_bus_forgets_it() -> None:
+    clock = HandClock()
+    store = MemoryBus(clock.now).store(TEMPLATES)
+    templates = BusTemplates(store, clock)
+    await templates.put(NGINX, {"kind": "Deployment"})
+    [first] = await store.entries(">")
+    clock.seconds = TEMPLATES.max_age.total_seconds() / 2
+    assert not await templates.put(NGINX, {"kind": "Deployment"}), "nothing has changed"
+    [again] = await store.entries(">")
+    assert again.revision > first.revision
+    await templates.put(NGINX, {"kind": "Deployment"})
+    assert await store.entries(">") == [again]

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.zone.carry import GRACE_SECONDS
-from reactor.actions.zone.context import CALL_SECONDS
+from reactor.actions.zone.context import CALL_SECONDS, WRITE_SECONDS
 from reactor.clients.aws import Boto
 from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi
 from reactor.demo.kube import Cluster
@@ -72,7 +71,7 @@ class Stopped(CrashingApi):
     ) -> Sequence[JsonObject]:
         found = await self.api.list(path, label_selector=label_selector, field_selector=field_selector)
         if self.clock is not None:
-            self.clock.forward(CALL_SECONDS + GRACE_SECONDS)
+            self.clock.forward(CALL_SECONDS + WRITE_SECONDS)
         return found
 
 
@@ -82,7 +81,7 @@ async def test_a_process_that_was_stopped_begins_no_write_when_its_time_is_over(
     stopped = Stopped(api, clock=clock)
     reactor = Reactor({"prod": stopped}, clock)
     outcome = await reactor.once(reactor.action("Fence"))
-    assert (outcome.status, outcome.reason) == ("Failed", "ApiUnavailable")
+    assert (outcome.status, outcome.reason) == ("Failed", "InProgress")
     assert "the time of this call is over" in outcome.detail
     assert (stopped.writes, picture(east)) == ([], before)
 

@@ -10,7 +10,7 @@ from bus.messages import Fact, Health, Observation
 from rules.bench.play import at
 from rules.engine.decide import decide
 from rules.group import Group, dump, load
-from rules.kinds.quorum import QuorumRule
+from rules.kinds.quorum import QuorumRule, asked
 from rules.language.sources import Quorum
 from tests.unit.rules.builders import notification, rule_set
 from tests.unit.rules.guards.world import World
@@ -25,8 +25,9 @@ def source(**keys: Any) -> Quorum:
     )  # fmt: skip
 
 
-def node(name: str, status: str, *, when: float = 0, stale: float | None = None) -> Observation:
-    return Observation(target=f"node/prod/{name}", status=Health(status), observed_at=at(when), stale_seconds=stale)
+def node(name: str, status: str, *, when: float = 0, stale: float | None = None, **more: Any) -> Observation:
+    target = f"node/prod/{name}"
+    return Observation(target=target, status=Health(status), observed_at=at(when), stale_seconds=stale, **more)
 
 
 class Speaker:
@@ -114,3 +115,72 @@ def test_a_rule_hears_what_the_source_says() -> None:
     world.play(*events, until=60)
     member = world.group("oncall").members["zone/prod/a"]
     assert (member.status, member.since, member.settled) == (Health.UNHEALTHY, at(5), False)
+
+
+def watched(name: str, status: str, when: float, since: float, **more: Any) -> Observation:
+    """What a source that can be asked has seen."""
+    return node(name, status, when=when, stale=900, signal="nodes", source="nodes", since=at(since), **more)
+
+
+def judgement(speaker: Speaker, now: float, *facts: Fact) -> Observation | None:
+    decision = decide(speaker.rule, speaker.group, facts, at(now))
+    speaker.group = decision.group
+    return next((fact for fact in decision.says if isinstance(fact, Observation)), None)
+
+
+def test_a_judgement_says_since_when_it_is_so_and_until_when_its_members_prove_it() -> None:
+    speaker = Speaker()
+    judgement(speaker, 0, *(watched(f"a-{number}", "Healthy", 0, 0) for number in range(4)))
+    bad = [watched("a-0", "Unhealthy", 9, 5), watched("a-1", "Unhealthy", 8, 7)]
+    said = judgement(speaker, 10, *bad)
+    assert said is not None
+    assert (said.status, said.source, said.since, said.valid_seconds) == (Health.UNHEALTHY, "zone-a", at(7), -2)
+
+
+def test_a_judgement_goes_on_where_other_members_take_over_without_a_break() -> None:
+    speaker = Speaker(unhealthyAt=2, rounding=None)
+    judgement(speaker, 5, *(watched(name, "Unhealthy", 5, 0) for name in ("a-0", "a-1")))
+    judgement(speaker, 20, *(watched(name, "Unhealthy", 20, 0) for name in ("a-0", "a-1")))
+    said = judgement(speaker, 40, watched("a-2", "Unhealthy", 15, 10), watched("a-1", "Healthy", 40, 40))
+    assert said is not None
+    assert said.since == at(0)
+
+
+def test_members_that_nobody_looked_at_for_a_while_begin_the_judgement_anew() -> None:
+    speaker = Speaker(unhealthyAt=2, rounding=None)
+    judgement(speaker, 5, *(watched(name, "Unhealthy", 5, 0) for name in ("a-0", "a-1")))
+    said = judgement(speaker, 50, *(watched(name, "Unhealthy", 50, 48) for name in ("a-0", "a-1")))
+    assert said is not None
+    assert said.since == at(48)
+
+
+def test_a_quorum_that_is_asked_asks_its_members_and_says_its_judgement_again_by_their_looks() -> None:
+    speaker = Speaker()
+    judgement(speaker, 0, *(watched(name, "Healthy", 0, 0) for name in ("a-0", "a-1")))
+    speaker.group, missing = asked(speaker.rule, speaker.group, at(10))
+    assert missing == [("nodes", "node/prod/a-0", "nodes"), ("nodes", "node/prod/a-1", "nodes")]
+    assert judgement(speaker, 10) is None
+    assert judgement(speaker, 11, watched("a-0", "Healthy", 11, 0)) is None
+    said = judgement(speaker, 12, watched("a-1", "Healthy", 12, 0))
+    assert said is not None
+    assert (said.status, said.since, said.observed_at, said.valid_seconds) == (Health.HEALTHY, at(0), at(12), -1)
+    assert judgement(speaker, 13, watched("a-1", "Healthy", 13, 0)) is None
+
+
+def test_members_that_are_deleted_leave_at_once() -> None:
+    """Five nodes that are renewed every hour."""
+    speaker = Speaker()
+    judgement(speaker, 0, *(watched(f"a-{number}", "Healthy", 0, 0) for number in range(5)))
+    gone = [watched(f"a-{number}", "Unknown", 10, 10, gone=True) for number in range(5)]
+    fresh = [watched(f"a-{number}", "Healthy", 10, 10) for number in range(5, 10)]
+    judgement(speaker, 10, *gone, *fresh)
+    assert sorted(speaker.group.members) == [f"node/prod/a-{number}" for number in range(5, 10)]
+    assert speaker.group.quorum is not None
+    assert speaker.group.quorum.status is Health.HEALTHY
+
+
+def test_a_member_of_which_another_source_still_speaks_is_not_gone() -> None:
+    speaker = Speaker()
+    judgement(speaker, 0, watched("a-0", "Healthy", 0, 0), node("a-0", "Unhealthy", signal="lease"))
+    judgement(speaker, 10, watched("a-0", "Unknown", 10, 10, gone=True))
+    assert sorted(speaker.group.members) == ["node/prod/a-0"]

@@ -1,0 +1,173 @@
+"""Who may do what on the bus: the permissions of each role, made from subjects and topology.
+
+Each user has an inbox prefix of its own, so that none sees or forges what is for another. Only processes that carry
+rules out may make consumers, and only on what they read: a consumer can deliver what is stored to any subject. People
+read without consumers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+from bus import topology
+from bus.admission import command_kind, fact_kinds
+from bus.messages import AnyCommand, Approve, Claim, Inventory, Outcome, Pause, Resume, Verdict
+from bus.subjects import ROOT, inbox, token
+from bus.topology import Bucket, Queue, Stream
+
+API = "$JS.API"
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What one user may do. NATS denies everything else."""
+
+    user: str
+    why: str
+    publish: tuple[str, ...]
+    subscribe: tuple[str, ...] = ()
+
+    @property
+    def inbox(self) -> str:
+        """The prefix of this user's inboxes: the setting `bus.inboxPrefix`."""
+        return inbox(self.user)
+
+
+def _name(kept: Stream | Bucket) -> str:
+    return kept.name if isinstance(kept, Stream) else f"KV_{kept.name}"
+
+
+def _read(*kept: Stream | Bucket) -> Iterable[str]:
+    """To read what is stored, without a consumer."""
+    for one in kept:
+        yield from (f"{API}.{what}.{_name(one)}" for what in ("STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET"))
+
+
+def _follow(*kept: Stream | Bucket) -> Iterable[str]:
+    """To read with consumers that one makes, resumes and drops oneself."""
+    yield from _read(*kept)
+    for one in kept:
+        yield from (f"{API}.CONSUMER.{what}.{_name(one)}.*" for what in ("CREATE", "DELETE", "PAUSE"))
+        yield from (f"{API}.CONSUMER.LIST.{_name(one)}", f"$JS.FC.{_name(one)}.>")
+
+
+def _work(*queues: Queue) -> Iterable[str]:
+    """To take a share of a queue."""
+    for one in queues:
+        name = f"{one.stream}.{one.name}"
+        yield from (f"{API}.CONSUMER.{what}.{name}" for what in ("INFO", "MSG.NEXT", "PAUSE"))
+        yield from (f"{API}.CONSUMER.LIST.{one.stream}", f"$JS.ACK.{name}.>", f"$JS.ACK.*.*.{name}.>")
+
+
+def _write(*buckets: Bucket) -> Iterable[str]:
+    for one in buckets:
+        yield f"$KV.{one.name}.>"
+        yield from _read(one)
+
+
+def _facts(*kinds: str) -> Iterable[str]:
+    for kind in kinds:
+        yield f"{ROOT}.facts.*.{kind}.>"
+
+
+def _make() -> Iterable[str]:
+    """To make streams, buckets and queues."""
+    for kept in (*topology.STREAMS, *topology.BUCKETS):
+        yield from (f"{API}.STREAM.{what}.{_name(kept)}" for what in ("CREATE", "UPDATE"))
+    for queue in topology.QUEUES:
+        yield f"{API}.CONSUMER.DURABLE.CREATE.{queue.stream}.{queue.name}"
+
+
+LOOK = (
+    f"{API}.INFO",
+    *(f"{API}.STREAM.INFO.{_name(kept)}" for kept in (*topology.STREAMS, *topology.BUCKETS)),
+    *(f"{API}.CONSUMER.INFO.{queue.stream}.{queue.name}" for queue in topology.QUEUES),
+)
+"""To see what is there."""
+PRESENT = (
+    *LOOK, *_follow(topology.LEASES), *_read(topology.GROUPS), f"$KV.{topology.LEASES.name}.>",
+    f"$KV.{topology.GROUPS.name}.probe", f"{ROOT}.alive.*",
+)  # fmt: skip
+"""What every process needs: to be there, to see the others, and to try a write."""
+VIEW = (*LOOK, *_read(topology.GROUPS, topology.LEASES, topology.FACTS, topology.DECISIONS))
+INVENTORY = tuple(fact_kinds(*get_args(Inventory)))
+SEEN = ("observation", *INVENTORY)
+
+_PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
+    "observer": ("runs sources", lambda: (*PRESENT, *_facts(*SEEN), *_write(topology.TEMPLATES))),
+    "receiver": ("takes alerts", lambda: (*PRESENT, f"{ROOT}.webhooks.*")),
+    "router": ("routes what comes in", lambda: (
+        *PRESENT, *_work(topology.ROUTERS, topology.PARKED_POSTS), *_write(topology.ALERTS),
+        *_follow(topology.ALERTS), *_facts(*SEEN, *fact_kinds(*get_args(AnyCommand))), f"{ROOT}.parked.*",
+        f"{ROOT}.decisions.*.*",
+    )),
+    "decider": ("decides", lambda: (
+        *PRESENT, *_follow(topology.FACTS, topology.GROUPS), *_write(topology.GROUPS), *_read(topology.ACTIONS),
+        *_facts("observation", *fact_kinds(Claim, Verdict)), f"{ROOT}.actions.>", f"{ROOT}.own.*",
+        f"{ROOT}.decisions.*.*", f"{ROOT}.refresh.*",
+    )),
+    "executor": ("carries actions out", lambda: (
+        *PRESENT, *_work(topology.EXECUTORS), *_write(topology.INTENTS, topology.TEMPLATES),
+        *_facts(*INVENTORY, *fact_kinds(Outcome)), f"{ROOT}.wanted.*",
+    )),
+    "viewer": ("looks: status, explain, audit, replay, fleet", lambda: VIEW),
+    "operator": ("looks, pauses, resumes and approves", lambda: (
+        *VIEW, *(f"{ROOT}.commands.{command_kind(one)}" for one in (Pause, Resume, Approve)),
+    )),
+    "zones": ("looks and gives every command, isolating zones too", lambda: (*VIEW, f"{ROOT}.commands.*")),
+}  # fmt: skip
+_SUBSCRIBE: Mapping[str, tuple[str, ...]] = {
+    "observer": (f"{ROOT}.refresh.*",),
+    "router": (f"{ROOT}.refresh.*",),
+    "decider": (f"{ROOT}.wanted.*",),
+}
+PROCESSES = ("observer", "receiver", "router", "decider", "executor")
+ROLES = ("reactor", *_PUBLISH)
+"""`reactor` is a process with all roles, which may make what is missing."""
+
+
+def of_role(role: str) -> Permissions:
+    """The permissions of one of ROLES."""
+    if role == "reactor":
+        parts = [of_role(name) for name in PROCESSES]
+        publish = [*(subject for part in parts for subject in part.publish), *_make()]
+        subscribe = [subject for part in parts for subject in part.subscribe if not subject.startswith("_INBOX")]
+        return Permissions(role, "a process with all roles", _once(publish), _once([f"{inbox(role)}.>", *subscribe]))
+    why, publish_ = _PUBLISH[role]
+    heard = (*_SUBSCRIBE.get(role, ()), *((f"{ROOT}.alive.*",) if role in PROCESSES else ()))
+    return Permissions(role, why, _once(publish_()), (f"{inbox(role)}.>", *heard))
+
+
+def of_source(name: str) -> Permissions:
+    """The permissions of a source outside the reactor: to say what it saw, with its own signal."""
+    user = token(name)
+    subject = f"{ROOT}.observations.{user}.>"
+    return Permissions(user, f"speaks with the signal {name}", (subject,), (f"{inbox(user)}.>",))
+
+
+def configuration(users: Iterable[Permissions]) -> str:
+    """Give the server's configuration. Passwords come from the server's environment: `$NATS_PASSWORD_<USER>`."""
+    lines = ["# Written by `reactor bus permissions`. Include it in the server's configuration.", "authorization {"]
+    lines.append("  users: [")
+    for one in users:
+        variable = f"NATS_PASSWORD_{one.user.upper().replace('-', '_')}"
+        lines += [
+            f"    # {one.user} {one.why}; its setting bus.inboxPrefix: {one.inbox}",
+            f'    {{user: "{one.user}", password: ${variable}, permissions: {{',
+            f"      publish: {_list(one.publish)}",
+            f"      subscribe: {_list(one.subscribe)}",
+            # An answer to a request, and to nothing else.
+            '      allow_responses: {max: 1, expires: "10s"}' if len(one.subscribe) > 1 else "",
+            "    }}",
+        ]
+    return "\n".join([line for line in lines if line] + ["  ]", "}"]) + "\n"
+
+
+def _list(subjects: Iterable[str]) -> str:
+    return "[\n" + "".join(f'        "{subject}"\n' for subject in subjects) + "      ]"
+
+
+def _once(subjects: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(subjects))

@@ -1,0 +1,65 @@
+"""Whether a LIST may be believed that lacks most of what stood a moment ago.
+
+An API server that has just started, whose cache or backup is not complete, answers 200 with few objects or none. So a
+LIST that lacks more than half of them is believed only when others have said the same for long enough. What a watch
+says is deleted is believed at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Set
+
+from reactor import telemetry
+from reactor.clients.changes import Key
+
+LISTS = 3
+SECONDS = 30.0
+AGAIN_SECONDS = 5.0
+"""While there is doubt, the collection is listed this often."""
+OBJECTS_MIN = 2
+"""Of fewer objects, that they are gone is no wonder."""
+
+log = logging.getLogger(__name__)
+
+
+class Doubt:
+    """The doubt about one collection."""
+
+    def __init__(self, cluster: str, path: str) -> None:
+        self._where = {"cluster": cluster, "path": path}
+        self._lists = 0
+        self._since = 0.0
+        self.keys: Set[Key] = frozenset()
+        """Objects that stood a moment ago, and that the last LIST lacks."""
+
+    def listed(self, stood: Set[Key], found: Set[Key], now: float) -> Set[Key]:
+        """Take note of a LIST. Gives what it lacks and is not believed to be gone. `now`: monotonic, in seconds."""
+        lacking = stood - found
+        if len(stood) < OBJECTS_MIN or 2 * len(lacking) <= len(stood):
+            return self._settled(f"{len(lacking)} of {len(stood)} objects are missing now", believed=False)
+        if not self.keys:
+            self._lists, self._since = 0, now
+            telemetry.lists_doubted.labels(self._where["cluster"]).inc()
+            log.warning(
+                "a list lacks most objects that were there a moment ago: it is believed after %d lists over %g s",
+                LISTS, SECONDS, extra={**self._where, "reason": f"{len(lacking)} of {len(stood)} are missing"},
+            )  # fmt: skip
+        self._lists += 1
+        if self._lists >= LISTS and now - self._since >= SECONDS:
+            return self._settled(f"{len(lacking)} objects are gone", believed=True)
+        self.keys = lacking
+        return lacking
+
+    def seen(self, key: Key) -> None:
+        """Take note that a watch has said what became of an object."""
+        if key in self.keys:
+            self.keys = self.keys - {key}
+
+    def _settled(self, how: str, *, believed: bool) -> Set[Key]:
+        if self.keys:
+            log.warning(
+                "a list that was in doubt is %s: %s", "believed" if believed else "refuted", how, extra=self._where
+            )
+        self.keys = frozenset()
+        return self.keys

@@ -1,0 +1,72 @@
+"""Giving up a request that hangs on a server which answers again.
+
+A server that froze, or a proxy that lost a request, may never answer it, while a new one is answered at once. A request
+that is merely slow must not be cut. So while one waits, small requests are sent beside it: where one of them got no
+answer and a later one did, the server was away, is back, and what still waits is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from reactor.clients.port import ApiUnavailable
+
+ASK_SECONDS = 1.0
+"""Between two small requests, and before the first."""
+ANSWER_SECONDS = 1.5
+"""So long one of them may take."""
+WAIT_SECONDS = 10.0
+"""No request is waited for longer until its answer begins."""
+
+T = TypeVar("T")
+
+
+class Hung(ApiUnavailable):
+    """The request was left without an answer, by a server that answers again."""
+
+
+async def unless_hung(
+    call: Coroutine[Any, Any, T], ask: Callable[[], Awaitable[object]], close: Callable[[T], None], *, what: str
+) -> T:
+    """Wait for the call. `ask` sends a small request to the same server, and raises ApiUnavailable without an answer.
+    `close` ends an answer that comes too late.
+
+    Raises Hung, ApiUnavailable after WAIT_SECONDS, and what the call raises.
+    """
+    task = asyncio.create_task(call)
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            await _waited(task, ask, what)
+    except TimeoutError as error:
+        await _left(task, close)
+        raise ApiUnavailable(f"{what} got no answer within {WAIT_SECONDS:g} s") from error
+    except BaseException:
+        await _left(task, close)
+        raise
+    return task.result()
+
+
+async def _waited(task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]], what: str) -> None:
+    unanswered = False
+    while not (await asyncio.wait({task}, timeout=ASK_SECONDS))[0]:
+        answered = await _answered(ask)
+        if answered and unanswered and not task.done():
+            raise Hung(f"{what} hangs, on a server that answers again")
+        unanswered = unanswered or not answered
+
+
+async def _left(task: asyncio.Task[T], close: Callable[[T], None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled() and task.exception() is None:
+        close(task.result())
+
+
+async def _answered(ask: Callable[[], Awaitable[object]]) -> bool:
+    try:
+        await ask()
+    except ApiUnavailable:
+        return False
+    return True

@@ -1,0 +1,216 @@
+"""The present: an act that takes something away needs to be right by what is seen now (decision 21).
+
+A window may have run out rightly and its act still be wrong: the group may have waited for a landing place, a guard or
+the bus since. So each act names what must be so, and from when on that has to have been seen. What the signals
+contradict is held (`HealthyNow`); where no signal has been looked at since, its source is asked, and the act waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bus.messages import Health
+from rules.engine.debounce import is_proven, window_end
+from rules.engine.owe import on_its_way
+from rules.engine.reader import ALWAYS, Reader
+from rules.engine.signals import proofs, proven, silence_proven
+from rules.group import Group, Member
+from rules.kinds.wish import Act, Evidence, Wish
+from rules.language.model import Rule
+from rules.reasons import Held
+
+ASK_AGAIN, ASK_AGAIN_MAX = timedelta(seconds=1), timedelta(seconds=30)
+"""Requests to look again are stored nowhere: so often are they sent while the answer is missing; after a tenth of the
+time that it has been missing for, once that is longer."""
+TOGETHER = timedelta(seconds=5)
+"""What an act rests on has to be seen within so long of each other: else half of it may be over. No less than two looks
+take that fail slowly (a probe of a cluster tries for two seconds): executors ask for fresher ones before they write."""
+OUTDATED_AFTER = timedelta(seconds=5)
+"""What was let go by a guard so long after it was seen is looked at again. Executors ask after one second themselves;
+this holds where there is none, and spares a guard's leave."""
+SILENT_AFTER = timedelta(seconds=2)
+"""A source that has not answered for so long is told of."""
+MEMBERS_MAX = 16
+"""In a group of no more members all are asked when a window ends: what replaces the one that is left is wanted next."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lack:
+    """A look that is missing: of this target, by this source, at `since` or later."""
+
+    source: str
+    """Empty: there is no source that could be asked."""
+    target: str
+    since: datetime
+    signal: str
+
+
+def present(
+    rule: Rule, group: Group, around: Group | None, wish: Wish, now: datetime, reader: Reader = ALWAYS
+) -> tuple[Wish, tuple[Lack, ...]]:
+    """Give the acts that the present agrees with, why the others wait, and the looks that they wait for."""
+    kept: list[Act] = []
+    lacks: list[Lack] = []
+    held, asked = wish.held, _Asked(now, reader)
+    for act in wish.acts:
+        since = _from_when(rule, act.needs, group, around, now)
+        contradiction = next(filter(None, (_contradicted(need, group, around) for need in act.needs)), None)
+        missing = [lack for need in act.needs for lack in _missing(rule, need, group, around, since, asked)]
+        flying = on_its_way(group, act)
+        if contradiction is not None:
+            # One that was asked for is called off without a word: whether it was carried out is not known yet.
+            held = held or (None if flying else (Held.HEALTHY_NOW, contradiction))
+        elif missing and not (flying and all(need.since <= now for need in act.needs)):
+            lacks += missing
+            held = held or silent(missing, now)
+        else:
+            kept.append(act if not act.needs else replace(act, proven_at=_proven_at(rule, act, group, around)))
+    if len(kept) == len(wish.acts):
+        return replace(wish, acts=tuple(kept)), ()
+    return replace(wish, acts=tuple(kept), weights=None, held=held), tuple(lacks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who has asked until now; silence counts no sooner than at `not_before`."""
+
+    now: datetime
+    reader: Reader
+    not_before: datetime | None = None
+
+
+def outdated(
+    rule: Rule, group: Group, around: Group | None, wish: Wish, now: datetime, reader: Reader
+) -> tuple[Lack, ...]:
+    """The looks that are needed anew where a guard, or a person, lets an act go long after it was found right."""
+    asked = _Asked(now, reader)
+    return tuple(
+        lack
+        for act in wish.acts
+        if act.proven_at is not None and act.proven_at + OUTDATED_AFTER < now and not on_its_way(group, act)
+        for need in act.needs
+        for lack in _missing(rule, need, group, around, now - OUTDATED_AFTER, asked)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Whether an action that was asked for is wanted still."""
+
+    wanted: bool | None
+    """None: the looks are missing that would tell."""
+    detail: str = ""
+    lacks: tuple[Lack, ...] = ()
+
+
+def confirmed(
+    rule: Rule, group: Group, around: Group | None, act: Act, since: datetime, now: datetime, reader: Reader = ALWAYS
+) -> Confirmation:
+    """Say whether the present agrees with an act that is wanted, by what was seen at `since` or later."""
+    for need in act.needs:
+        if (contradiction := _contradicted(need, group, around)) is not None:
+            return Confirmation(wanted=False, detail=f"{Held.HEALTHY_NOW}: {contradiction}")
+    moment = max([since, *(need.since for need in act.needs)])
+    asked = _Asked(now, reader, since + SILENT_AFTER)
+    lacks = tuple(lack for need in act.needs for lack in _missing(rule, need, group, around, moment, asked))
+    return Confirmation(wanted=None if lacks else True, lacks=lacks)
+
+
+def ended(rule: Rule, group: Group, now: datetime, reader: Reader = ALWAYS) -> Iterator[Lack]:
+    """The looks that windows wait for that are over by now, and those at what has not been heard for too long."""
+    ends = [
+        end
+        for member in group.members.values()
+        if (end := window_end(member, rule, reader)) is not None and end <= now and not is_proven(member, rule, end)
+    ]
+    for target, member in group.members.items():
+        yield from _unheard(rule, target, member)
+        own = window_end(member, rule, reader)
+        if own is not None and own <= now and not is_proven(member, rule, own):
+            yield from _looks(rule.signals, target, member, own)
+        elif ends and len(group.members) <= MEMBERS_MAX:
+            yield from (lack for lack in _looks(rule.signals, target, member, max(ends)) if lack.source)
+
+
+def _unheard(rule: Rule, target: str, member: Member) -> Iterator[Lack]:
+    """The sources that have been silent for too long: maybe they only did not get through."""
+    for name, signal in member.signals.items():
+        if (rule.signals is None or name in rule.signals) and signal.source and signal.status_before is not None:
+            yield Lack(signal.source, target, signal.stale_at or signal.observed_at, name)
+
+
+def _from_when(rule: Rule, needs: Sequence[Evidence], group: Group, around: Group | None, now: datetime) -> datetime:
+    """Give from when on the looks count: since the act is due, and no longer before the newest one than `TOGETHER`."""
+    found = [
+        min(moment, now)
+        for need in needs
+        if (member := _member(need, group, around)) is not None
+        for moment in proofs(member, rule, healthy=need.healthy)
+    ]
+    return max([*(need.since for need in needs), *(moment - TOGETHER for moment in found)], default=now)
+
+
+def look_again(lacks: Sequence[Lack], now: datetime) -> datetime | None:
+    """Give when to ask again for what is missing, or to say that it is."""
+    moments = [max(lack.since, now + _patience(lack, now)) for lack in lacks if lack.source]
+    moments += [at for lack in lacks if (at := lack.since + SILENT_AFTER) > now]
+    return min(moments, default=None)
+
+
+def _contradicted(need: Evidence, group: Group, around: Group | None) -> str | None:
+    member = _member(need, group, around)
+    if member is None or need.names is not None or (member.status is Health.HEALTHY) is need.healthy:
+        return None
+    return f"{need.target} is {member.status} since {member.since.isoformat()}: {member.detail}"
+
+
+def _missing(
+    rule: Rule, need: Evidence, group: Group, around: Group | None, since: datetime, asked: _Asked
+) -> Iterator[Lack]:  # fmt: skip
+    member = _member(need, group, around)
+    if member is None or proven(member, rule, since, healthy=need.healthy, signals=need.signals, names=need.names):
+        return
+    moment = max(need.since, asked.not_before or need.since)
+    silent_at = None if need.healthy else silence_proven(member, rule, moment, asked.reader)
+    if silent_at is not None and silent_at <= asked.now:
+        return
+    names = rule.signals if need.names is None else need.names
+    looks = [*_looks(names, need.target, member, since)]
+    yield from looks or [Lack("", need.target, since, "")]
+
+
+def _looks(names: Sequence[str] | None, target: str, member: Member, since: datetime) -> Iterator[Lack]:
+    for name, signal in member.signals.items():
+        if (names is None or name in names) and not signal.proves(since):
+            yield Lack(signal.source, target, since, name)
+
+
+def _patience(lack: Lack, now: datetime) -> timedelta:
+    return max(ASK_AGAIN, min((now - lack.since) / 10, ASK_AGAIN_MAX))
+
+
+def silent(missing: Sequence[Lack], now: datetime) -> tuple[Held, str] | None:
+    """The hold of what waits for a source that does not answer; None: it has only just been asked."""
+    late = sorted({lack for lack in missing if lack.since + SILENT_AFTER <= now})
+    if not late:
+        return None
+    whose = sorted({lack.source or lack.signal or "no source" for lack in late})
+    since = min(lack.since for lack in late)
+    return Held.SOURCE_SILENT, f"{', '.join(whose)}: not seen at {since.isoformat()} or later: {late[0].target}"
+
+
+def _proven_at(rule: Rule, act: Act, group: Group, around: Group | None) -> datetime | None:
+    """When the oldest of the looks was made that the act rests on; None: they count until they are stale."""
+    found = []
+    for need in act.needs:
+        member = _member(need, group, around)
+        if member is not None and (moments := proofs(member, rule, healthy=need.healthy)):
+            found.append(max(moments))
+    return min(found, default=None)
+
+
+def _member(need: Evidence, group: Group, around: Group | None) -> Member | None:
+    member = group.members.get(need.target)
+    return around.members.get(need.target) if member is None and around is not None else member

@@ -1,0 +1,146 @@
+"""First part of the windows: what the signals of one member say together, and since when.
+
+A word of a signal goes on from the one before it where the source has seen the same status all the time. Where no look
+bridges the time between them, the status is known only since the first look after it: whatever was measured before may
+have ended and begun again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Health
+from rules.engine.reader import Reader
+from rules.group import Member, Signal
+from rules.language.model import Rule, UnknownAs
+
+
+def counting(member: Member, rule: Rule, names: Sequence[str] | None = None) -> Iterator[Signal]:
+    """The signals that the rule goes by, or those of these names."""
+    names = rule.signals if names is None else names
+    for name, signal in member.signals.items():
+        if names is None or name in names:
+            yield signal
+
+
+def combined(member: Member, rule: Rule, at: datetime) -> Health | None:
+    """Give the worst of the signals that count at this moment: Unhealthy, then Unknown, then Healthy.
+
+    None: none of them was ever heard. Unknown from a resolved alert is settled by the Healthy of a signal that was
+    Unhealthy in the same episode.
+    """
+    healthy = unknown = resolved = recovered = False
+    for signal in counting(member, rule):
+        stale = signal.stale_at is not None and signal.stale_at <= at
+        if signal.status is Health.UNKNOWN or stale:
+            resolved |= signal.resolved and not stale
+            unknown |= stale or not signal.resolved
+        elif signal.status is Health.UNHEALTHY:
+            return Health.UNHEALTHY
+        else:
+            healthy = True
+            recovered |= signal.failed
+    if unknown or (resolved and not recovered):
+        return Health.UNKNOWN
+    return Health.HEALTHY if healthy else None
+
+
+def is_bad(rule: Rule, status: Health) -> bool:
+    """Whether this counts as bad for the rule."""
+    return status is Health.UNHEALTHY or (status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY)
+
+
+def goes_on(last: Signal, new: Signal) -> bool:
+    """Whether the status was the same without a break between these two. Histories do not say: then it was."""
+    if (last.status_before or last.status) is not new.status:
+        return False
+    if new.since is None:
+        return last.status is new.status and (last.stale_at is None or last.stale_at >= new.observed_at)
+    if new.version and new.version == last.version:
+        return True
+    return last.proves(new.since - timedelta(seconds=new.resolution_seconds))
+
+
+def joined(last: Signal | None, new: Signal) -> Signal:
+    """Give the new word with the moment since when its status has been seen without a break."""
+    failed = new.status is Health.UNHEALTHY or (last is not None and last.failed)
+    if last is None:
+        return replace(new, since=new.begun, failed=failed)
+    # The source may not have known what it said itself in between: never earlier than another status of its own.
+    if not goes_on(last, new):
+        return replace(new, since=max(new.begun, last.observed_at), failed=failed)
+    if new.proven_until is not None and (last.proven_until is None or last.proven_until > new.proven_until):
+        new = replace(new, valid_until=last.proven_until)  # said by another process, that saw it later
+    return replace(new, since=last.begun, failed=failed)
+
+
+def begun(member: Member, rule: Rule, status: Health, at: datetime) -> datetime:
+    """Since when the signals together have said so: one is enough for bad, and all are needed for healthy.
+
+    For bad, a signal counts from before another one's begin only if it still proves its status there.
+    """
+    saying = [one for one in counting(member, rule) if status is Health.HEALTHY or one.status is status]
+    if status is Health.UNKNOWN or not saying:
+        return at
+    if status is Health.HEALTHY:
+        return max(one.begun for one in saying)
+    since = max(saying, key=lambda one: one.observed_at).begun
+    for one in sorted(saying, key=lambda one: one.begun, reverse=True):
+        if one.proves(since):
+            since = min(since, one.begun)
+    return since
+
+
+def bridged(member: Member, rule: Rule, last: Signal, new: Signal) -> bool:
+    """Whether another signal was Unhealthy all the time in which no look of this one is known."""
+    others = (one for one in counting(member, rule) if one is not new and one.status is Health.UNHEALTHY)
+    return any(last.proves(one.begun) and one.proves(new.begun) for one in others)
+
+
+def proven(
+    member: Member, rule: Rule, moment: datetime, *, healthy: bool, signals: int = 1, names: Sequence[str] | None = None
+) -> bool:
+    """Whether so many signals have seen the member like this at this moment or later.
+
+    For bad, any do. For healthy, those that were Unhealthy in this episode have to be among them.
+    """
+    saying = [one for one in counting(member, rule, names) if _says(one, member, healthy=healthy)]
+    if sum(one.proves(moment) for one in saying) < signals:
+        return False
+    return not healthy or all(one.proves(moment) for one in saying if one.failed)
+
+
+SILENT_SECONDS = 15.0
+"""A source that was asked for so long, and has not answered, is silent: where Unknown counts as bad, so does that."""
+
+
+def silence_proven(member: Member, rule: Rule, moment: datetime, reader: Reader) -> datetime | None:
+    """Give when the member counts as bad at this moment by silence alone, of sources that were asked.
+
+    None: it does not, as things stand.
+    """
+    if member.status is not Health.UNKNOWN or not is_bad(rule, Health.UNKNOWN):
+        return None
+    silent = [one for one in counting(member, rule) if one.source and one.status_before is not None]
+    since = max((one.stale_at or one.observed_at for one in silent), default=None)
+    return None if since is None else max(moment, reader.asked_until(since, SILENT_SECONDS))
+
+
+def proofs(member: Member, rule: Rule, *, healthy: bool) -> list[datetime]:
+    """Until when the signals prove that the member is like this, but for those that do until they are stale."""
+    return [
+        one.proven_until
+        for one in counting(member, rule)
+        if _says(one, member, healthy=healthy) and one.proven_until is not None
+    ]
+
+
+def _says(signal: Signal, member: Member, *, healthy: bool) -> bool:
+    if healthy:
+        return signal.status is Health.HEALTHY
+    if signal.status is not (Health.UNHEALTHY if member.status is Health.UNHEALTHY else Health.UNKNOWN):
+        return False
+    # Silence may only be that the source is not heard: where it can be asked, it proves nothing.
+    return signal.status_before is None or not signal.source

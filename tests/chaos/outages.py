@@ -1,0 +1,330 @@
+"""Outages that end: of the bus, the API server, the reactors, a whole machine; with targets that recover inside them.
+
+The times of the protocol are production's here, and the limits are those of docs/promises.md: what is still bad is
+acted on within 5 s of the end where a source looked all the time, else within the toleration and 10 s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from random import Random
+from typing import Any
+
+from bus.embedded_health import EmbeddedHealth
+from reactor.demo.kube import Cluster, Delay, Empty, FailWatch, Hang
+from reactor.demo.kube import Fault as Mishap
+from tests.chaos import alerting, faults_disk, patterns
+from tests.chaos.alerting import Alerting
+from tests.chaos.faults import Outage
+from tests.chaos.script import Source
+from tests.chaos.world import World
+
+During = Callable[[World], AbstractAsyncContextManager[None]]
+EVERYTHING: frozenset[Source] = frozenset(("slices", "probe", "bus", "copies", "zone"))
+LOOKED_AT: frozenset[Source] = EVERYTHING - {"bus"}
+"""What reactors themselves look at."""
+IN_THE_API: frozenset[Source] = frozenset(("slices", "copies"))
+NOTHING: frozenset[Source] = frozenset()
+FROZEN_LIMIT = 12.0
+"""Seconds after which another one has acted in the place of a frozen owner or executor."""
+RESTORED_LIMIT = 60.0
+STANDING_LIMIT = 375.0
+"""Seconds after which an alert that no Alertmanager lists any more has run out, and its recovery was confirmed."""
+STORES_AGAIN_SECONDS = 15.0
+"""Seconds after which an embedded server stores again that has room again."""
+SEEN_BY_PROMETHEUS: frozenset[Source] = frozenset(("alerts", "query"))
+GRACE = 5.0
+
+
+async def inflict(during: During, blind: frozenset[Source], recovery: float, world: World, random: Random) -> None:
+    """Let it be there for the act's strike."""
+    strike = world.act.strike
+    assert strike is not None
+    await asyncio.sleep(max(strike.begin - world.now, 0))
+    async with world.trouble(recovery=recovery, blind=blind), during(world):
+        await asyncio.sleep(max(strike.end - world.now, 0))
+
+
+@asynccontextmanager
+async def nothing(world: World) -> AsyncIterator[None]:
+    """No fault: what the others are compared with."""
+    yield
+
+
+@asynccontextmanager
+async def bus_killed(world: World) -> AsyncIterator[None]:
+    """No server."""
+    await world.server.kill()
+    yield
+    await world.server.start()
+
+
+@asynccontextmanager
+async def bus_frozen(world: World) -> AsyncIterator[None]:
+    """The server does not answer, and connections stay as they are."""
+    os.kill(world.server.pid, signal.SIGSTOP)
+    yield
+    os.kill(world.server.pid, signal.SIGCONT)
+
+
+@asynccontextmanager
+async def bus_wiped(world: World) -> AsyncIterator[None]:
+    """The server comes back with an empty store."""
+    await world.server.kill()
+    shutil.rmtree(world.server.folder / "store")
+    world.wipes.append(asyncio.get_running_loop().time())
+    yield
+    await world.server.start()
+
+
+async def disk_full(world: World, random: Random) -> None:
+    """The bus's disk is full, and has space again; the embedded server is looked after as `reactor run` does it."""
+    await faults_disk.move(world)
+    keeping = asyncio.create_task(EmbeddedHealth(world.server).run())
+    try:
+        await inflict(_disk_filled, NOTHING, 0.0, world, random)
+    finally:
+        keeping.cancel()
+
+
+@asynccontextmanager
+async def _disk_filled(world: World) -> AsyncIterator[None]:
+    filler = world.server.folder / "filler"
+    faults_disk.fill(filler)
+    yield
+    filler.unlink()
+    health = EmbeddedHealth(world.server)
+    async with asyncio.timeout(STORES_AGAIN_SECONDS):
+        while await health.look():
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def reactors_killed(world: World) -> AsyncIterator[None]:
+    """All are killed, and started again."""
+    await asyncio.gather(*(member.kill() for member in world.members))
+    yield
+    await asyncio.gather(*(member.start() for member in world.members))
+
+
+@asynccontextmanager
+async def reactors_stopped(world: World) -> AsyncIterator[None]:
+    """All are stopped in an orderly way, and started again."""
+    await asyncio.gather(*(member.stop() for member in world.members))
+    yield
+    await asyncio.gather(*(member.start() for member in world.members))
+
+
+@asynccontextmanager
+async def suspended(world: World) -> AsyncIterator[None]:
+    """The machine of all reactors and the bus stands still."""
+
+    def tell(number: signal.Signals) -> None:
+        os.kill(world.server.pid, number)
+        for member in world.members:
+            member.signal(number)
+
+    tell(signal.SIGSTOP)
+    yield
+    tell(signal.SIGCONT)
+
+
+async def frozen(world: World, random: Random) -> None:
+    """One process stands still with actions in its hands: the API server has not answered them yet."""
+    strike = world.act.strike
+    assert strike is not None
+    await asyncio.sleep(max(strike.begin - 1.2 - world.now, 0))
+    hang = world.cluster.faults.add(Mishap(Hang(), resource="trafficsplits"))
+    async with world.trouble(recovery=FROZEN_LIMIT - GRACE):
+        await asyncio.sleep(max(strike.begin - world.now, 0))
+        member = random.choice(world.members)
+        member.signal(signal.SIGSTOP)
+        hang.remove()
+    await asyncio.sleep(max(strike.end - world.now, 0))
+    async with world.trouble(recovery=0.0):
+        member.signal(signal.SIGCONT)
+
+
+@asynccontextmanager
+async def api_away(world: World) -> AsyncIterator[None]:
+    """Connections are refused, watches were cut."""
+    await world.emulator.close()
+    yield
+    await world.emulator.__aenter__()
+
+
+@asynccontextmanager
+async def api_frozen(world: World) -> AsyncIterator[None]:
+    """Requests are taken, and nothing is answered or sent."""
+    handles = _everywhere(world, Mishap(Hang()))
+    for cluster in world.emulator.clusters.values():
+        cluster.events_flow.clear()
+    yield
+    for cluster in world.emulator.clusters.values():
+        cluster.events_flow.set()
+    for handle in handles:
+        handle.remove()
+
+
+@asynccontextmanager
+async def api_slow(world: World) -> AsyncIterator[None]:
+    """Each answer and each event takes five seconds; writes are carried out at once."""
+    late = 5.0
+    slow = (Mishap(Delay(late), verb="read"), Mishap(Delay(late, answered_late=True), verb="write"))
+    handles = [handle for one in slow for handle in _everywhere(world, one)]
+    for cluster in world.emulator.clusters.values():
+        cluster.watch_lag = late
+    yield
+    for cluster in world.emulator.clusters.values():
+        cluster.watch_lag = 0.0
+    for handle in handles:
+        handle.remove()
+
+
+@asynccontextmanager
+async def watches_silent(world: World) -> AsyncIterator[None]:
+    """Watches stay open and send nothing; everything else works."""
+    for cluster in world.emulator.clusters.values():
+        cluster.events_flow.clear()
+    yield
+    for cluster in world.emulator.clusters.values():
+        cluster.events_flow.set()
+
+
+@asynccontextmanager
+async def watches_cut(world: World) -> AsyncIterator[None]:
+    """Watches are reset, and none begins."""
+    handles = _everywhere(world, Mishap(Hang(), verb="watch"))
+    for cluster in world.emulator.clusters.values():
+        cluster.cut_watches()
+    yield
+    for handle in handles:
+        handle.remove()
+
+
+@asynccontextmanager
+async def lists_empty(world: World) -> AsyncIterator[None]:
+    """All that was watched has to be listed again, and lists are answered with no items."""
+    handles = _everywhere(world, Mishap(Empty(), verb="list", resource="endpointslices"))
+    for cluster in world.emulator.clusters.values():
+        cluster.cut_watches(FailWatch(410))
+    yield
+    for handle in handles:
+        handle.remove()
+    for cluster in world.emulator.clusters.values():
+        cluster.cut_watches(FailWatch(410))
+
+
+@asynccontextmanager
+async def api_restored(change: Callable[[int], int], world: World) -> AsyncIterator[None]:
+    """Watches fall silent; then the server has other resource versions, and tells none of what changed meanwhile."""
+    world.blind_grace, world.dark = RESTORED_LIMIT, False
+    for cluster in world.emulator.clusters.values():
+        cluster.events_flow.clear()
+    yield
+    for cluster in world.emulator.clusters.values():
+        cluster.restore(change(cluster.resource_version))
+        cluster.events_flow.set()
+
+
+@asynccontextmanager
+async def prometheus_killed(wiped: bool, world: World) -> AsyncIterator[None]:
+    """No Prometheus; it comes back with its data, or without."""
+    alerts = _alerting(world)
+    await alerts.prometheus.kill()
+    if wiped:
+        alerting.wipe(alerts.prometheus)
+    yield
+    await alerts.prometheus.start()
+
+
+@asynccontextmanager
+async def alertmanagers_killed(wiped: bool, world: World) -> AsyncIterator[None]:
+    """Neither Alertmanager; they come back with their data, or without."""
+    alerts = _alerting(world)
+    world.blind_grace = STANDING_LIMIT if wiped else world.blind_grace
+    for one in alerts.pair:
+        await one.kill()
+        if wiped:
+            alerting.wipe(one)
+    yield
+    for one in alerts.pair:
+        await one.start()
+
+
+def _alerting(world: World) -> Alerting:
+    assert world.truth.alerting is not None
+    return world.truth.alerting
+
+
+def _everywhere(world: World, mishap: Mishap) -> list[Any]:
+    clusters: list[Cluster] = list(world.emulator.clusters.values())
+    return [cluster.faults.add(mishap) for cluster in clusters]
+
+
+def _outage(
+    name: str,
+    during: During,
+    blind: frozenset[Source] = NOTHING,
+    *,
+    recovery: float = 0.0,
+    seconds: float = 50.0,
+    **more: Any,
+) -> Outage:
+    return Outage(name, partial(inflict, during, blind, recovery), seconds=seconds, scale=1.0, **more)
+
+
+def _alerts(name: str, during: During, blind: frozenset[Source] = NOTHING, **more: Any) -> Outage:
+    sources: Sequence[Source] = ("alerts", "query")
+    return _outage(name, during, blind, sources=sources, lacks=alerting.lacks, **more)
+
+
+FAULTS = (
+    _outage("outage:none", nothing),
+    _outage("outage:bus-killed", bus_killed, workloads=8, zone=True),
+    _outage("outage:bus-frozen", bus_frozen, in_ci=False),
+    _outage("outage:bus-away-short", bus_killed, length=(4.0, 9.0), in_ci=False),
+    _outage("outage:bus-wiped", bus_wiped, EVERYTHING, length=(1.0, 8.0), in_ci=False),
+    Outage(
+        "outage:disk-full", disk_full, seconds=50.0, scale=1.0, lacks=faults_disk.lacks, sources=("slices", "probe")
+    ),
+    _outage("outage:reactors-killed", reactors_killed, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True),
+    _outage(
+        "outage:reactors-stopped", reactors_stopped, LOOKED_AT, length=(8.0, 20.0), workloads=8, zone=True,
+        in_ci=False,
+    ),
+    _outage("outage:suspended", suspended, LOOKED_AT, workloads=8, zone=True),
+    Outage(
+        "outage:frozen", frozen, seconds=50.0, scale=1.0, length=(14.0, 20.0), routes=patterns.in_hands, in_ci=False
+    ),
+    _outage("outage:api-away", api_away, IN_THE_API, workloads=8, zone=True),
+    _outage("outage:api-frozen", api_frozen, IN_THE_API, workloads=8, in_ci=False),
+    _outage("outage:api-slow", api_slow, workloads=4, in_ci=False),
+    _outage("outage:watches-silent", watches_silent, workloads=8),
+    _outage("outage:watches-cut", watches_cut, workloads=8, in_ci=False),
+    _outage("outage:lists-empty", lists_empty, recovery=10.0, length=(10.0, 14.0), sources=("slices",), in_ci=False),
+    _outage(
+        "outage:api-restored-higher", partial(api_restored, lambda now: now + 1000), IN_THE_API, sources=("slices",),
+        in_ci=False,
+    ),
+    _outage(
+        "outage:api-restored-lower", partial(api_restored, lambda now: now // 2), IN_THE_API, sources=("slices",),
+        in_ci=False,
+    ),
+    _alerts("outage:prometheus-killed", partial(prometheus_killed, False), SEEN_BY_PROMETHEUS),
+    _alerts("outage:prometheus-wiped", partial(prometheus_killed, True), SEEN_BY_PROMETHEUS, in_ci=False),
+    _alerts("outage:alertmanagers-killed", partial(alertmanagers_killed, False), frozenset(("alerts",)), in_ci=False),
+    _alerts(
+        "outage:alertmanagers-wiped", partial(alertmanagers_killed, True), frozenset(("alerts",)), in_ci=False,
+        seconds=150.0,
+    ),
+    _alerts("outage:alerts-bus-killed", bus_killed, in_ci=False),
+    _alerts("outage:alerts-reactors-killed", reactors_killed, SEEN_BY_PROMETHEUS, length=(8.0, 20.0), in_ci=False),
+    _outage("outage:all-down", nothing, length=(8.0, 10.0), routes=patterns.all_down),
+)  # fmt: skip

@@ -1,0 +1,235 @@
+"""What each role may do on a real nats-server, and what it may not: every role against every subject."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import nats
+import pytest
+from click.testing import CliRunner
+from nats.aio.client import Client
+
+from bus import subjects, topology
+from bus.embedded import EmbeddedServer
+from bus.envelope import encode
+from bus.jetstream import Credentials, JetStreamBus, provision
+from bus.memory_parts import matches
+from bus.messages import Health, Observation
+from bus.permissions import PROCESSES, ROLES, Permissions, configuration, of_role, of_source
+from bus.port import Outgoing
+from bus.topology import EXECUTORS, FACTS, GROUPS, ROUTERS
+from reactor.cli.main import cli
+from reactor.clock import Clock
+from tests.contract.bus.servers import Configured
+from tests.integration.bus.authority import jetstream
+
+PASSWORD = "right"
+USERS = [*map(of_role, ROLES), of_source("backup-check"), of_source("other")]
+NAMES = [one.user for one in USERS]
+ACTION = subjects.action(0, "SetWeights", "x")
+SUBJECTS = {
+    subjects.observation("backup-check", "x"): {"backup-check"},
+    subjects.observation("other", "x"): {"other"},
+    subjects.inventory("cmdb", "x"): set(),
+    subjects.webhook("am"): {"receiver"},
+    subjects.parked("am"): {"router"},
+    subjects.command("pause"): {"operator", "zones"},
+    subjects.command("resume"): {"operator", "zones"},
+    subjects.command("approve"): {"operator", "zones"},
+    subjects.command("isolatezone"): {"zones"},
+    subjects.command("failbackzone"): {"zones"},
+    subjects.observed(0, "x", "y"): {"observer", "router", "decider"},
+    subjects.fact(0, "route", "x"): {"observer", "router", "executor"},
+    subjects.fact(0, "pause", "x"): {"router"},
+    subjects.fact(0, "isolatezone", "x"): {"router"},
+    subjects.fact(0, "outcome", "x"): {"executor"},
+    subjects.fact(0, "claim", "x"): {"decider"},
+    subjects.fact(0, "verdict", "x"): {"decider"},
+    ACTION: {"decider"},
+    subjects.own(0): {"decider"},
+    subjects.decision(0, "x"): {"decider", "router"},
+    subjects.refresh("x"): {"decider"},
+    subjects.wanted(0): {"executor"},
+    subjects.alive("x"): {*PROCESSES},
+    "$KV.reactor_groups.0.group.x": {"decider"},
+    "$KV.reactor_groups.probe": {*PROCESSES},
+    "$KV.reactor_leases.x": {*PROCESSES},
+    "$KV.reactor_intents.x": {"executor"},
+    "$KV.reactor_alerts.x": {"router"},
+    "$KV.reactor_templates.x": {"observer", "executor"},
+    "$JS.API.CONSUMER.MSG.NEXT.REACTOR_ACTIONS.executors": {"executor"},
+    "$JS.API.CONSUMER.MSG.NEXT.REACTOR_INBOX.routers": {"router"},
+    "$JS.ACK.REACTOR_ACTIONS.executors.1.1.1.1.1": {"executor"},
+    "$JS.ACK.REACTOR_INBOX.routers.1.1.1.1.1": {"router"},
+    "$JS.API.CONSUMER.PAUSE.REACTOR_FACTS.x": {"decider"},
+    "$JS.API.CONSUMER.PAUSE.REACTOR_ACTIONS.executors": {"executor"},
+    "$JS.API.CONSUMER.DELETE.REACTOR_FACTS.x": {"decider"},
+    "$JS.API.CONSUMER.DELETE.REACTOR_ACTIONS.executors": set(),
+    "$JS.API.CONSUMER.DELETE.REACTOR_INBOX.routers": set(),
+    "$JS.API.CONSUMER.CREATE.REACTOR_FACTS.x": {"decider"},
+    "$JS.API.CONSUMER.CREATE.REACTOR_ACTIONS.x": set(),
+    "$JS.API.CONSUMER.CREATE.REACTOR_INBOX.x": set(),
+    "$JS.API.CONSUMER.CREATE.REACTOR_DECISIONS.x": set(),
+    "$JS.API.CONSUMER.CREATE.KV_reactor_groups.x": {"decider"},
+    "$JS.API.CONSUMER.DURABLE.CREATE.REACTOR_ACTIONS.x": set(),
+    "$JS.API.STREAM.DELETE.REACTOR_ACTIONS": set(),
+    "$JS.API.STREAM.PURGE.REACTOR_INBOX": set(),
+    "$JS.API.STREAM.MSG.DELETE.REACTOR_DECISIONS": set(),
+    "$JS.API.STREAM.SNAPSHOT.REACTOR_DECISIONS": set(),
+    "$JS.API.STREAM.MSG.GET.REACTOR_ACTIONS": {"decider"},
+    "$JS.API.STREAM.MSG.GET.REACTOR_INBOX": set(),
+    "$JS.API.DIRECT.GET.REACTOR_DECISIONS": {"viewer", "operator", "zones"},
+    "$JS.API.DIRECT.GET.KV_reactor_templates": {"observer", "executor"},
+    "$SYS.REQ.SERVER.PING": set(),
+    "_INBOX.x": set(),
+    "_INBOX_executor.x": set(),
+    "_INBOX_reactor.x": set(),
+}
+"""Who may publish there, besides `reactor`, which may what its five parts may."""
+ONLY_TO_MAKE = {"$JS.API.STREAM.UPDATE.REACTOR_FACTS", "$JS.API.CONSUMER.DURABLE.CREATE.REACTOR_ACTIONS.executors"}
+
+
+@pytest.fixture
+async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedServer]:
+    """A server with a user for each role, as `reactor bus permissions` writes them, with all streams."""
+    for one in USERS:
+        monkeypatch.setenv(f"NATS_PASSWORD_{one.user.upper().replace('-', '_')}", PASSWORD)
+    async with Configured(tmp_path / "nats", f"{jetstream(tmp_path)}\n{configuration(USERS)}") as server:
+        async with bus_of(server, "reactor") as bus:
+            await provision(bus)
+        yield server
+
+
+@asynccontextmanager
+async def client_of(server: EmbeddedServer, user: str) -> AsyncIterator[tuple[Client, list[str]]]:
+    """A client, and what it may not do, as the server says it."""
+    denied: list[str] = []
+
+    async def error(what: Exception) -> None:
+        denied.append(str(what).lower())
+
+    client = await nats.connect(
+        server.url, user=user, password=PASSWORD, inbox_prefix=f"_INBOX_{user}", error_cb=error, allow_reconnect=False
+    )
+    try:
+        yield client, denied
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
+async def bus_of(server: EmbeddedServer, user: str, *, read_only: bool = False) -> AsyncIterator[JetStreamBus]:
+    credentials = Credentials(user=user, password=PASSWORD, inbox_prefix=f"_INBOX_{user}")
+    async with JetStreamBus.connect(server.url, name="test", credentials=credentials, read_only=read_only) as bus:
+        yield bus
+
+
+@pytest.mark.parametrize("user", NAMES)
+async def test_each_role_may_publish_where_its_work_is_and_nowhere_else(server: EmbeddedServer, user: str) -> None:
+    allowed = {
+        subject for subject, users in SUBJECTS.items() if user in users or (user == "reactor" and users & {*PROCESSES})
+    }
+    if user == "reactor":
+        allowed |= ONLY_TO_MAKE
+    everything = {*SUBJECTS, *ONLY_TO_MAKE}
+    async with client_of(server, user) as (client, denied):
+        for subject in everything:
+            # It is stored nowhere: what is expected cannot hold, and an API request is no request of its kind.
+            await client.publish(subject, b"[]", headers={"Nats-Expected-Stream": "no-stream-has-this-name"})
+        await client.flush()
+        await asyncio.sleep(0.2)
+    refused = {subject for subject in everything if any(f'"{subject.lower()}"' in text for text in denied)}
+    assert everything - refused == allowed
+
+
+@pytest.mark.parametrize("user", NAMES)
+async def test_each_role_hears_its_own_inbox_and_nobody_elses(server: EmbeddedServer, user: str) -> None:
+    wanted = {f"_INBOX_{user}.>", *(one for one in of_any(user).subscribe if not one.startswith("_INBOX"))}
+    foreign = [f"_INBOX_{name}.>" for name in NAMES if name != user]
+    asked = {*wanted, *foreign, "_INBOX.>", ">", "reactor.>", "$KV.>", "$JS.>", "$SYS.>", "reactor.actions.>"}
+    async with client_of(server, user) as (client, denied):
+        for subject in asked:
+            await client.subscribe(subject)
+        await client.flush()
+        await asyncio.sleep(0.2)
+    refused = {subject for subject in asked if any(f'subscription to "{subject.lower()}"' in text for text in denied)}
+    assert asked - refused == wanted
+
+
+def of_any(user: str) -> Permissions:
+    return next(one for one in USERS if one.user == user)
+
+
+def test_the_matrix_knows_every_subject_that_a_role_may_publish_on() -> None:
+    """A right that is given and not tried here is a right that was given by mistake."""
+    known = [*SUBJECTS, *ONLY_TO_MAKE]
+    classes = {one.split(".")[1] for one in known if one.startswith("reactor.")}
+    for user in USERS:
+        for pattern in user.publish:
+            if pattern.startswith("reactor."):
+                assert pattern.split(".")[1] in classes, (user.user, pattern)
+            if ".CONSUMER.CREATE." in pattern or ".PAUSE." in pattern or ".DELETE." in pattern:
+                assert user.user in ("reactor", *PROCESSES), (user.user, pattern)
+            assert not matches(pattern, "_INBOX_reactor.x"), (user.user, pattern)
+
+
+async def test_who_may_only_look_reads_everything_without_a_consumer(server: EmbeddedServer) -> None:
+    said = Observation(target="service/east/shop/a", status=Health.HEALTHY, observed_at=Clock().now())
+    async with bus_of(server, "reactor") as bus:
+        await bus.store(GROUPS).put("0.group.a", b"1", revision=None)
+        await bus.store(GROUPS).put("0.group.gone", b"1", revision=None)
+        await bus.store(GROUPS).delete("0.group.gone", revision=None)
+        body = encode(said, id="1", source="/test", time=said.observed_at)
+        wrote = [Outgoing(subjects.observed(1, said.target, f"o{n}"), body, f"f{n}") for n in range(1200)]
+        await bus.publish_all(wrote)
+    async with bus_of(server, "viewer", read_only=True) as bus:
+        assert [one.key for one in await bus.store(GROUPS).entries("*.group.>")] == ["0.group.a"]
+        seen = []
+        async with bus.read(FACTS, subjects.facts(1), after=0) as reading:
+            while not reading.current:
+                seen += [one.subject for one in await reading.next(timedelta(seconds=1))]
+        assert seen == [one.subject for one in wrote]
+        assert abs(await bus.probe() - Clock().now()) < timedelta(seconds=5)
+        assert bus.connection.errors == {}
+
+
+async def test_a_viewer_cannot_pause_a_consumer(server: EmbeddedServer) -> None:
+    async with client_of(server, "viewer") as (client, denied):
+        body = json.dumps({"pause_until": "2030-01-01T00:00:00Z"}).encode()
+        for queue in (EXECUTORS, ROUTERS):
+            await client.publish(f"$JS.API.CONSUMER.PAUSE.{queue.stream}.{queue.name}", body, reply=client.new_inbox())
+        await client.flush()
+        await asyncio.sleep(0.2)
+    assert len(denied) == 2
+    async with bus_of(server, "reactor") as bus:
+        for queue in (EXECUTORS, ROUTERS):
+            info = await bus.connection.api(f"CONSUMER.INFO.{queue.stream}.{queue.name}", {})
+            assert not info.get("paused")
+
+
+async def test_every_process_role_passes_the_start_of_a_process(server: EmbeddedServer) -> None:
+    for role in PROCESSES:
+        async with bus_of(server, role) as bus:
+            assert not await provision(bus)
+            await bus.probe()
+
+
+@pytest.mark.parametrize("words", [["status"], ["fleet"], ["audit", "export"]])
+async def test_the_commands_for_looking_work_for_a_viewer(server: EmbeddedServer, words: Sequence[str]) -> None:
+    environment = {"REACTOR_BUS__USER": "viewer", "REACTOR_BUS__PASSWORD": PASSWORD}
+    done = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, [*words, "--bus", server.url])
+    assert done.exit_code in (0, 1), done.output
+    assert "ermission" not in done.output
+
+
+def test_bus_permissions_prints_what_was_asked_for() -> None:
+    done = CliRunner().invoke(cli, ["bus", "permissions", "--role", "viewer", "--source", "backup-check"])
+    assert done.exit_code == 0
+    assert done.output == configuration([of_role("viewer"), of_source("backup-check")])
+    assert "$NATS_PASSWORD_BACKUP_CHECK" in done.output
+    assert topology.ACTIONS.name not in done.output.partition("backup-check")[2]

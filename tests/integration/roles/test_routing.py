@@ -1,0 +1,163 @@
+"""Routers on a real bus: what they hold when they stop or die, and what they do not know, delays no window."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bus import subjects
+from bus.embedded import EmbeddedServer
+from bus.envelope import decode, encode
+from bus.jetstream import JetStreamBus, provision
+from bus.messages import Health, Observation, WebhookPost
+from bus.port import Delivery, Outgoing
+from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
+from reactor.clock import Clock
+from reactor.errors import SourceUnknown
+from reactor.roles.known import Known
+from reactor.roles.publisher import Publisher
+from reactor.roles.router import Router
+from rules.engine.routing import Routing
+from rules.language.loader import load
+from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, running
+
+POSTS = 100
+
+
+@dataclass
+class Posts:
+    """Takes posts as a keeper of alerts does: each after `seconds`, of `sources` only."""
+
+    seconds: float = 0.0
+    sources: frozenset[str] = frozenset({"am"})
+    taken: list[str] = field(default_factory=list)
+
+    async def take_post(self, post: WebhookPost) -> None:
+        if post.source not in self.sources:
+            raise SourceUnknown(post.source)
+        await asyncio.sleep(self.seconds)
+        self.taken.append(post.post)
+
+    async def sweep(self) -> None:
+        raise AssertionError
+
+
+@pytest.fixture
+async def bus(server: EmbeddedServer) -> AsyncIterator[JetStreamBus]:
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        await provision(bus)
+        yield bus
+
+
+async def post(bus: JetStreamBus, *names: str, source: str = "am") -> None:
+    now = Clock().now()
+    await bus.publish_all([
+        Outgoing(
+            subjects.webhook(source),
+            encode(
+                WebhookPost(source=source, post=name, chunk=0, chunks=1, alerts=(), truncated=0, observed_at=now),
+                id=name, source="/test", time=now,
+            ),
+            name,
+        )
+        for name in names
+    ])  # fmt: skip
+
+
+def publisher(bus: JetStreamBus, clock: Clock) -> Publisher:
+    routing = Routing(load([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
+    return Publisher(bus, routing, PARTITIONS, clock, source="/test")
+
+
+async def waited(bus: JetStreamBus, within: float = 15.0) -> float:
+    """Seconds until a window that is over now may be acted on."""
+    clock = Clock()
+    async with bus.read(FACTS, subjects.facts(3), after=0) as reading, asyncio.timeout(within):
+        known, since, moment = Known(bus, clock, reading), clock.monotonic(), clock.now()
+        while await known.up_to(moment) is None:
+            await asyncio.sleep(0.02)
+        return clock.monotonic() - since
+
+
+async def test_a_router_that_stops_gives_all_it_holds_to_the_next_at_once(bus: JetStreamBus) -> None:
+    names = [str(number) for number in range(POSTS)]
+    await post(bus, *names)
+    slow, quick = Posts(seconds=1.0), Posts()
+    clock = Clock()
+    async with running(Router(bus, publisher(bus, clock), slow).run):
+        await asyncio.sleep(0.5)
+    assert not slow.taken
+    stopped = clock.monotonic()
+    async with running(Router(bus, publisher(bus, clock), quick).run):
+        await eventually(lambda: len(quick.taken) == POSTS)
+    assert clock.monotonic() - stopped < ROUTE_WAIT.total_seconds() / 2
+    assert sorted(quick.taken) == sorted(names)
+
+
+async def test_a_router_that_is_killed_delays_windows_by_two_seconds(server: EmbeddedServer, bus: JetStreamBus) -> None:
+    await post(bus, "held")
+    async with JetStreamBus.connect(server.url, name="killed") as other:
+        work = other.work(ROUTERS, batch=10)
+        async with work as held:
+            [_] = await held.next(ROUTE_WAIT)
+            await asyncio.sleep(ROUTE_WAIT.total_seconds() * 1.5)  # it works on it: nobody else gets it
+            assert (await bus.extent(INBOX)).first == 1
+            await other.connection.client.close()  # without a word about what it holds, as when it is killed
+            async with running(Router(bus, publisher(bus, Clock()), Posts()).run):
+                assert await waited(bus) < ROUTE_WAIT.total_seconds() + 0.5
+
+
+async def test_messages_that_two_routers_route_become_facts_once(server: EmbeddedServer, bus: JetStreamBus) -> None:
+    """A cluster without a leader hears no extension: all that a router holds is given to another as well."""
+    clock = Clock()
+    count = 50
+    for number in range(count):
+        seen = Observation(target="service/east/shop/checkout", status=Health.UNHEALTHY, observed_at=clock.now())
+        body = encode(seen, id=f"{number}", source="/test", time=clock.now())
+        await bus.publish(Outgoing(subjects.observation("health", "a"), body, f"{number}"))
+    async with JetStreamBus.connect(server.url, name="unheard") as other:
+        unheard = Router(other, publisher(other, clock), Posts())
+        async with other.work(ROUTERS, batch=count) as work:
+            held: list[Delivery] = []
+            while len(held) < count:
+                held += await work.next(ROUTE_WAIT)
+            work._extending.cancel()  # type: ignore[attr-defined] # its extensions are lost on the way
+            async with running(Router(bus, publisher(bus, clock), Posts()).run):
+                await waited(bus)
+            for delivery in held:
+                await unheard._one(work, INBOX, delivery)
+    facts = []
+    async with bus.read(FACTS, f"{subjects.ROOT}.facts.>", after=0) as reading:
+        while got := await reading.next(ROUTE_WAIT / 4):
+            facts += [decode(one.body).id for one in got]
+    assert len(facts) == len(set(facts)) == count
+
+
+async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_not_lost(bus: JetStreamBus) -> None:
+    clock = Clock()
+    old, new = Posts(), Posts(sources=frozenset({"am", "renamed"}))
+    router = Router(bus, publisher(bus, clock), old)
+    async with running(router.run), running(router.run_parked):
+        await post(bus, "for newer rules", source="renamed")
+        await asyncio.sleep(0.1)
+        assert await waited(bus) < 1.0
+        assert not old.taken
+    router = Router(bus, publisher(bus, clock), new)
+    async with running(router.run), running(router.run_parked):
+        await eventually(lambda: new.taken == ["for newer rules"], within=5.0)
+
+
+async def test_a_queue_of_an_older_version_is_changed_at_the_start(server: EmbeddedServer, tmp_path: Path) -> None:
+    async with JetStreamBus.connect(server.url, name="test") as bus:
+        await provision(bus)
+        info = f"CONSUMER.INFO.{ROUTERS.stream}.{ROUTERS.name}"
+        config = (await bus.connection.api(info, {}))["config"]
+        create = f"CONSUMER.DURABLE.CREATE.{ROUTERS.stream}.{ROUTERS.name}"
+        old = {**config, "ack_wait": 10 * 10**9}
+        await bus.connection.api(create, {"stream_name": ROUTERS.stream, "config": old})
+        await provision(bus)
+        assert (await bus.connection.api(info, {}))["config"]["ack_wait"] == 2 * 10**9

@@ -1,0 +1,319 @@
+"""Sources that are asked how their targets are now, and what they prove by their answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+import pytest
+
+from bus.memory import MemoryBus
+from bus.messages import Health, Observation, RefreshRequest
+from bus.subjects import refresh
+from reactor.clients.clusters import Clusters
+from reactor.demo.kube import Cluster, FailWatch, Fault, JsonObject, Reset
+from reactor.sources import endpoints_watch, lease_watch, node_watch, prometheus_query, routes, workload_watch
+from reactor.sources.refreshing import requests_on
+from reactor.sources.world import World
+from rules.language.model import RouteSelection
+from rules.language.sources import EndpointsWatch, LeaseWatch, NodeWatch, PrometheusQuery, WorkloadWatch
+from tests.integration.sources.conftest import Heard, Running
+from tests.integration.sources.test_endpoints_watch import CHECKOUT, slice_
+
+CART = "service/east/shop/cart"
+
+
+class Lists:
+    """Counts the LISTs of a cluster, and empties them for as long as it is told to."""
+
+    def __init__(self, api: Any) -> None:
+        self._api = api
+        self.empty = False
+        self.paths: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._api, name)
+
+    async def get_cluster(self, _: str) -> Any:
+        return self
+
+    async def page(self, path: str, query: Mapping[str, str]) -> JsonObject:
+        self.paths.append(path)
+        page: JsonObject = await self._api.page(path, query)
+        return {**page, "items": []} if self.empty else page
+
+    def of(self, plural: str) -> int:
+        return sum(path.endswith(plural) for path in self.paths)
+
+
+class Counting:
+    """The clusters, with LISTs counted."""
+
+    def __init__(self, lists: Lists) -> None:
+        self._lists = lists
+
+    async def get(self, _: str) -> Any:
+        return self._lists
+
+
+@pytest.fixture
+def bus(world: World) -> MemoryBus:
+    return MemoryBus(world.clock.now)
+
+
+@pytest.fixture
+async def lists(clusters: Clusters) -> Lists:
+    return Lists(await clusters.get("east"))
+
+
+@pytest.fixture
+def asked_world(world: World, bus: MemoryBus, lists: Lists) -> World:
+    return replace(world, requests=requests_on(bus, world.clock), clusters=cast("Any", Counting(lists)))
+
+
+async def ask(bus: MemoryBus, source: str, moment: datetime, *targets: str) -> None:
+    await bus.notify(refresh(source), RefreshRequest(targets=targets, not_before=moment).model_dump_json().encode())
+
+
+async def answer(heard: Heard, target: str, moment: datetime) -> Observation:
+    def answered() -> bool:
+        last = heard.last(target)
+        return last is not None and last.observed_at >= moment
+
+    await heard.until(answered)
+    last = heard.last(target)
+    assert last is not None
+    return last
+
+
+def endpoints(**more: Any) -> EndpointsWatch:
+    return EndpointsWatch(name="readiness", kind="EndpointsWatch", cluster="east", **more)
+
+
+async def test_a_watch_that_has_just_heard_an_event_answers_from_its_copy(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    east.create(slice_("a", True))
+    east.create(slice_("b", True, service="cart"))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        standing = await heard.status(CART, Health.HEALTHY)
+        east.patch("endpointslices", "a", {"endpoints": []}, "shop")
+        bad = await heard.status(CHECKOUT, Health.UNHEALTHY)
+        before, began = lists.of("endpointslices"), asyncio.get_running_loop().time()
+        await ask(bus, "readiness", bad.observed_at, CART)
+        good = await answer(heard, CART, bad.observed_at)
+        assert asyncio.get_running_loop().time() - began < 0.5
+        assert (good.observed_at, good.since, good.status) == (bad.observed_at, standing.since, Health.HEALTHY)
+        assert lists.of("endpointslices") == before
+
+
+async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    targets = [f"service/east/shop/s{number}" for number in range(20)]
+    for number in range(20):
+        east.create(slice_(f"s{number}-1", True, service=f"s{number}"))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        for target in targets:
+            first = await heard.status(target, Health.HEALTHY)
+        before, moment = lists.of("endpointslices"), asked_world.clock.now()
+        for target in targets:
+            await ask(bus, "readiness", moment, target)
+        answers = [await answer(heard, target, moment) for target in targets]
+        assert lists.of("endpointslices") == before + 1
+    assert {one.since for one in answers} == {first.since}
+    assert len({one.observed_at for one in answers}) == 1
+    assert len({one.version for one in answers}) == len(targets)
+
+
+async def test_what_nobody_watched_begins_anew_if_it_changed_and_goes_on_if_not(
+    asked_world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("a", False))
+    east.create(slice_("b", False, service="cart"))
+    async with running(endpoints_watch.run(endpoints(refresh_seconds=1), asked_world)):
+        first = {target: await heard.status(target, Health.UNHEALTHY) for target in (CHECKOUT, CART)}
+        assert all(one.since == one.observed_at and one.source == "readiness" for one in first.values())
+        outage = east.faults.add(Fault(Reset()))
+        east.cut_watches()
+        while east.watches:
+            await asyncio.sleep(0.01)
+        back = asked_world.clock.now()
+        east.patch("endpointslices", "a", {"endpoints": [{"addresses": ["10.0.0.1"]}]}, "shop")
+        east.patch("endpointslices", "a", {"endpoints": []}, "shop")
+        east.compact()
+        outage.remove()
+        said = await answer(heard, CHECKOUT, back)
+        same = await answer(heard, CART, back)
+    assert said.since is not None
+    assert said.since >= back
+    assert said.version != first[CHECKOUT].version
+    assert (same.since, same.version) == (first[CART].since, first[CART].version)
+
+
+async def test_a_request_while_the_server_is_away_is_answered_when_it_is_back(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus
+) -> None:
+    east.create(slice_("a", True))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        await heard.status(CHECKOUT, Health.HEALTHY)
+        outage = east.faults.add(Fault(Reset()))
+        east.cut_watches()
+        moment = asked_world.clock.now()
+        await ask(bus, "readiness", moment, CHECKOUT)
+        await asyncio.sleep(0.3)
+        assert len(heard.observations) == 1
+        outage.remove()
+        await answer(heard, CHECKOUT, moment)
+
+
+async def test_nothing_is_said_of_what_a_doubtful_list_lacks(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
+) -> None:
+    east.bookmark_seconds = 60
+    for number in range(3):
+        east.create(slice_(f"s{number}-1", True, service=f"s{number}"))
+    async with running(endpoints_watch.run(endpoints(), asked_world)):
+        await heard.until(lambda: len(heard.observations) == 3)
+        lists.empty = True
+        for _ in range(2):
+            await ask(bus, "readiness", asked_world.clock.now(), "service/east/shop/s0")
+            await asyncio.sleep(0.2)
+        assert lists.of("endpointslices") >= 2
+        assert len(heard.observations) == 3
+        # There with nothing ready is believed at once, and so is what the watch says is gone.
+        east.patch("endpointslices", "s1-1", {"endpoints": []}, "shop")
+        await heard.status("service/east/shop/s1", Health.UNHEALTHY)
+        east.delete("endpointslices", "s2-1", "shop")
+        await heard.status("service/east/shop/s2", Health.UNHEALTHY)
+        lists.empty, moment = False, asked_world.clock.now()
+        await ask(bus, "readiness", moment, "service/east/shop/s0")
+        await answer(heard, "service/east/shop/s0", moment)
+    assert heard.statuses("service/east/shop/s0") == [Health.HEALTHY]
+
+
+async def test_an_empty_list_makes_no_routes_vanish(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, lists: Lists
+) -> None:
+    for name in ("a", "b"):
+        east.create(
+            {
+                "apiVersion": "split.smi-spec.io/v1alpha2", "kind": "TrafficSplit",
+                "metadata": {"name": name, "namespace": "shop"},
+                "spec": {"service": name, "backends": [{"service": f"{name}-east", "weight": 1}]},
+            }
+        )  # fmt: skip
+    wanted = [RouteSelection(cluster="east", kind="TrafficSplit", namespace="shop", name=name) for name in ("a", "b")]
+    async with running(routes.run(wanted, asked_world)):
+        await heard.until(lambda: len(heard.routes) == 2)
+        lists.empty = True
+        while not east.watches:
+            await asyncio.sleep(0.01)
+        before = lists.of("trafficsplits")
+        east.cut_watches(FailWatch(410))
+        async with asyncio.timeout(8):
+            while lists.of("trafficsplits") == before:
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+    assert all(route.exists for route in heard.routes)
+
+
+def node(name: str) -> JsonObject:
+    return {
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": "z1"}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }  # fmt: skip
+
+
+async def test_nodes_and_their_zone_are_vouched_for(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus
+) -> None:
+    east.bookmark_seconds = 60
+    for number in range(3):
+        east.create(node(f"n{number}"))
+    source = NodeWatch(name="nodes", kind="NodeWatch", cluster="east")
+    async with running(node_watch.run(source, asked_world)):
+        await heard.status("zone/east/z1", Health.HEALTHY)
+        await heard.status("node/east/n0", Health.HEALTHY)
+        moment = asked_world.clock.now()
+        await ask(bus, "nodes", moment, "zone/east/z1", "node/east/n0")
+        zone, first = await answer(heard, "zone/east/z1", moment), await answer(heard, "node/east/n0", moment)
+    assert zone.source == first.source == "nodes"
+    assert zone.version
+    assert first.version
+    assert zone.version != first.version
+
+
+async def test_workloads_are_vouched_for(
+    asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus
+) -> None:
+    east.bookmark_seconds = 60
+    east.create(
+        {
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"containers": [{"name": "web", "image": "web"}]},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+    )  # fmt: skip
+    target = "workload/east/shop/Pod/web"
+    source = WorkloadWatch(name="workloads", kind="WorkloadWatch", cluster="east", kinds=("Pod", "Deployment"))
+    async with running(workload_watch.run(source, asked_world)):
+        first = await heard.status(target, Health.HEALTHY)
+        moment = asked_world.clock.now()
+        await ask(bus, "workloads", moment, target)
+        said = await answer(heard, target, moment)
+    assert (said.since, said.version, said.source) == (first.since, first.version, "workloads")
+    assert said.version
+
+
+async def test_heartbeats_prove_themselves_and_bridge_less_than_the_grace(
+    asked_world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "m1", "namespace": "karmada-cluster"},
+        "spec": {"renewTime": "2026-01-01T00:00:00.000000Z"},
+    }  # fmt: skip
+    east.create(lease)
+    source = LeaseWatch(name="beats", kind="LeaseWatch", cluster="east", grace_seconds=7)
+    async with running(lease_watch.run(source, asked_world)):
+        while not east.watches:
+            await asyncio.sleep(0.01)
+        renewed = {"spec": {"renewTime": "2026-01-01T00:00:01.000000Z"}}
+        east.patch("leases", "m1", renewed, "karmada-cluster")
+        said = await heard.status("cluster/m1", Health.HEALTHY)
+    assert (said.source, said.version, said.resolution_seconds) == ("beats", "", 7)
+
+
+class Prometheus:
+    """Answers with nothing, and counts how often."""
+
+    def __init__(self) -> None:
+        self.queries = 0
+
+    async def query(self, promql: str, *, at: datetime | None = None) -> list[Any]:  # noqa: ARG002 - the port's
+        self.queries += 1
+        return []
+
+
+async def test_a_query_that_is_asked_is_made_once_more(
+    asked_world: World, heard: Heard, running: Running, bus: MemoryBus
+) -> None:
+    prometheus = Prometheus()
+    source = PrometheusQuery(
+        name="errors", kind="PrometheusQuery", prometheus="main", query="up == 0", target=CHECKOUT, every_seconds=600
+    )
+    world = replace(asked_world, prometheus={"main": prometheus})
+    async with running(prometheus_query.run(source, world)):
+        first = await heard.status(CHECKOUT, Health.HEALTHY)
+        moment = world.clock.now()
+        await ask(bus, "errors", moment, CHECKOUT)
+        said = await answer(heard, CHECKOUT, moment)
+    assert (said.since, prometheus.queries) == (first.since, 2)
+    assert said.resolution_seconds == 630

@@ -1,0 +1,105 @@
+"""Logging never makes a process wait, and never ends it: a full pipe, a closed one, a full disk, no descriptors."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reactor.lines import BYTES_MAX, Causes, Lines
+from tests import disk
+
+FLOOD = """
+import logging, sys, time
+from reactor import telemetry
+lines = telemetry.start_logging("logfmt", "info")
+began = time.monotonic()
+for number in range(40_000):
+    logging.getLogger("flood").info("line %d %s", number, "x " * 100)
+took = time.monotonic() - began
+print(f"{took:.1f} {int(telemetry.log_lines_dropped._value.get())}", flush=True)
+"""
+
+
+def flooded(stderr: int) -> tuple[float, int]:
+    """Log 40,000 lines to this file, and give how long that took, and how many were dropped. Fails if it hangs."""
+    done = subprocess.run(
+        [sys.executable, "-c", FLOOD], stdout=subprocess.PIPE, stderr=stderr, check=True, timeout=60, text=True
+    )
+    took, dropped = done.stdout.split()
+    return float(took), int(dropped)
+
+
+def test_a_log_pipe_that_nobody_empties_stops_nothing() -> None:
+    reader, writer = os.pipe()
+    try:
+        _, dropped = flooded(writer)
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert dropped * 200 > 40_000 * 200 - BYTES_MAX
+    assert dropped > 0
+
+
+def test_a_log_pipe_that_is_closed_stops_nothing() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        flooded(writer)
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.skipif(bool(disk.lacks()), reason=disk.lacks())
+def test_a_log_file_on_a_full_disk_stops_nothing(tmp_path: Path) -> None:
+    with disk.small(tmp_path / "small") as folder:
+        with (folder / "log").open("wb") as file:
+            disk.fill(folder / "filler")
+            flooded(file.fileno())
+        assert (folder / "log").stat().st_size == 0
+
+
+def test_without_a_stderr_nothing_is_written_and_nothing_fails() -> None:
+    lines = Lines(None)
+    lines.put("x")
+    lines.close()
+
+
+def test_lines_come_out_in_order_and_what_was_dropped_is_counted_when_they_come_out_again() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stream:
+        lines = Lines(stream)
+        for number in range(100):
+            lines.put(str(number))
+        lines.close()
+        assert os.read(reader, 1 << 16).decode().split() == [str(number) for number in range(100)]
+    os.close(reader)
+
+
+def failed(error: OSError) -> logging.LogRecord:
+    outer = RuntimeError("cannot connect")
+    outer.__cause__ = error
+    return logging.LogRecord("asyncio", logging.ERROR, __file__, 1, "it failed", None, (RuntimeError, outer, None))
+
+
+def test_a_thousand_failures_for_want_of_descriptors_are_one_line_in_ten_seconds() -> None:
+    causes = Causes()
+    records = [failed(OSError(errno.EMFILE, "Too many open files")) for _ in range(1_000)]
+    told = [one for record in records if (one := causes.instead_of(record))]
+    assert [one.getMessage().partition(":")[0] for one in told] == ["this process has no file descriptors left"]
+    assert not told[0].exc_info
+    later = failed(OSError(errno.EMFILE, "Too many open files"))
+    later.created += 11
+    again = causes.instead_of(later)
+    assert again is not None
+    assert again.getMessage().endswith("999 lines more were left out")
+
+
+def test_other_failures_are_told_in_full() -> None:
+    record = failed(OSError(errno.ECONNREFUSED, "refused"))
+    assert Causes().instead_of(record) is record

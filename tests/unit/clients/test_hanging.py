@@ -1,0 +1,93 @@
+"""A request that hangs is left when the server answers again; one that is slow is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from reactor.clients import hanging
+from reactor.clients.hanging import Hung, unless_hung
+from reactor.clients.port import ApiUnavailable
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hanging, "ASK_SECONDS", 0.01)
+
+
+class Server:
+    """Answers small requests as it is told to, and the last way from then on."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.asked = 0
+        self._answers: Iterator[bool] = iter(answers)
+        self._last = True
+
+    async def ask(self) -> None:
+        self.asked += 1
+        self._last = next(self._answers, self._last)
+        if not self._last:
+            raise ApiUnavailable("no answer")
+
+
+def closed(answer: str) -> None:
+    raise AssertionError(answer)
+
+
+async def forever() -> str:
+    await asyncio.Event().wait()
+    return "never"
+
+
+async def test_what_hangs_is_left_when_the_server_answers_again() -> None:
+    server = Server(True, False, False, True)
+    with pytest.raises(Hung):
+        await unless_hung(forever(), server.ask, closed, what="GET /x")
+    assert server.asked == 4
+
+
+async def test_a_slow_answer_of_a_server_that_answers_others_is_waited_for() -> None:
+    server = Server()
+
+    async def slow() -> str:
+        while server.asked < 5:
+            await asyncio.sleep(0.01)
+        return "all of it"
+
+    assert await unless_hung(slow(), server.ask, closed, what="GET /x") == "all of it"
+
+
+async def test_a_quick_answer_costs_no_other_request() -> None:
+    server = Server()
+
+    async def quick() -> str:
+        return "here"
+
+    assert await unless_hung(quick(), server.ask, closed, what="GET /x") == "here"
+    assert server.asked == 0
+
+
+async def test_nothing_is_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hanging, "WAIT_SECONDS", 0.05)
+    with pytest.raises(ApiUnavailable, match="within"):
+        await unless_hung(forever(), Server(False).ask, closed, what="GET /x")
+
+
+async def test_an_answer_that_comes_as_the_caller_leaves_is_closed() -> None:
+    closed_, here = list[str](), asyncio.Event()
+
+    async def answer() -> str:
+        await here.wait()
+        return "late"
+
+    waiting = asyncio.create_task(unless_hung(answer(), Server().ask, closed_.append, what="GET /x"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    here.set()
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert closed_ == ["late"]

@@ -1,0 +1,308 @@
+"""A window runs out only on evidence from its end or later, and no act goes against the present (decision 21)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.bench.play import at
+from rules.engine.decide import Decision, decide
+from rules.engine.reader import Reader
+from rules.group import Group
+from tests.unit.rules.builders import (
+    OBJECT,
+    Event,
+    backends,
+    failover,
+    healthy,
+    holds,
+    moves,
+    route,
+    seen,
+    the_rule,
+    unhealthy,
+)
+
+HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}
+T, R = 10.0, 20.0
+
+
+def rule(**keys: Any) -> dict[str, Any]:
+    return failover(backends=backends("a", "b"), **{"tolerationSeconds": T, "recoverySeconds": R, **keys})
+
+
+def look(service: str, status: str, moment: float, since: float, *, heard: float | None = None, **more: Any) -> Event:
+    """What a source that can be asked saw at a moment, and since when without a break."""
+    more = {"signal": "probe", "source": "probe", **more}
+    return seen(service, status, at=moment, heard=heard, since=at(since), **more)
+
+
+STANDS = (route(HOME), look("a", "Healthy", 0, 0), look("b", "Healthy", 0, 0))
+BAD = look("a", "Unhealthy", 5, 5)
+
+
+# --- a failure -----------------------------------------------------------------------------------------------------
+
+
+def test_a_window_that_is_over_waits_for_a_look_from_its_end_or_later() -> None:
+    assert moves(rule(), *STANDS, BAD) == []
+    assert moves(rule(), *STANDS, BAD, look("a", "Unhealthy", 14.9, 5)) == []
+    assert moves(rule(), *STANDS, BAD, look("a", "Unhealthy", 15.1, 5), look("b", "Healthy", 15.1, 0)) == [(15.1, AWAY)]
+
+
+def test_what_is_to_get_traffic_has_to_be_seen_healthy_at_the_windows_end_or_later() -> None:
+    bad = look("a", "Unhealthy", 15, 5)
+    assert moves(rule(), *STANDS, BAD, bad, look("b", "Healthy", 14, 0)) == []
+    assert moves(rule(), *STANDS, BAD, bad, look("b", "Healthy", 15.5, 0)) == [(15.5, AWAY)]
+
+
+def test_what_an_act_rests_on_is_seen_within_five_seconds() -> None:
+    """The bad word is of 15, the good one of 40: by then the primary may be well."""
+    seen_at_15_and_40 = [look("a", "Unhealthy", 15, 5), look("b", "Healthy", 40, 0)]
+    assert moves(rule(), *STANDS, BAD, *seen_at_15_and_40) == []
+    assert moves(rule(), *STANDS, BAD, *seen_at_15_and_40, look("a", "Unhealthy", 40.2, 5)) == [(40.2, AWAY)]
+
+
+def test_a_target_that_recovered_while_its_source_was_not_heard_moves_nothing() -> None:
+    """C1: the window ended in the outage, the recovery is heard after it."""
+    after = [look("a", "Healthy", 30, 9), look("b", "Healthy", 30, 0)]
+    assert moves(rule(), *STANDS, BAD, *after) == []
+
+
+def test_a_target_that_recovered_after_its_window_while_nothing_was_heard_moves_nothing() -> None:
+    after = [look("a", "Healthy", 30, 20), look("b", "Healthy", 30, 0)]
+    assert moves(rule(), *STANDS, BAD, *after) == []
+
+
+def test_a_target_that_recovered_and_failed_again_unheard_has_its_whole_window_once_more() -> None:
+    again = [look("a", "Unhealthy", 30, 25), look("b", "Healthy", 30, 0)]
+    late = [look("a", "Unhealthy", 36, 25), look("b", "Healthy", 36, 0)]
+    assert moves(rule(), *STANDS, BAD, *again) == []
+    assert moves(rule(), *STANDS, BAD, *again, *late) == [(36, AWAY)]
+
+
+def test_what_stayed_bad_under_a_source_that_looked_all_the_time_acts_with_the_first_look_that_is_heard() -> None:
+    after = [look("a", "Unhealthy", 30, 5), look("b", "Healthy", 30, 0)]
+    assert moves(rule(), *STANDS, BAD, *after) == [(30, AWAY)]
+
+
+def test_a_failure_that_began_unheard_is_dated_by_the_source_that_saw_it() -> None:
+    after = [look("a", "Unhealthy", 30, 12), look("b", "Healthy", 30, 0)]
+    assert moves(rule(), *STANDS, *after) == [(30, AWAY)]
+
+
+def test_the_first_look_of_a_source_proves_nothing_about_the_time_before() -> None:
+    """All reactors were away from 8 to 30: what was between nobody saw."""
+    first = [look("a", "Unhealthy", 30, 30), look("b", "Healthy", 30, 30)]
+    assert moves(rule(), *STANDS, BAD, *first, look("b", "Healthy", 41, 30)) == []
+    later = [look("a", "Unhealthy", 41, 30), look("b", "Healthy", 41, 30)]
+    assert moves(rule(), *STANDS, BAD, *first, *later) == [(41, AWAY)]
+
+
+def test_the_same_version_before_and_after_shows_that_nothing_changed_in_between() -> None:
+    bad = look("a", "Unhealthy", 5, 5, version="v7")
+    same = [look("a", "Unhealthy", 30, 30, version="v7"), look("b", "Healthy", 30, 30)]
+    other = [look("a", "Unhealthy", 30, 30, version="v9"), look("b", "Healthy", 30, 30)]
+    assert moves(rule(), *STANDS, bad, *same) == [(30, AWAY)]
+    assert moves(rule(), *STANDS, bad, *other) == []
+
+
+def test_a_pause_that_the_source_cannot_see_anyway_is_no_break() -> None:
+    bad = look("a", "Unhealthy", 13, 5)
+    first = [look("a", "Unhealthy", 16, 16, resolution_seconds=4), look("b", "Healthy", 16, 16)]
+    assert moves(rule(), *STANDS, BAD, bad, *first) == [(16, AWAY)]
+
+
+def test_another_signal_that_was_bad_throughout_bridges_a_source_that_did_not_look() -> None:
+    other = [look("a", "Unhealthy", 5, 5, signal="alert", source="alerts")]
+    stays = [look("a", "Unhealthy", 31, 5, signal="alert", source="alerts")]
+    first = [look("a", "Unhealthy", 30, 30), look("b", "Healthy", 31, 30)]
+    assert moves(rule(), *STANDS, BAD, *other, *first, *stays) == [(31, AWAY)]
+
+
+@pytest.mark.parametrize("second", [30, 30.5])
+def test_the_first_looks_of_two_sources_prove_nothing_about_the_time_before_either(second: float) -> None:
+    """Both were away from 8 to 30: the first one to come back proves nothing of what the other one saw before."""
+    other = [look("a", "Unhealthy", 5, 5, signal="slo", source="slo")]
+    first = [look("a", "Unhealthy", 30, 30), look("b", "Healthy", 30, 30)]
+    first.append(look("a", "Unhealthy", second, second, signal="slo", source="slo"))
+    assert moves(rule(), *STANDS, BAD, *other, *first, until=39) == []
+    later = [look("a", "Unhealthy", 41, 30), look("b", "Healthy", 41, 30)]
+    assert moves(rule(), *STANDS, BAD, *other, *first, *later) == [(41, AWAY)]
+
+
+def test_a_failback_that_is_still_to_come_needs_the_whole_recovery_once_more_after_a_relapse() -> None:
+    """The primary is settled as good at 40, but nothing can be done yet: the route is listed at 44."""
+    bad = [look("a", "Unhealthy", 0, 0), look("a", "Unhealthy", 11, 0), look("b", "Healthy", 11, 0)]
+    good = [look("a", "Healthy", 20, 20), look("a", "Healthy", 41, 20)]
+    again = [look("a", "Unhealthy", 42, 42), look("a", "Healthy", 43, 43), route(AWAY, at=44)]
+    late = [look("a", "Healthy", 45, 43), look("b", "Healthy", 45, 0)]
+    end = [look("a", "Healthy", 63, 43), look("b", "Healthy", 63, 0)]
+    assert moves(rule(), *bad, *good, *again, *late) == []
+    assert moves(rule(), *bad, *good, *again, *late, *end) == [(63, HOME)]
+
+
+def test_a_second_signal_that_is_dead_holds_nothing_up() -> None:
+    dead = [
+        look("a", "Healthy", 1, 0, signal="dead", source="dead"),
+        look("b", "Healthy", 1, 0, signal="dead", source="dead"),
+    ]
+    after = [look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0)]
+    assert moves(rule(), *STANDS, *dead, BAD, *after) == [(15, AWAY)]
+
+
+def test_what_a_stranger_said_proves_until_it_is_stale_or_as_long_as_it_says() -> None:
+    assert moves(rule(), route(HOME), healthy("b", at=0), healthy("a", at=0), unhealthy("a", at=5, stale=90)) == [
+        (15, AWAY)
+    ]
+    short = unhealthy("a", at=5, stale=90, valid_seconds=8)
+    assert moves(rule(), route(HOME), healthy("b", at=0), healthy("a", at=0), short) == []
+    assert moves(rule(), route(HOME), healthy("b", at=0), healthy("a", at=0), short, unhealthy("a", at=40)) == [
+        (40, AWAY)
+    ]
+
+
+def test_a_repeat_that_was_last_seen_long_before_proves_no_more_than_that() -> None:
+    repeats = [look("a", "Unhealthy", 20, 5, valid_seconds=-13), look("b", "Healthy", 20, 0)]
+    assert moves(rule(), *STANDS, BAD, *repeats) == []
+
+
+# --- silence and the way back --------------------------------------------------------------------------------------
+
+
+def test_a_source_that_does_not_answer_is_told_of_after_two_seconds() -> None:
+    assert holds(rule(), *STANDS, BAD, until=16.9) == []
+    assert holds(rule(), *STANDS, BAD) == [(17, "SourceSilent")]
+
+
+def test_a_window_that_lacks_a_look_asks_for_it_of_all_who_may_be_needed_and_again_every_second() -> None:
+    group = Group("web", OBJECT)
+    given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)
+    group = decide(given, group, [fact for _, fact in (*STANDS, BAD)], at(5)).group
+    assert group.wake_at == at(15)
+    decision = decide(given, group, [], at(15))
+    asked = [(lack.source, lack.target, lack.since) for lack in decision.lacks]
+    assert asked == [("probe", "service/east/shop/a", at(15)), ("probe", "service/east/shop/b", at(15))]
+    assert decision.wake_at == at(16)
+    assert decide(given, decision.group, [], at(16)).lacks == decision.lacks
+
+
+def test_a_recovery_needs_a_look_from_its_end_of_each_signal_that_had_failed() -> None:
+    away = [BAD, look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0)]
+    other = [look("a", "Healthy", 3, 3, signal="ready", source="ready")]
+    back = look("a", "Healthy", 50, 50)
+    assert moves(rule(), *STANDS, *other, *away, back, look("a", "Healthy", 71, 3, signal="ready", source="ready")) == [
+        (15, AWAY)
+    ]
+    assert moves(rule(), *STANDS, *other, *away, back, look("a", "Healthy", 71, 50)) == [(15, AWAY), (71, HOME)]
+
+
+def test_a_recovery_that_nobody_watched_begins_again_with_the_first_look() -> None:
+    away = [BAD, look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0)]
+    first = [look("a", "Healthy", 50, 50), look("a", "Healthy", 80, 80)]
+    assert moves(rule(), *STANDS, *away, *first, look("a", "Healthy", 99, 80)) == [(15, AWAY)]
+    assert moves(rule(), *STANDS, *away, *first, look("a", "Healthy", 101, 80)) == [(15, AWAY), (101, HOME)]
+
+
+# --- the present ---------------------------------------------------------------------------------------------------
+
+
+def test_traffic_does_not_leave_a_primary_that_is_healthy_now() -> None:
+    """It was bad for long enough with nowhere to go; when there is a place, it is well again."""
+    down = [route(HOME), look("a", "Healthy", 0, 0), look("b", "Unhealthy", 0, 0), BAD, look("a", "Unhealthy", 16, 5)]
+    up = [look("a", "Healthy", 30, 30), look("b", "Healthy", 60, 60)]
+    assert moves(rule(), *down, *up, until=69) == []
+    assert (60, "HealthyNow") in holds(rule(recoverySeconds=100), *down, *up, look("b", "Healthy", 80, 60))
+
+
+def test_half_of_what_one_look_said_moves_nothing() -> None:
+    """C6: all were down, and both are back in one moment; the secondary is heard of first."""
+    down = [route(HOME), look("a", "Healthy", 0, 0), look("b", "Unhealthy", 0, 0), BAD, look("a", "Unhealthy", 16, 5)]
+    back = [look("b", "Healthy", 40, 40, heard=40.1), look("a", "Healthy", 40, 40, heard=40.2)]
+    assert moves(rule(recoverySeconds=0), *down, *back) == []
+
+
+def test_weights_that_somebody_else_wrote_while_failed_over_are_put_right_without_a_look() -> None:
+    away = [BAD, look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0)]
+    drift = route({"a": 1, "b": 0}, at=25)
+    assert moves(rule(), *STANDS, *away, look("a", "Healthy", 20, 20), drift, until=30) == [(15, AWAY), (25, AWAY)]
+
+
+# --- silence as a failure, and clocks ------------------------------------------------------------------------------
+
+DEAD = (route(HOME), look("a", "Healthy", 0, 0, stale=20), look("b", "Healthy", 0, 0, stale=900))
+
+
+def silence(reader: Reader, *moments: float) -> list[tuple[float, Decision]]:
+    """What is decided at these moments by a rule that takes Unknown as bad, where the primary's source is dead."""
+    given = the_rule(backends=backends("a", "b"), tolerationSeconds=T, treatUnknownAs="Unhealthy")
+    group, out = Group("web", OBJECT), []
+    group = decide(given, group, [fact for _, fact in DEAD], at(0), reader=reader).group
+    for moment in moments:
+        _, well = look("b", "Healthy", moment, 0, stale=900)
+        decision = decide(given, group, [well], at(moment), reader=reader)
+        group = decision.group
+        out.append((moment, decision))
+    return out
+
+
+def acted(decisions: list[tuple[float, Decision]]) -> float | None:
+    return next((moment for moment, decision in decisions if decision.actions), None)
+
+
+def test_a_source_that_was_asked_for_fifteen_seconds_in_vain_counts_as_bad_where_unknown_does() -> None:
+    """Silent from 20, so that the window ends at 30."""
+    decisions = silence(Reader(at(-100)), *range(20, 36))
+    assert acted(decisions) == 35
+    assert [moment for moment, decision in decisions if any(one.source == "probe" for one in decision.lacks)] == [
+        *range(20, 36)
+    ]
+
+
+def test_who_has_only_just_begun_to_listen_asks_first() -> None:
+    assert acted(silence(Reader(at(40)), *range(40, 70))) == 55
+
+
+def test_silence_that_is_broken_by_an_outage_of_the_bus_is_counted_anew() -> None:
+    given = the_rule(backends=backends("a", "b"), tolerationSeconds=T, treatUnknownAs="Unhealthy")
+    before = silence(Reader(at(-100)), *range(20, 33))[-1][1].group
+    _, well = look("b", "Healthy", 60, 0, stale=900)
+    back = decide(given, before, [well], at(60), reader=Reader(at(60)))
+    assert back.actions == ()
+    assert {(one.source, one.target) for one in back.lacks} == {("probe", "service/east/shop/a")}
+    _, well = look("b", "Healthy", 75, 0, stale=900)
+    assert decide(given, back.group, [well], at(75), reader=Reader(at(60))).actions
+
+
+def test_a_source_that_answers_before_its_silence_counts_keeps_its_traffic() -> None:
+    given = rule(treatUnknownAs="Unhealthy")
+    answers = [look("a", "Healthy", 34, 0, stale=900), look("b", "Healthy", 60, 0, stale=900)]
+    assert moves(given, *DEAD, *answers, until=90) == []
+
+
+def test_silence_is_bad_in_a_rehearsal_too() -> None:
+    given = rule(treatUnknownAs="Unhealthy")
+    assert moves(given, *DEAD, look("b", "Healthy", 60, 0, stale=900), until=90) == [(60, AWAY)]
+
+
+def test_windows_are_longer_by_what_clocks_may_differ_so_that_none_is_early() -> None:
+    given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)
+    reader = Reader(skew_seconds=0.5)
+    group = decide(given, Group("web", OBJECT), [fact for _, fact in (*STANDS, BAD)], at(5), reader=reader).group
+    assert group.wake_at == at(15.5)
+    late = [look("a", "Unhealthy", 15.4, 5)[1], look("b", "Healthy", 15.4, 0)[1]]
+    decision = decide(given, group, late, at(15.4), reader=reader)
+    assert decision.actions == ()
+    last = [look("a", "Unhealthy", 15.5, 5)[1], look("b", "Healthy", 15.5, 0)[1]]
+    assert decide(given, decision.group, last, at(15.5), reader=reader).actions
+
+
+def test_what_a_guard_lets_go_long_after_it_was_found_right_is_looked_at_again() -> None:
+    """The act is right at 5, and may be done from 60 on: whether it is right then has to be seen."""
+    rules = [rule(guards={"blockedWindows": [{"cron": "0 0 * * *", "durationSeconds": 60}]}, tolerationSeconds=0)]
+    bad = look("a", "Unhealthy", 5, 5)
+    assert moves(rules, *STANDS, bad, look("b", "Healthy", 5, 0)) == []
+    fresh = [look("a", "Unhealthy", 90, 5), look("b", "Healthy", 90, 0)]
+    assert moves(rules, *STANDS, bad, look("b", "Healthy", 5, 0), *fresh) == [(90, AWAY)]
+    assert moves(rules, *STANDS, bad, look("b", "Healthy", 5, 0), look("a", "Healthy", 90, 30)) == []

@@ -1,0 +1,90 @@
+"""No copy leaves a cluster, and none is placed or purged, against what is seen now (decision 21)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bus.messages import ClusterTaints, Taint
+from rules.bench.play import at as moment
+from tests.unit.rules.builders import Event, rule_set
+from tests.unit.rules.workload.builders import acts, cluster, copy, holds, placement, workload, workload_rule
+
+MOVED = [("Place", {"m1": 2, "m3": 2}), ("Evict", "m2")]
+
+
+def rule(**keys: Any) -> dict[str, Any]:
+    """Two copies on three clusters; a failure of a cluster, or of a copy, is tolerated for 100 s."""
+    given = {
+        "placement": placement("m1", "m2", "m3", tolerate=100),
+        "failover": {
+            "cluster": {"purgeMode": "Gracefully", "gracePeriodSeconds": 50},
+            "application": {"decisionConditions": {"tolerationSeconds": 100}},
+        },
+    }
+    return workload_rule(**given | keys)
+
+
+def look(name: str, status: str, at: float, since: float) -> Event:
+    """What the probe of a cluster saw, and since when without a break."""
+    return cluster(name, status, at=at, signal="probe", source="probe", since=moment(since))
+
+
+def copy_look(name: str, status: str, at: float, since: float) -> Event:
+    return copy(name, status, at=at, signal="watch", source="watch", since=moment(since))
+
+
+START = [workload({"m1": 2, "m2": 2}, replicas=2), *(look(name, "Healthy", 0, 0) for name in ("m1", "m2", "m3"))]
+BAD = look("m2", "Unhealthy", 10, 10)
+
+
+def after(*events: Event, until: float = 3000) -> list[tuple[Any, ...]]:
+    return acts(rule(), *START, BAD, *events, until=until)
+
+
+def test_a_cluster_that_recovered_unheard_is_not_left() -> None:
+    assert after(look("m2", "Healthy", 200, 60), look("m3", "Healthy", 200, 0)) == []
+
+
+def test_a_cluster_is_left_once_it_is_seen_bad_after_its_toleration_and_the_other_is_seen_healthy() -> None:
+    bad = look("m2", "Unhealthy", 200, 10)
+    assert after(bad) == []
+    assert after(bad, look("m3", "Healthy", 109, 0)) == []
+    assert after(bad, look("m3", "Healthy", 200.5, 0)) == [(200.5, *act) for act in MOVED]
+
+
+def test_a_cluster_that_failed_again_unheard_has_its_whole_toleration_once_more() -> None:
+    again = [look("m2", "Unhealthy", 200, 150), look("m3", "Healthy", 200, 0)]
+    then = [look("m2", "Unhealthy", 251, 150), look("m3", "Healthy", 251, 0)]
+    assert after(*again) == []
+    assert after(*again, *then) == [(251, *act) for act in MOVED]
+
+
+def test_a_source_of_clusters_that_does_not_answer_is_told_of() -> None:
+    assert holds(rule(), *START, BAD) == [(112, "SourceSilent")]
+
+
+def test_a_copy_that_recovered_unheard_stays() -> None:
+    bad = [copy_look("m2", "Healthy", 0, 0), copy_look("m2", "Unhealthy", 10, 10)]
+    fresh = look("m3", "Healthy", 200, 0)
+    assert acts(rule(), *START, *bad, copy_look("m2", "Healthy", 200, 60), fresh) == []
+    found = acts(rule(), *START, *bad, copy_look("m2", "Unhealthy", 200, 10), fresh)
+    assert found[:2] == [(200, *act) for act in MOVED]
+
+
+def test_a_cluster_that_is_left_for_its_taint_may_be_healthy() -> None:
+    """A person, or a brownout alert, has tainted it: no bad word about its health is needed."""
+    taints = (Taint(key="reactor/brownout", effect="NoExecute"),)
+    tainted = (10.0, ClusterTaints(cluster="m2", rule="brown", taints=taints, observed_at=moment(10)))
+    brown = {
+        "name": "brown", "kind": "ClusterTaint", "mode": "Enforce", "match": "cluster/*", "signals": ["brownout"],
+        "taints": [{"key": "reactor/brownout", "effect": "NoExecute"}],
+    }  # fmt: skip
+    found = acts(rule_set(rule(), brown), *START, tainted, look("m3", "Healthy", 120, 0), look("m2", "Healthy", 120, 0))
+    assert found == [(120, *act) for act in MOVED]
+
+
+def test_the_old_copy_is_purged_only_by_what_was_seen_of_the_others_since_its_grace_was_over() -> None:
+    left = [look("m2", "Unhealthy", 110, 10), look("m3", "Healthy", 110, 0)]
+    early = [copy_look("m1", "Healthy", 120, 0), copy_look("m3", "Unhealthy", 120, 120)]
+    assert after(*left, *early, until=200) == [(110, *act) for act in MOVED]
+    assert after(*left, *early, copy_look("m1", "Healthy", 170, 0), until=200)[2:] == [(170, "Purge", "m2")]
