@@ -1,15 +1,17 @@
 """Where a workload goes when it leaves clusters: filter, order, spread, assign. Copies that stay are never taken away.
 
-As Karmada's scheduler does it (pkg/scheduler/core), with four differences: a new copy only goes where the cluster is
-Healthy now; what is replaced is what is lost, never more; what holds a copy keeps it; and nothing is evicted before
-this has found a place.
+As Karmada's scheduler does it (pkg/scheduler/core), with five differences: a new copy only goes where the cluster is
+Healthy now; what is replaced is what is lost, never more; what holds a copy keeps it; nothing is evicted before this
+has found a place; and no spread constraint that stood is broken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from rules.kinds.candidates import Candidates, Question, affine_to, candidates, each_of, group_of, strategy_of, total_of
+from rules.kinds.constraints import broken, choices, words
 from rules.kinds.division import NotEnoughRoom, backwards, by_room, by_static_weight, by_tiers
 from rules.kinds.spread import Bounds, Insufficient, Option, by_cluster, by_group, group_score
 from rules.language.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
@@ -31,12 +33,66 @@ def land(question: Question) -> dict[str, int]:
     for term in terms:
         found = candidates(question, term)
         try:
-            return _assigned(question, found)
+            return _kept(question, found, _assigned(question, found))
         except Insufficient as error:
             why = "; ".join(found.refused[:NAMED_MAX])
             refused.append(f"{error} ({why})" if why else str(error))
             reason = error.reason
     raise Insufficient(reason, ", and then ".join(refused))
+
+
+def _kept(question: Question, found: Candidates, plan: dict[str, int]) -> dict[str, int]:
+    """Give the plan where it breaks no spread constraint, else the best one that does not. Raises Insufficient."""
+    constraint = broken(question, plan)
+    if constraint is None:
+        return plan
+    new = [option.name for option in found.options if option.name not in question.stay]
+    for count in _counts(question, len(plan.keys() - question.stay.keys()), len(new)):
+        for chosen in choices(question, new, count):
+            try:
+                other = _assigned_to(question, found, chosen)
+            except Insufficient:
+                continue  # these have too little room
+            if broken(question, other) is None:
+                return other
+    raise Insufficient("constraint_broken", f"no choice of clusters keeps what stands now ({words(constraint)})")
+
+
+def _counts(question: Question, planned: int, most: int) -> Iterator[int]:
+    """How many new clusters are tried, the best number first. What is divided may go to fewer, or to more."""
+    first = min(len(question.leaving), most)
+    if strategy_of(question) == "duplicated":
+        yield from range(planned, -1 if question.on_insufficient is OnInsufficient.PARTIAL else planned - 1, -1)
+    else:
+        yield from range(first, -1, -1)
+        yield from range(first + 1, most + 1)
+
+
+def _assigned_to(question: Question, found: Candidates, chosen: Sequence[str]) -> dict[str, int]:
+    """Give the placement on just these clusters and those that stay: a copy on each of them."""
+    if strategy_of(question) == "duplicated":
+        return dict(sorted({**question.stay, **dict.fromkeys(chosen, each_of(question))}.items()))
+    names = {*chosen, *question.stay}
+    tiers = tuple(tuple(option for option in tier if option.name in names) for tier in found.tiers)
+    only = replace(found, tiers=tiers)
+    plan = _assigned(question, only)
+    if missing := [name for name in chosen if not plan.get(name)]:
+        plan = _shared(question, only, plan, missing)
+    return plan
+
+
+def _shared(question: Question, found: Candidates, plan: Mapping[str, int], missing: Sequence[str]) -> dict[str, int]:
+    """Give the plan with one replica for each of those that would have none, from those that have most."""
+    out = dict(plan)
+    giving = {option.name for option in found.options} & plan.keys()
+    weighted = strategy_of(question) == "static"
+    for name in missing:
+        richest = max(giving, key=lambda other: (out[other], other), default=None)
+        if richest is None or out[richest] < 2 or not found.free[name] or (weighted and not _weight(question, name)):
+            raise Insufficient("not_enough_replicas", "there are too few replicas for the clusters that are needed")
+        out[richest] -= 1
+        out[name] = 1
+    return dict(sorted(out.items()))
 
 
 def _assigned(question: Question, found: Candidates) -> dict[str, int]:
