@@ -46,19 +46,19 @@ def _read(*kept: Stream | Bucket) -> Iterable[str]:
 
 
 def _follow(*kept: Stream | Bucket) -> Iterable[str]:
-    """To read with consumers that one makes, resumes and drops oneself."""
+    """To read with consumers that one makes and drops oneself."""
     yield from _read(*kept)
     for one in kept:
-        yield from (f"{API}.CONSUMER.{what}.{_name(one)}.*" for what in ("CREATE", "DELETE", "PAUSE"))
-        yield from (f"{API}.CONSUMER.LIST.{_name(one)}", f"$JS.FC.{_name(one)}.>")
+        yield from (f"{API}.CONSUMER.{what}.{_name(one)}.*" for what in ("CREATE", "DELETE"))
+        yield f"$JS.FC.{_name(one)}.>"
 
 
 def _work(*queues: Queue) -> Iterable[str]:
-    """To take a share of a queue."""
+    """To take a share of a queue, and to resume it where somebody paused it."""
     for one in queues:
         name = f"{one.stream}.{one.name}"
         yield from (f"{API}.CONSUMER.{what}.{name}" for what in ("INFO", "MSG.NEXT", "PAUSE"))
-        yield from (f"{API}.CONSUMER.LIST.{one.stream}", f"$JS.ACK.{name}.>", f"$JS.ACK.*.*.{name}.>")
+        yield from (f"$JS.ACK.{name}.>", f"$JS.ACK.*.*.{name}.>")
 
 
 def _write(*buckets: Bucket) -> Iterable[str]:

@@ -123,7 +123,7 @@ class App:
         self._webhooks = await self._listen(files.rules)
         self._bus = bus = await self._connect(self.settings.bus)
         await ready(bus, self.settings.bus, self.clock)
-        self._upkeep = upkeep = Upkeep(bus, self.settings.bus)
+        self._upkeep = upkeep = Upkeep(bus, self.settings.bus, self.roles)
         presence = Presence(bus, self._process(files))
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
         house = await self._house(bus, upkeep)
@@ -254,9 +254,10 @@ class App:
 
     async def _probing(self) -> None:
         """A connection that looks healthy may sit on a full disk: only a write tells."""
-        apart = False
+        apart = stalled = False
         while True:
             await self._diagnose()
+            stalled = self._told_of_stalls(before=stalled)
             try:
                 ahead, doubt = await clock_difference(self.bus, self.clock)
             except BusError:
@@ -278,6 +279,15 @@ class App:
             log.error("%s", self._ailment)
         elif before and not self._ailment:
             log.info("nats-server stores again, or is away")
+
+    def _told_of_stalls(self, *, before: bool) -> bool:
+        """Say once that readings stalled; `/readyz` names them all."""
+        found = [*self.bus.connection.stalled.values()]
+        if found and not before:
+            log.error("%d readings got nothing; %s", len(found), found[0])
+        elif before and not found:
+            log.info("all that is stored on the bus is read again")
+        return bool(found)
 
     def _told_of_clocks(self, ahead: timedelta, doubt: timedelta, before: bool) -> bool:
         """Time is never made to jump while we decide; what drifts apart is told, and set right at the next start."""
@@ -311,4 +321,5 @@ class App:
 
     @property
     def _lacking(self) -> Sequence[str]:
-        return self._upkeep.lacking if self._upkeep is not None else ()
+        stalled = () if self._bus is None else (*self._bus.connection.stalled.values(),)
+        return (*self._upkeep.lacking, *self._upkeep.paused, *stalled) if self._upkeep is not None else ()

@@ -31,6 +31,7 @@ from bus.subjects import inbox
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
 RECONNECT_SECONDS = 0.2
 NO_LEADER = 10008  # JetStream: temporarily unavailable: a cluster that starts, or is choosing a leader
+INSTEAD = "to stop the reactor: reactor pause '*'"
 OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
 
 KEPT_MAX = 10_000
@@ -96,6 +97,9 @@ class Connection:
         """Subjects, in lower case, on which the server has lately not let us publish. At most KEPT_MAX."""
         self.unstored: dict[str, float] = {}
         """Where the server answers and does not store, as the first two tokens of subjects: when it last did not."""
+        self.stalled: dict[str, str] = {}
+        """Readings that got nothing although more was stored, until a look finds them right: stream and subject, and
+        what to tell people."""
         self.on_foreign: Callable[[str, str], None] = _ignored
         """Called with a stream and a subject for each message that another client pushed into a reading of ours."""
         self._wakers: set[Callable[[], None]] = set()

@@ -16,7 +16,7 @@ from typing import Any
 from bus import topology
 from bus.errors import NotReady, WrongServer
 from bus.jetstream.bus import JetStreamBus
-from bus.jetstream.connection import ApiError, Connection
+from bus.jetstream.connection import INSTEAD, ApiError, Connection
 from bus.topology import DUPLICATE_WINDOW, Bucket, Queue, Stream
 
 NO_STREAM = 10059
@@ -83,6 +83,30 @@ async def plan(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[Step]:
     streams = [await _stream(connection, _stream_config(stream, replicas)) for stream in topology.STREAMS]
     buckets = [await _stream(connection, _bucket_config(bucket, replicas)) for bucket in topology.BUCKETS]
     return [*streams, *buckets, *[await _queue(connection, queue) for queue in topology.QUEUES]]
+
+
+async def paused(bus: JetStreamBus, queues: Sequence[Queue]) -> Mapping[Queue, str]:
+    """Give those of our queues that somebody has paused, and what to say of each. Raises Unavailable."""
+    found = {}
+    for queue in queues:
+        try:
+            info = await bus.connection.api(f"CONSUMER.INFO.{queue.stream}.{queue.name}", {})
+        except ApiError as error:
+            if error.code in (NO_CONSUMER, NO_STREAM):
+                continue  # whoever looks for what is missing says so
+            raise
+        if info.get("paused"):
+            until = info["config"].get("pause_until")
+            found[queue] = (
+                f"{queue.stream} > {queue.name}: somebody paused this consumer until {until}, so that nothing is taken "
+                f"from it; it is resumed ({INSTEAD})"
+            )
+    return found
+
+
+async def resume(bus: JetStreamBus, queue: Queue) -> None:
+    """Let it go on. Raises Unavailable where we may not."""
+    await bus.connection.api(f"CONSUMER.PAUSE.{queue.stream}.{queue.name}", {})
 
 
 async def copies(bus: JetStreamBus) -> Mapping[str, int]:

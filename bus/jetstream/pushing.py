@@ -38,6 +38,8 @@ class Push:
         self._broken = False
         self._heard_at = 0.0
         self.buffer: list[Stored] = []
+        self.reached = 0
+        """Sequence of the last message that came."""
 
     async def start(self, stream: str, subject: str, after: int | None) -> None:
         """`after`: the sequence before the first that is wanted; None: the newest of each subject.
@@ -66,6 +68,16 @@ class Push:
                 await self._subscription.unsubscribe()
             if self._stream and self._connection.up.is_set():
                 await self._connection.client.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}")
+
+    @property
+    def name(self) -> str:
+        """As the server knows it."""
+        return self._name
+
+    def replace(self) -> None:
+        """Take this one for broken: whoever reads makes another."""
+        self._broken = True
+        self._bell.set()
 
     @property
     def silent_at(self) -> float:
@@ -111,6 +123,7 @@ class Push:
         if not self._broken:
             self._number, self._pending, self._stalled = one.number, one.pending, False
             self.buffer.append(one)
+            self.reached = one.sequence
         self._bell.set()
 
     async def _on_control(self, message: Msg) -> None:

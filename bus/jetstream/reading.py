@@ -4,6 +4,9 @@ A push consumer with idle heartbeats costs next to nothing while nothing comes a
 process can hold a reader per partition. Flow control bounds what is on its way: the server waits until what it sent was
 taken. The consumer lives in the server's memory and is forgotten in any crash; all that counts is the position, kept
 here.
+
+A consumer that somebody pauses, or gives another filter, sends its heartbeats as before. So the position is compared
+with what is stored, every LOOK_SECONDS.
 """
 
 from __future__ import annotations
@@ -14,12 +17,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bus.errors import StreamRecreated, Unavailable
-from bus.jetstream.connection import Connection
+from bus.jetstream.connection import INSTEAD, Connection
 from bus.jetstream.incoming import Stored, ring
 from bus.jetstream.lookup import last
 from bus.jetstream.pushing import Push
 
 RETRY_SECONDS = 0.2
+LOOK_SECONDS = 4.0
+GRACE_SECONDS = 2.0  # what is stored comes within milliseconds; a busy machine may take longer
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +38,7 @@ class OrderedReading:
         self._created = ""  # when the stream was created: another one of the same name starts at 1 again
         self._bell = asyncio.Event()
         self._consumer: Push | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> OrderedReading:
         """Raises Unavailable where there is no such stream or no answer, StreamRecreated where it ends before us."""
@@ -42,10 +48,14 @@ class OrderedReading:
         except BaseException:
             await self.__aexit__()
             raise
+        self._looking = asyncio.create_task(self._look_for_more())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._unwatch()
+        if self._looking is not None:
+            self._looking.cancel()
+        self._connection.stalled.pop(self._what, None)
         await self._drop()
 
     async def next(self, timeout: timedelta) -> Sequence[Stored]:
@@ -86,6 +96,48 @@ class OrderedReading:
         """Read whatever stream is there now, from its first message."""
         await self._drop()
         self._after, self._created = 0, ""
+
+    @property
+    def _what(self) -> str:
+        return f"{self._stream} > {self._subject}"
+
+    async def _look_for_more(self) -> None:
+        """Compare again and again, until cancelled, what came with what is stored; replace a consumer that stalls."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self._look()
+            except Unavailable as error:
+                log.info("stream=%s subject=%s look=failed error=%s", self._stream, self._subject, error)
+
+    async def _look(self) -> None:
+        consumer, before = self._consumer, self._reached
+        stored = await self._missing(before)
+        if stored and await self._still_missing(consumer, before) and consumer is not None:
+            told = (
+                f"{self._what}: nothing came although more is stored ({stored}, read up to {before}): somebody paused "
+                f"or changed the consumer {consumer.name}, and another is made ({INSTEAD})"
+            )
+            log.info("%s", told)
+            self._connection.stalled[self._what] = told
+            consumer.replace()
+        elif not stored:
+            self._connection.stalled.pop(self._what, None)
+
+    async def _missing(self, reached: int) -> int:
+        """Sequence of the newest message that is stored and did not come; 0: none."""
+        newest = (await last(self._connection, self._stream, self._subject)).sequence
+        return newest if newest > reached else 0
+
+    async def _still_missing(self, consumer: Push | None, reached: int) -> bool:
+        """What was just stored is on its way, and what waits for us to take it is nobody's fault."""
+        await asyncio.sleep(GRACE_SECONDS)
+        same = consumer is not None and consumer is self._consumer and consumer.intact() and not consumer.buffer
+        return same and self._reached == reached and await self._missing(reached) > 0
+
+    @property
+    def _reached(self) -> int:
+        return max(self._after, self._consumer.reached if self._consumer is not None else 0)
 
     async def _reopen(self, until: float) -> None:
         if not self._connection.up.is_set():

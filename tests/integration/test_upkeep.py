@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -10,13 +11,17 @@ from typing import Any
 
 import pytest
 
-from bus import topology
+from bus import subjects, topology
 from bus.embedded import EmbeddedServer
+from bus.envelope import encode
 from bus.errors import BusError, Unavailable, WrongServer
 from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import plan
+from bus.messages import Health, Observation
+from bus.port import Outgoing
 from reactor import upkeep
 from reactor.app import App
+from reactor.clock import Clock
 from reactor.connecting import agree_on_partitions, partitions_of
 from reactor.errors import SettingsError
 from reactor.settings import BusSettings, Settings
@@ -167,3 +172,50 @@ async def test_a_reactor_makes_again_what_is_lost_and_says_what_it_cannot(
             while not (said := await app._not_ready()):
                 await asyncio.sleep(0.02)
         assert said[0].startswith("bus: REACTOR_ACTIONS exists with subjects")
+
+
+async def test_paused_consumers_are_noticed_told_once_and_resumed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As `nats consumer pause` leaves them, for six hours: the queues, and what the deciders read with."""
+    caplog.set_level(logging.ERROR)
+    (tmp_path / "rules.yaml").write_text(RULES)
+    settings = Settings.model_validate(
+        {
+            "ruleFiles": [str(tmp_path / "rules.yaml")], "receiver": {"listen": "127.0.0.1:0"},
+            "bus": {"store": str(tmp_path / "nats"), "partitions": PARTITIONS},
+        }
+    )  # fmt: skip
+    async with App(settings) as app:
+        async with asyncio.timeout(10):
+            while len(await consumers(app.bus, "REACTOR_FACTS")) < PARTITIONS:
+                await asyncio.sleep(0.05)
+        until = (Clock().now() + timedelta(hours=6)).isoformat()
+        for stream in ("REACTOR_FACTS", "REACTOR_ACTIONS", "REACTOR_INBOX"):
+            for one in await consumers(app.bus, stream):
+                await app.bus.connection.api(f"CONSUMER.PAUSE.{stream}.{one['name']}", {"pause_until": until})
+        said = Observation(
+            target="service/east/shop/a", signal="probe", status=Health.HEALTHY, observed_at=Clock().now()
+        )
+        body = encode(said, id="1", source="/test", time=said.observed_at)
+        facts = [Outgoing(subjects.observed(n, said.target, "probe-healthy"), body, f"f{n}") for n in range(PARTITIONS)]
+        await app.bus.publish_all(facts)
+        paused, told = asyncio.get_running_loop().time(), set[str]()
+        while asyncio.get_running_loop().time() < paused + 10:
+            told |= {*await app._not_ready()}
+            await asyncio.sleep(0.1)
+        wanted = {"REACTOR_ACTIONS > executors", "REACTOR_INBOX > routers"}
+        wanted |= {f"REACTOR_FACTS > {subjects.facts(number)}" for number in range(PARTITIONS)}
+        assert {one.removeprefix("bus: ").partition(": ")[0] for one in told} == wanted
+        assert all("reactor pause '*'" in one for one in told)
+        for stream in ("REACTOR_FACTS", "REACTOR_ACTIONS", "REACTOR_INBOX"):
+            assert not [one["name"] for one in await consumers(app.bus, stream) if one.get("paused")]
+        async with asyncio.timeout(10):
+            while await app._not_ready():
+                await asyncio.sleep(0.1)
+    lines = [record.getMessage() for record in caplog.records if "paused" in record.getMessage()]
+    assert len(lines) == 2  # one for the queues, one for the readings
+
+
+async def consumers(bus: JetStreamBus, stream: str) -> list[dict[str, Any]]:
+    return list((await bus.connection.api(f"CONSUMER.LIST.{stream}", {}))["consumers"])

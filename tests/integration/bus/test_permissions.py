@@ -18,11 +18,12 @@ from bus import subjects, topology
 from bus.embedded import EmbeddedServer
 from bus.envelope import encode
 from bus.jetstream import Credentials, JetStreamBus, provision
+from bus.jetstream.provisioning import paused, resume
 from bus.memory_parts import matches
 from bus.messages import Health, Observation
 from bus.permissions import PROCESSES, ROLES, Permissions, configuration, of_role, of_source
 from bus.port import Outgoing
-from bus.topology import EXECUTORS, FACTS, GROUPS, ROUTERS
+from bus.topology import EXECUTORS, FACTS, GROUPS, ROUTERS, Queue
 from reactor.cli.main import cli
 from reactor.clock import Clock
 from tests.contract.bus.servers import Configured
@@ -66,8 +67,9 @@ SUBJECTS = {
     "$JS.API.CONSUMER.MSG.NEXT.REACTOR_INBOX.routers": {"router"},
     "$JS.ACK.REACTOR_ACTIONS.executors.1.1.1.1.1": {"executor"},
     "$JS.ACK.REACTOR_INBOX.routers.1.1.1.1.1": {"router"},
-    "$JS.API.CONSUMER.PAUSE.REACTOR_FACTS.x": {"decider"},
+    "$JS.API.CONSUMER.PAUSE.REACTOR_FACTS.x": set(),
     "$JS.API.CONSUMER.PAUSE.REACTOR_ACTIONS.executors": {"executor"},
+    "$JS.API.CONSUMER.PAUSE.REACTOR_INBOX.routers": {"router"},
     "$JS.API.CONSUMER.DELETE.REACTOR_FACTS.x": {"decider"},
     "$JS.API.CONSUMER.DELETE.REACTOR_ACTIONS.executors": set(),
     "$JS.API.CONSUMER.DELETE.REACTOR_INBOX.routers": set(),
@@ -210,6 +212,17 @@ async def test_a_viewer_cannot_pause_a_consumer(server: EmbeddedServer) -> None:
         for queue in (EXECUTORS, ROUTERS):
             info = await bus.connection.api(f"CONSUMER.INFO.{queue.stream}.{queue.name}", {})
             assert not info.get("paused")
+
+
+@pytest.mark.parametrize(("role", "queue"), [("executor", EXECUTORS), ("router", ROUTERS), ("reactor", EXECUTORS)])
+async def test_who_takes_from_a_queue_may_resume_it(server: EmbeddedServer, role: str, queue: Queue) -> None:
+    body = {"pause_until": "2030-01-01T00:00:00Z"}
+    async with bus_of(server, role) as bus:
+        await bus.connection.api(f"CONSUMER.PAUSE.{queue.stream}.{queue.name}", body)
+        assert [*await paused(bus, [queue])] == [queue]
+        await resume(bus, queue)
+        assert not await paused(bus, [queue])
+        assert not bus.connection.denied
 
 
 async def test_every_process_role_passes_the_start_of_a_process(server: EmbeddedServer) -> None:
