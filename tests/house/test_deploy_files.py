@@ -102,11 +102,6 @@ def test_alertmanager_accepts_its_configuration() -> None:
     run(tool("amtool"), "check-config", COMPOSE / "alertmanager.yml")
 
 
-def test_nats_accepts_its_configuration() -> None:
-    # The nats-server of the embedded bus, a dependency of ours.
-    run(Path(sys.executable).parent / "nats-server", "-t", "-c", COMPOSE / "nats.conf")
-
-
 def test_nats_writes_to_disk_before_it_acknowledges() -> None:
     assert re.search(r"^\s*sync_interval: always$", (COMPOSE / "nats.conf").read_text(), re.MULTILINE)
 
@@ -176,8 +171,14 @@ def test_kustomize_builds(folder: Path) -> None:
     assert "kind: Deployment" in run(tool("kubectl"), "kustomize", folder)
 
 
+def test_the_users_of_nats_are_built_as_a_configmap() -> None:
+    built = yaml.safe_load(run(tool("kubectl"), "kustomize", DEPLOY / "nats"))
+    assert (built["kind"], built["metadata"]["name"]) == ("ConfigMap", "nats-users")
+    assert built["data"] == {"users.conf": (DEPLOY / "nats/users.conf").read_text()}
+
+
 def test_every_file_that_a_kustomization_names_exists() -> None:
-    for path in KUSTOMIZE.rglob("kustomization.yaml"):
+    for path in DEPLOY.rglob("kustomization.yaml"):
         content = load(path)
         files = [name for generator in content.get("configMapGenerator", []) for name in generator["files"]]
         for name in [*content.get("resources", []), *content.get("components", []), *files]:
