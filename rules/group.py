@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Raised when a stored group can no longer be read by an older reactor."""
+
+
+FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,11 @@ class Signal:
         """Until when it shows its status; None: until it is stale."""
         return self.observed_at if self.valid_until is None and self.source else self.valid_until
 
+    @property
+    def lasts_until(self) -> datetime:
+        """Until when it shows its status, as things stand."""
+        return self.proven_until or self.stale_at or FOREVER
+
     def proves(self, moment: datetime) -> bool:
         """Whether it shows its status at this moment or later."""
         return self.proven_until is None or self.proven_until >= moment
@@ -104,6 +112,8 @@ class Member:
     unproven: bool = False
     """It was healthy when it was first heard of: no window has shown yet that it stays so."""
     window: Window | None = None
+    covered_until: datetime | None = None
+    """While it is Unhealthy: until when one signal after the other has shown that, without a gap. None: none has."""
     signals: Mapping[str, Signal] = field(default_factory=dict)
 
     @property

@@ -41,6 +41,14 @@ class PromptTransport(TcpTransport):
         else:
             self.abort()
 
+    async def drain(self) -> None:
+        """Wait until the socket has taken what was written. Whoever leaves anyway misses nothing if it is gone."""
+        try:
+            await super().drain()  # type: ignore[no-untyped-call]
+        except ConnectionError:
+            if not self._leaving():
+                raise
+
     def abort(self) -> None:
         """End it at once. Whoever waits for it goes on."""
         if self._io_writer is not None:

@@ -52,7 +52,7 @@ CHECKPOINT = timedelta(seconds=1)
 """How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
 LOADING = 4
 """How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
-TOGETHER = 100
+RING_BATCH = 100
 """Groups that are decided between two pauses of the loop: some 20 ms."""
 LAP = timedelta(seconds=5)
 """A loop that was away for longer was stopped (SIGSTOP, a paused machine), and checks its ownership again."""
@@ -160,8 +160,8 @@ class Partition:
         """
         facts = await standing(self._desk.bus, self._number, self._position)
         log.info("partition %d: %d standing facts are read by other rules", self._number, len(facts))
-        for start in range(0, len(facts), TOGETHER):
-            some = facts[start : start + TOGETHER]
+        for start in range(0, len(facts), RING_BATCH):
+            some = facts[start : start + RING_BATCH]
             now = self._as_late_as(some)
             await self._carry(self.book.take(some, now, known=False), now, None)
             await asyncio.sleep(0)
@@ -297,7 +297,7 @@ class Partition:
         self._overdue = None
         self._now = max(self._now, until)
         trace, self._trace = self._trace, None
-        while decisions := self.book.ring(self._now, at_most=TOGETHER):
+        while decisions := self.book.ring(self._now, at_most=RING_BATCH):
             await self._carry(decisions, self._now, trace)
             await asyncio.sleep(0)
 

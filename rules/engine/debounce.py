@@ -23,6 +23,8 @@ from rules.engine.signals import (
     joined,
     proven,
     silence_proven,
+    stretch,
+    unhealthy,
 )
 from rules.group import Group, Member, Signal, Window, updated
 from rules.language.model import Rule
@@ -72,7 +74,31 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         member = _anew(member, rule, signal, reader)
     elif dated and signal.status is Health.UNHEALTHY:
         member = _extended(member, signal)
-    return _looked_at(member, rule, at, reader, said=True)
+    return _covered(_looked_at(member, rule, at, reader, said=True), rule, at, reader)
+
+
+def _covered(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
+    """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
+
+    In a gap it may have been well: what is measured, and an act that is still to come, begin anew after it. Who saw it
+    bad all the time and is heard later moves the window back (`_extended`).
+    """
+    saying = unhealthy(member, rule)
+    if member.status is not Health.UNHEALTHY or not saying:
+        waits = member.window is not None and member.window.waiting_since is not None
+        return member if waits else updated(member, covered_until=None)
+    since, until = stretch(saying)
+    if member.covered_until is None:
+        return updated(member, covered_until=until)
+    covered = min(member.covered_until, at)
+    if since <= covered:
+        return updated(member, covered_until=max(covered, until))
+    window, due = member.window, member.settled_at
+    if window is not None and not window.healthy:
+        window = updated(window, since=max(window.since, since))
+    elif member.settled is False and due is not None:
+        due = max(due, since + _length(rule, reader, healthy=False))
+    return updated(member, covered_until=until, window=window, settled_at=due)
 
 
 def _is_broken(member: Member, last: Signal, new: Signal) -> bool:
@@ -92,8 +118,8 @@ def _anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
     if member.settled is healthy:
         # It was settled like this before. An act that is still to come needs the whole length once more.
         end = signal.begun + _length(rule, reader, healthy=healthy)
-        return replace(member, since=signal.begun, settled_at=end, window=None)
-    return replace(member, since=signal.begun, window=None)
+        return replace(member, since=signal.begun, settled_at=end, window=None, covered_until=None)
+    return replace(member, since=signal.begun, window=None, covered_until=None)
 
 
 def _extended(member: Member, signal: Signal) -> Member:
@@ -225,7 +251,9 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
         return replace(member, window=Window(healthy, at))
     if window.waiting_since is not None:
         waited = max(at - window.waiting_since, timedelta())
-        return replace(member, window=Window(healthy, window.since + waited))
+        shown = member.covered_until is None or member.covered_until >= window.waiting_since
+        covered = at if shown else member.covered_until
+        return replace(member, window=Window(healthy, window.since + waited), covered_until=covered)
     return member
 
 

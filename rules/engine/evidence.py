@@ -51,6 +51,8 @@ def present(
     rule: Rule, group: Group, around: Group | None, wish: Wish, now: datetime, reader: Reader = ALWAYS
 ) -> tuple[Wish, tuple[Lack, ...]]:
     """Give the acts that the present agrees with, why the others wait, and the looks that they wait for."""
+    if not wish.acts:
+        return wish, ()
     kept: list[Act] = []
     lacks: list[Lack] = []
     held, asked = wish.held, _Asked(now, reader)
@@ -113,6 +115,8 @@ def confirmed(
         if (contradiction := _contradicted(need, group, around)) is not None:
             return Confirmation(wanted=False, detail=f"{Held.HEALTHY_NOW}: {contradiction}")
     moment = max([since, *(need.since for need in act.needs)])
+    if moment > now:
+        return Confirmation(wanted=False, detail=f"it is due at {moment.isoformat()}")
     asked = _Asked(now, reader, since + SILENT_AFTER)
     lacks = tuple(lack for need in act.needs for lack in _missing(rule, need, group, around, moment, asked))
     return Confirmation(wanted=None if lacks else True, lacks=lacks)
@@ -155,7 +159,7 @@ def _from_when(rule: Rule, needs: Sequence[Evidence], group: Group, around: Grou
 def look_again(lacks: Sequence[Lack], now: datetime) -> datetime | None:
     """Give when to ask again for what is missing, or to say that it is."""
     moments = [max(lack.since, now + _patience(lack, now)) for lack in lacks if lack.source]
-    moments += [at for lack in lacks if (at := lack.since + SILENT_AFTER) > now]
+    moments += [at for lack in lacks for at in (lack.since, lack.since + SILENT_AFTER) if at > now]
     return min(moments, default=None)
 
 
@@ -169,6 +173,9 @@ def _contradicted(need: Evidence, group: Group, around: Group | None) -> str | N
 def _missing(
     rule: Rule, need: Evidence, group: Group, around: Group | None, since: datetime, asked: _Asked
 ) -> Iterator[Lack]:  # fmt: skip
+    if since > asked.now:  # nothing proves what is still to come, also what holds for some seconds
+        yield Lack("", need.target, since, "")
+        return
     member = _member(need, group, around)
     if member is None or proven(member, rule, since, healthy=need.healthy, signals=need.signals, names=need.names):
         return

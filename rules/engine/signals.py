@@ -77,20 +77,32 @@ def joined(last: Signal | None, new: Signal) -> Signal:
 
 
 def begun(member: Member, rule: Rule, status: Health, at: datetime) -> datetime:
-    """Since when the signals together have said so: one is enough for bad, and all are needed for healthy.
-
-    For bad, a signal counts from before another one's begin only if it still proves its status there.
-    """
+    """Since when the signals together have said so: one is enough for bad, and all are needed for healthy."""
     saying = [one for one in counting(member, rule) if status is Health.HEALTHY or one.status is status]
     if status is Health.UNKNOWN or not saying:
         return at
     if status is Health.HEALTHY:
         return max(one.begun for one in saying)
-    since = max(saying, key=lambda one: one.observed_at).begun
+    return stretch(saying)[0]
+
+
+def stretch(saying: Sequence[Signal]) -> tuple[datetime, datetime]:
+    """Since when and until when these signals show the same, one after the other and without a gap.
+
+    It is the stretch of the one that was heard last. Another one counts from before its begin only if it still proves
+    its status there.
+    """
+    last = max(saying, key=lambda one: one.observed_at)
+    since, until = last.begun, last.lasts_until
     for one in sorted(saying, key=lambda one: one.begun, reverse=True):
-        if one.proves(since):
-            since = min(since, one.begun)
-    return since
+        if one.proves(since) and one.begun <= until:
+            since, until = min(since, one.begun), max(until, one.lasts_until)
+    return since, until
+
+
+def unhealthy(member: Member, rule: Rule) -> list[Signal]:
+    """The signals that count and say that it is Unhealthy."""
+    return [one for one in counting(member, rule) if one.status is Health.UNHEALTHY]
 
 
 def bridged(member: Member, rule: Rule, last: Signal, new: Signal) -> bool:

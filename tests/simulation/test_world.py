@@ -23,6 +23,8 @@ from rules.language.sources import Quorum
 from tests.simulation.drawn import drawn
 from tests.simulation.rulefiles import names, rule_set
 
+pytestmark = pytest.mark.timeout(900)  # they compute for minutes, with what other tests leave of the processors
+
 SEEDS = range(2)
 HOURS = 14.0
 LONGER = {"active_passive": 44.0, "brownout": 44.0, "oncall": 44.0, "proportional": 44.0, "three_regions": 44.0,

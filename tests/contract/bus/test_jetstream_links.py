@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
+import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlparse
@@ -123,6 +125,30 @@ async def test_an_attempt_to_connect_leaves_no_connection_of_the_one_before() ->
             transport.close()
             await transport.wait_closed()  # type: ignore[no-untyped-call]
             assert await ended.get() == b""
+
+
+@pytest.mark.parametrize("leaving", [True, False])
+async def test_a_server_that_hung_up_first_is_left_without_an_error(leaving: bool) -> None:
+    hung_up = asyncio.Event()
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        at_once = struct.pack("ii", 1, 0)  # with a reset
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
+        writer.transport.abort()
+        hung_up.set()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        transport = PromptTransport(leaving=lambda: leaving)
+        await transport.connect(urlparse(f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"), 1024, 2)
+        async with asyncio.timeout(LONG.total_seconds()):
+            await hung_up.wait()
+            assert transport._io_reader is not None
+            with suppress(ConnectionError):
+                await transport._io_reader.read()  # until the hanging up is known here too
+        transport.write(b"x")  # type: ignore[no-untyped-call]  # nats-py has none there
+        with nullcontext() if leaving else pytest.raises(ConnectionError):
+            await transport.drain()
+        transport.abort()
 
 
 async def test_whoever_waits_for_room_in_the_buffer_can_be_cancelled(tmp_path: Path) -> None:

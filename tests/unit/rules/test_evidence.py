@@ -132,6 +132,27 @@ def test_the_first_looks_of_two_sources_prove_nothing_about_the_time_before_eith
     assert moves(rule(), *STANDS, BAD, *other, *first, *later) == [(41, AWAY)]
 
 
+def test_a_failure_that_begins_again_does_not_end_a_window_that_only_a_signal_that_is_silent_had_opened() -> None:
+    """The alert was heard at 5 and 8 and is silent since; the probe saw the target bad from 6 to 9, and from 13 on."""
+    alert = [look("a", "Unhealthy", at, 5, signal="alert", source="alerts") for at in (5, 8)]
+    probe = [look("a", "Unhealthy", 6, 6), look("a", "Healthy", 9, 9), look("a", "Unhealthy", 13, 13)]
+    later = [look("a", "Unhealthy", 16, 13), look("b", "Healthy", 16, 0)]
+    end = [look("a", "Unhealthy", 23, 13), look("b", "Healthy", 23, 0)]
+    assert moves(rule(), *STANDS, *alert, *probe, *later) == []
+    assert moves(rule(), *STANDS, *alert, *probe, *later, *end) == [(23, AWAY)]
+    throughout = look("a", "Unhealthy", 17, 5, signal="alert", source="alerts")
+    assert moves(rule(), *STANDS, *alert, *probe, *later, throughout) == [(17, AWAY)]
+
+
+def test_a_word_that_holds_for_some_seconds_proves_nothing_that_is_still_to_come() -> None:
+    """The primary is settled as good at 40, is bad from 42 to 43, and due at 63: the word of 43 holds until 103."""
+    bad = [look("a", "Unhealthy", 0, 0), look("a", "Unhealthy", 11, 0), look("b", "Healthy", 11, 0, valid_seconds=99)]
+    good = [look("a", "Healthy", 20, 20), look("a", "Healthy", 41, 20)]
+    again = [look("a", "Unhealthy", 42, 42), look("a", "Healthy", 43, 43, valid_seconds=60), route(AWAY, at=44)]
+    assert moves(rule(), *bad, *good, *again, until=62) == []
+    assert moves(rule(), *bad, *good, *again, until=70) == [(63, HOME)]
+
+
 def test_a_failback_that_is_still_to_come_needs_the_whole_recovery_once_more_after_a_relapse() -> None:
     """The primary is settled as good at 40, but nothing can be done yet: the route is listed at 44."""
     bad = [look("a", "Unhealthy", 0, 0), look("a", "Unhealthy", 11, 0), look("b", "Healthy", 11, 0)]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Fact, Health, Observation, Outcome, SetWeights
@@ -45,10 +45,15 @@ class Source:
     down: Spans
     dead: Spans
     lasting: bool = False
+    signal: str = "probe"
     since: int | None = None
     status: Health | None = None
     said: tuple[Health, int] | None = None
     asked: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.service}/{self.signal}"
 
     def look(self, now: int, *, bus: bool) -> list[Fact]:
         if inside(self.dead, now):
@@ -63,7 +68,7 @@ class Source:
             return []
         self.said, self.asked = (status, self.since), None
         word = Observation(
-            target=target(self.service), status=status, signal="probe", source=self.service, observed_at=at(now),
+            target=target(self.service), status=status, signal=self.signal, source=self.name, observed_at=at(now),
             since=at(self.since), stale_seconds=30,
         )  # fmt: skip
         return [word]
@@ -103,7 +108,9 @@ class World:
     def follow(self, now: int, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
             for lack in decision.lacks:
-                source = next(one for one in self.sources if one.service == lack.source)
+                source = next((one for one in self.sources if one.name == lack.source), None)
+                if source is None:  # it is still to come: there is nobody to ask
+                    continue
                 source.asked = max(source.asked or 0, int((lack.since - at(0)).total_seconds()))
             for action in decision.actions:
                 assert isinstance(action, SetWeights)
@@ -117,7 +124,7 @@ class World:
         # What an act rests on is no older than five seconds, and executors ask where it is older than one.
         assert proven_at is not None
         seen = range(max(now - 5, int((proven_at - at(0)).total_seconds())), now + 1)
-        a, b = self.sources
+        a, *_, b = self.sources
         if weights == AWAY:
             assert any(a.been(then, down=True, length=T) for then in seen), f"at {now}: left a healthy one"
             assert not all(b.is_down(then) for then in seen), f"at {now}: went to a secondary that is down"
@@ -154,3 +161,19 @@ def test_what_stays_down_is_left_when_all_is_heard_again(
     for now in range(1, STEPS + T + 2):
         world.step(now)
     assert world.weights == AWAY
+
+
+@settings(max_examples=300)
+@example([(3, 5), (12, 10)], [], [(6, 20)], [], [], [])
+@example([(3, 1), (32, 1)], [], [(4, 7)], [(3, 8), (17, 15)], [], [(11, 20)])
+@example([(13, 7), (22, 1)], [(19, 1)], [], [(18, 5)], [], [])
+@given(spells(1, 30), spells(1, 15), spells(1, 15), spells(1, 15), spells(1, 10), spells(1, 20))
+def test_what_two_sources_see_of_one_target_moves_nothing_that_one_alone_would_not(
+    down_a: Spans, down_b: Spans, dead_probe: Spans, dead_ready: Spans, dead_b: Spans, bus: Spans
+) -> None:
+    """Either may be silent while the target recovers."""
+    seen_twice = [Source("a", down_a, dead_probe), Source("a", down_a, dead_ready, signal="ready")]
+    world = World([*seen_twice, Source("b", down_b, dead_b)], bus)
+    for now in range(1, STEPS + CALM):
+        world.step(now)
+    assert world.weights == HOME, "all is well for long, and traffic is away"
