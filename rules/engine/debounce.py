@@ -59,6 +59,7 @@ def touched(group: Group, now: datetime, before: Group | None) -> Iterable[str]:
 def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader = ALWAYS) -> Member:
     """Fold one observation in, at the moment when it was made."""
     member, at = advance(member, rule, signal.observed_at, reader, inclusive=False), signal.observed_at
+    before = member
     last = member.signals.get(name)
     broken = last is not None and _is_broken(member, last, signal)
     dated = signal.since is not None
@@ -74,10 +75,10 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         member = _anew(member, rule, signal, reader)
     elif dated and signal.status is Health.UNHEALTHY:
         member = _extended(member, signal)
-    return _covered(_looked_at(member, rule, at, reader, said=True), rule, at, reader)
+    return _covered(_looked_at(member, rule, at, reader, said=True), before, rule, at, reader)
 
 
-def _covered(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
+def _covered(member: Member, before: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
     """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
 
     In a gap it may have been well: what is measured, and an act that is still to come, begin anew after it. Who saw it
@@ -85,10 +86,10 @@ def _covered(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member
     """
     saying = unhealthy(member, rule)
     if member.status is not Health.UNHEALTHY or not saying:
-        waits = member.window is not None and member.window.waiting_since is not None
+        waits = member.status is Health.UNKNOWN and not is_bad(rule, Health.UNKNOWN)
         return member if waits else updated(member, covered_until=None)
     since, until = stretch(saying)
-    if member.covered_until is None:
+    if member.covered_until is None or _waited(before):
         return updated(member, covered_until=until)
     covered = min(member.covered_until, at)
     if since <= covered:
@@ -99,6 +100,11 @@ def _covered(member: Member, rule: Rule, at: datetime, reader: Reader) -> Member
     elif member.settled is False and due is not None:
         due = max(due, since + _length(rule, reader, healthy=False))
     return updated(member, covered_until=until, window=window, settled_at=due)
+
+
+def _waited(member: Member) -> bool:
+    """Whether it is Unknown, and was shown to be Unhealthy up to the moment from which on it is."""
+    return member.status is Health.UNKNOWN and member.covered_until is not None and member.covered_until >= member.since
 
 
 def _is_broken(member: Member, last: Signal, new: Signal) -> bool:
@@ -251,9 +257,7 @@ def _move(member: Member, at: datetime, *, healthy: bool) -> Member:
         return replace(member, window=Window(healthy, at))
     if window.waiting_since is not None:
         waited = max(at - window.waiting_since, timedelta())
-        shown = member.covered_until is None or member.covered_until >= window.waiting_since
-        covered = at if shown else member.covered_until
-        return replace(member, window=Window(healthy, window.since + waited), covered_until=covered)
+        return replace(member, window=Window(healthy, window.since + waited))
     return member
 
 

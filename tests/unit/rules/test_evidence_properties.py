@@ -166,6 +166,7 @@ def test_what_stays_down_is_left_when_all_is_heard_again(
 @settings(max_examples=300)
 @example([(3, 5), (12, 10)], [], [(6, 20)], [], [], [])
 @example([(3, 1), (32, 1)], [], [(4, 7)], [(3, 8), (17, 15)], [], [(11, 20)])
+@example([(3, 21), (34, 1)], [], [], [(19, 15)], [(23, 10)], [(4, 19)])
 @example([(13, 7), (22, 1)], [(19, 1)], [], [(18, 5)], [], [])
 @given(spells(1, 30), spells(1, 15), spells(1, 15), spells(1, 15), spells(1, 10), spells(1, 20))
 def test_what_two_sources_see_of_one_target_moves_nothing_that_one_alone_would_not(
