@@ -21,6 +21,7 @@ from urllib3.util.retry import Retry
 
 from reactor.clients.credentials import authorization
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
+from reactor.clients.scraped import NotScrapedYet, Scraped
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
 
@@ -45,6 +46,7 @@ class Prometheus:
             url=str(endpoint.url).rstrip("/"), session=session, auth=auth, timeout=ceil(self._seconds + _SPARE_SECONDS),
             retry=Retry(total=0),
         )  # fmt: skip
+        self._scraped = Scraped(self._client, session, self._seconds)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"prometheus-{name}")
 
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:
@@ -77,9 +79,11 @@ class Prometheus:
         try:
             # requests' own timeout is per read: a server that drips would hold us for ever.
             async with asyncio.timeout(self._seconds + 2 * _SPARE_SECONDS):
-                return await loop.run_in_executor(self._threads, self._client.custom_query, promql, params)
+                return await loop.run_in_executor(self._threads, self._answer, promql, params)
         except TimeoutError as error:
             raise QueryFailed(f"{where}: no answer within {self._seconds:g} s") from error
+        except NotScrapedYet as error:
+            raise QueryFailed(f"{where}: {error}") from error
         except PrometheusApiClientException as error:
             raise _refusal(where, str(error)) from error
         except SettingsError as error:
@@ -88,6 +92,12 @@ class Prometheus:
             raise QueryFailed(f"{where}: {error}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise QueryFailed(f"{where}: the answer is not Prometheus's JSON: {error!r}") from error
+
+    def _answer(self, promql: str, params: dict[str, str]) -> Any:
+        answer = self._client.custom_query(promql, params)
+        while "time" not in params and not self._scraped.was():
+            answer = self._client.custom_query(promql, params)
+        return answer
 
 
 class _Authorization:

@@ -67,8 +67,15 @@ class _Server(Child):
 class Prometheus(_Server):
     """Scrapes exporters, and fires ShopDown{service} while `shop_up` is 0."""
 
-    def __init__(self, folder: Path, *, scrapes: Sequence[str], alertmanagers: Sequence[Alertmanager] = ()) -> None:
-        """`scrapes`: host:port of each exporter."""
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        scrapes: Sequence[str],
+        alertmanagers: Sequence[Alertmanager] = (),
+        first_scrape_after: str = EVERY,
+    ) -> None:
+        """`scrapes`: host:port of each exporter. `first_scrape_after` its start: 5 s is Prometheus' default."""
         port = free_port()
         folder.mkdir(parents=True)
         alert = {"alert": "ShopDown", "expr": "shop_up == 0", "labels": {"severity": "critical"}}
@@ -89,7 +96,7 @@ class Prometheus(_Server):
         argv = [
             binary("prometheus"), "--config.file=prometheus.yml", f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}", f"--rules.alert.resend-delay={RESEND_DELAY}",
-            f"--scrape.discovery-reload-interval={EVERY}",  # hidden; 5 s before the first scrape by default
+            f"--scrape.discovery-reload-interval={first_scrape_after}",  # a hidden flag
             "--log.level=warn",
         ]  # fmt: skip
         super().__init__("prometheus", argv, folder, port=port)

@@ -49,6 +49,8 @@ class Server:
         self.url = ""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if not request.path.endswith("/api/v1/query"):
+            return web.Response(status=404)  # like Thanos, which has no status API
         self.asked.append(request)
         if self.silent:
             await asyncio.sleep(60)
