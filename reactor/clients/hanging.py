@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from math import inf
 from typing import Any, TypeVar
 
 from reactor.clients.port import ApiUnavailable
@@ -19,26 +20,33 @@ ANSWER_SECONDS = 1.5
 """So long one of them may take."""
 WAIT_SECONDS = 10.0
 """No request is waited for longer until its answer begins."""
+ANSWERS_MAX = 3
+"""A watch, whose answer begins at once on a server that is well, is left after so many answers to small requests."""
 
 T = TypeVar("T")
 
 
 class Hung(ApiUnavailable):
-    """The request was left without an answer, by a server that answers again."""
+    """The request was left without an answer, by a server that answers others."""
 
 
 async def unless_hung(
-    call: Coroutine[Any, Any, T], ask: Callable[[], Awaitable[object]], close: Callable[[T], None], *, what: str
+    call: Coroutine[Any, Any, T],
+    ask: Callable[[], Awaitable[object]],
+    close: Callable[[T], None],
+    *,
+    what: str,
+    answers_max: float = inf,
 ) -> T:
     """Wait for the call. `ask` sends a small request to the same server, and raises ApiUnavailable without an answer.
-    `close` ends an answer that comes too late.
+    `close` ends an answer that comes too late. `answers_max`: how many small requests may be answered before it.
 
     Raises Hung, ApiUnavailable after WAIT_SECONDS, and what the call raises.
     """
     task = asyncio.create_task(call)
     try:
         async with asyncio.timeout(WAIT_SECONDS):
-            await _waited(task, ask, what)
+            await _waited(task, ask, what, answers_max)
     except TimeoutError as error:
         await _left(task, close)
         raise ApiUnavailable(f"{what} got no answer within {WAIT_SECONDS:g} s") from error
@@ -48,12 +56,15 @@ async def unless_hung(
     return task.result()
 
 
-async def _waited(task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]], what: str) -> None:
-    unanswered = False
+async def _waited(task: asyncio.Task[Any], ask: Callable[[], Awaitable[object]], what: str, answers_max: float) -> None:
+    unanswered, answers = False, 0
     while not (await asyncio.wait({task}, timeout=ASK_SECONDS))[0]:
         answered = await _answered(ask)
         if answered and unanswered and not task.done():
             raise Hung(f"{what} hangs, on a server that answers again")
+        answers += answered
+        if answers >= answers_max and not task.done():
+            raise Hung(f"{what} hangs, on a server that answers other requests")
         unanswered = unanswered or not answered
 
 

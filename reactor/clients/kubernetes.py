@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from copy import copy
 from functools import partial
+from math import inf
 from typing import Any
 from weakref import WeakSet
 
@@ -25,7 +26,7 @@ from kubernetes.aio.config import ConfigException
 
 from reactor import telemetry
 from reactor.clients.answers import APPLY_PATCH, JSON_PATCH, Request, refusal
-from reactor.clients.hanging import ANSWER_SECONDS, WAIT_SECONDS, unless_hung
+from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
 from reactor.clients.loading import Loading
 from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.sessions import Purpose, Sessions
@@ -228,7 +229,8 @@ class Kubernetes:
             one = Request(self._name, "GET", request.path, {"limit": "1"})
             (await _sent(client, one, None, _timeout(ANSWER_SECONDS))).close()
 
-        return await unless_hung(sent, ask, lambda late: late.close(), what=request.text)
+        answers_max = ANSWERS_MAX if "watch" in request.query else inf
+        return await unless_hung(sent, ask, lambda late: late.close(), what=request.text, answers_max=answers_max)
 
     async def _reload(self, refused: Sessions) -> bool:
         """Read the configuration again after a 401. Gives whether there is now another client to try with."""

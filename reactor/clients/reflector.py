@@ -45,7 +45,7 @@ SHORT_SECONDS = 1.0  # a watch that ends sooner has failed: a proxy may answer 2
 GRACE_SECONDS = 5.0  # between the end of one watch and the start of the next the copy is still believed
 GOOD_SECONDS = 30.0  # a failure after so long a good time is a new trouble, and the backoff starts small again
 AWAY_SECONDS = 2.0  # what happens on a server that is back has to be seen soon
-FAILURES_BEFORE_RELIST = 3  # the list may work where the watch does not: then this is slow polling
+FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then this is slow polling
 
 log = logging.getLogger(__name__)
 
@@ -196,6 +196,11 @@ class Reflector:
         wanted = self._not_before is not None or self._outdated
         return self._version is None or wanted or now - self._listed_at >= due
 
+    @property
+    def _may_list(self) -> bool:
+        """Whether the last LIST was so long ago that no more objects a second are read than for healing."""
+        return _now() - self._listed_at >= RELIST_SECONDS_EACH * len(self._stored)
+
     async def _watched(self) -> bool:
         """Follow one watch. Gives whether it ended by itself, and not because a look is wanted."""
         self._watching = asyncio.create_task(self._watch())
@@ -336,7 +341,8 @@ class Reflector:
         wait = self._backoff.failed(asked_seconds=after)
         if isinstance(error, Retryable) and after is None:
             wait = min(wait, AWAY_SECONDS)
-        if isinstance(error, Expired | NotFound) or self._backoff.failures % FAILURES_BEFORE_RELIST == 0:
+        cannot_watch = isinstance(error, Hung) or self._backoff.failures >= FAILURES_BEFORE_RELIST
+        if isinstance(error, Expired | NotFound) or (cannot_watch and self._may_list):
             self._version = None
         reason = type(error).__name__
         telemetry.watch_restarts.labels(self._api.cluster, reason).inc()

@@ -211,6 +211,22 @@ async def test_a_silent_connection_is_given_up(api: Kubernetes, east: Cluster) -
         await copy.until(lambda: names(subject) == {"after"})
 
 
+async def test_what_cannot_be_watched_is_listed_as_long_as_that_lasts(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.05)
+    copy = Copy()
+    async with running(reflector(api, copy)) as subject:
+        await eventually(lambda: bool(east.watches))
+        handle = east.faults.add(Fault(Hang(), verb="watch", resource="configmaps"))
+        east.cut_watches()
+        await eventually(lambda: handle.hits >= 2)
+        for number in range(3):
+            east.create(config_map(f"late-{number}"))
+            await copy.until(lambda number=number: f"late-{number}" in names(subject))  # type: ignore[misc]
+        assert not east.watches
+
+
 async def test_the_copy_is_not_believed_while_the_server_is_away(
     api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

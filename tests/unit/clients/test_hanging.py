@@ -48,6 +48,13 @@ async def test_what_hangs_is_left_when_the_server_answers_again() -> None:
     assert server.asked == 4
 
 
+async def test_what_is_answered_at_once_or_never_is_left_after_some_answers_to_others() -> None:
+    server = Server()
+    with pytest.raises(Hung):
+        await unless_hung(forever(), server.ask, closed, what="GET /x?watch", answers_max=3)
+    assert server.asked == 3
+
+
 async def test_a_slow_answer_of_a_server_that_answers_others_is_waited_for() -> None:
     server = Server()
 
