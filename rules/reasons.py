@@ -80,6 +80,7 @@ class Held(StrEnum):
     APPROVAL_EXPIRED = "ApprovalExpired"
     SOURCE_SILENT = "SourceSilent"
     HEALTHY_NOW = "HealthyNow"
+    OVERRIDDEN = "Overridden"
 
 
 SENTENCES: dict[Because | Held, str] = {
@@ -149,5 +150,6 @@ SENTENCES: dict[Because | Held, str] = {
     Held.AWAITING_APPROVAL: "a person has to approve it",
     Held.SOURCE_SILENT: "a window is over, and its source does not say how the target is now: it was asked to look",
     Held.HEALTHY_NOW: "a window is over, and what the signals say now contradicts the act",
+    Held.OVERRIDDEN: "a person's command stands: the rule changes nothing by itself",
     Held.APPROVAL_EXPIRED: "nobody approved it in time: pause and resume the rule to be asked again",
 }

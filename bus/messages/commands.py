@@ -66,6 +66,8 @@ class FailbackZone(Command):
     type: ClassVar[str] = "dev.alert-reactor.failback-zone.v1"
 
     zone: Name
+    force: bool = False
+    """Without proof that the zone is healthy: a person answers for it."""
 
 
 class RetryZone(Command):

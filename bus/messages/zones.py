@@ -39,6 +39,8 @@ class Zones(Message):
     """Share of expired node leases, by zone."""
     api_reachable: bool = True
     """Whether the cluster could be asked at all."""
+    maintenance: str = ""
+    """Who maintains the cluster, and why; empty: nobody does. No zone is isolated meanwhile."""
     observed_at: AwareDatetime
 
     @property

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Mode
 from reactor.clock import Clock
+from rules.engine.registry import is_kept
 from rules.group import Group, Holding
 from rules.kinds.zone_machine import PENDING
 from rules.kinds.zone_plan import Plan, Planned, mode_of, plan
 from rules.kinds.zone_record import place_of
 from rules.kinds.zone_request import request_for
 from rules.kinds.zone_time import PENDING_MAX
-from rules.language.zone import ZoneIsolation
+from rules.kinds.zone_way_back import way_back
+from rules.language.zone import Zone, ZoneIsolation
 from rules.states.zone import Isolation, ZoneState
 
 
@@ -30,7 +33,7 @@ def planned(
     seen = group.zone.seen if group.zone is not None else None
     mode = mode_of(seen.zones.get(zone) if seen is not None else None, now)
     request = request_for(rule, group, zone, now, by_hand=True, force=force, allowed=allowed)
-    return plan(rule, request, mode)
+    return replace(plan(rule, request, mode), way_back=way_back(rule, group, zone))
 
 
 def in_words(rule: ZoneIsolation, shown: Plan) -> str:
@@ -43,6 +46,7 @@ def in_words(rule: ZoneIsolation, shown: Plan) -> str:
     for title, steps in (("steps:", shown.failover), ("and back:", shown.failback)):
         lines.append(title)
         lines += [f"  {'undo ' if one.undo else ''}{one.step} (within {one.timeout_seconds:g} s)" for one in steps]
+    lines.append(f"comes back: {shown.way_back}")
     return "\n".join(lines)
 
 
@@ -59,6 +63,7 @@ def as_data(shown: Plan) -> dict[str, object]:
     return {
         "zone": shown.zone, "mode": shown.mode, "admitted": shown.admitted, "guards": guards,
         "failover": steps(shown.failover), "failback": steps(shown.failback),
+        "comesBack": shown.way_back,
     }  # fmt: skip
 
 
@@ -66,7 +71,8 @@ def rows_of(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
     """Give one row for each zone of a rule: its health, and how far its isolation is."""
     state = group.zone or ZoneState()
     out: list[dict[str, object]] = []
-    for zone in rule.zones:
+    gone = state.isolation.zone if state.isolation is not None and rule.zone(state.isolation.zone) is None else None
+    for zone in (*rule.zones, *([Zone(name=gone)] if gone is not None else [])):
         member = group.members.get(rule.target(zone.name))
         nodes = state.seen.zones.get(zone.name) if state.seen is not None else None
         mine = state.isolation if state.isolation is not None and state.isolation.zone == zone.name else None
@@ -80,6 +86,23 @@ def rows_of(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
             "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
             "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
         })  # fmt: skip
+    return out
+
+
+def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list[dict[str, object]]:
+    """Give one row for each zone that stands isolated by a rule that is in no file."""
+    known = {(rule.name, rule.object) for rule in rules}
+    out: list[dict[str, object]] = []
+    for group in groups:
+        if (group.rule, group.object) in known or not is_kept(group) or group.zone is None:
+            continue
+        if (mine := group.zone.isolation) is not None:
+            detail = f"isolated by {group.rule}, which is in no rule file: put the rule back, then reactor failback"
+            out.append({
+                "rule": group.rule, "zone": f"{group.object}/{mine.zone}", "id": mine.zone_id or None,
+                "health": "", "nodes": "", "phase": mine.phase, "status": mine.status, "done": list(mine.done),
+                "since": mine.since.isoformat(timespec="seconds"), "detail": detail,
+            })  # fmt: skip
     return out
 
 

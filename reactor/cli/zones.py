@@ -15,11 +15,13 @@ from reactor.cli.asking import Asker, asking, finish, look, send
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_table, as_yaml
-from reactor.cli.zone_words import as_data, effect, group_of, in_words, planned, rows_of
+from reactor.cli.zone_words import as_data, effect, group_of, in_words, left_behind, planned, rows_of
 from reactor.errors import SettingsError
 from reactor.rulefiles import load_alone
 from reactor.settings import Settings
+from rules.group import Group
 from rules.kinds.zone_plan import undo_order
+from rules.kinds.zone_way_back import way_back
 from rules.language.zone import ZoneIsolation
 from rules.states.zone import Isolation
 
@@ -45,12 +47,16 @@ def _looking(command: Callable[..., None]) -> Callable[..., None]:
 def zones(config: Path | None, bus: str | None, rules: tuple[str, ...], output: str) -> None:
     """Show the zones of all ZoneIsolation rules: their health, and how far an isolation is.
 
+    A zone that a rule has isolated which is in no file any more is shown too: it comes back when the rule is put back.
+
     Exit code: 0; 1 where an isolation has failed; 3 where the bus cannot be reached.
     """
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         groups = look(settings, bus)
-        rows = [row for rule in _rules(settings) for row in rows_of(rule, group_of(groups, rule))]
+        known = _rules(settings)
+        rows = [row for rule in known for row in rows_of(rule, group_of(groups, rule))]
+        rows += left_behind(groups, known)
     click.echo({"json": as_json, "yaml": as_yaml, "table": as_table}[output](rows) if rows else "no ZoneIsolation rule")
     if any(row["status"] == "Failed" for row in rows):
         sys.exit(1)
@@ -84,22 +90,28 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
 
 @click.command()
 @click.argument("rule")
+@click.option("--force", is_flag=True, help="Without proof that the zone is healthy. The comment has to say why.")
 @asking
-def failback(asker: Asker, rule: str) -> None:
+def failback(asker: Asker, rule: str, *, force: bool) -> None:
     """Bring the isolated zone of RULE back: the network first, its nodes last and in batches.
 
-    It begins once the zone has been proven healthy for recoverySeconds.
+    It begins once the zone has been proven healthy for recoverySeconds: by two signals, or by one where only one
+    speaks of it, because you are the second witness. With --force it begins at once. The rule isolates the zone by
+    itself again only after it was well.
 
     Exit code: 0; 1 where it is refused or nobody said yes; 3 where the bus cannot be reached.
     """
-    _remove(asker, rule, running=False)
+    _remove(asker, rule, running=False, force=force)
 
 
 @click.command()
 @click.argument("rule")
 @asking
 def abort(asker: Asker, rule: str) -> None:
-    """Stop the isolation that RULE is carrying out, and undo what was done, last first.
+    """Stop the isolation that RULE is carrying out, and undo what was done at once, last first.
+
+    Also while a step that was not done waits for its next try. The rule isolates the zone by itself again only after
+    it was well.
 
     Exit code: 0; 1 where none is on its way or nobody said yes; 3 where the bus cannot be reached.
     """
@@ -115,11 +127,14 @@ def retry(asker: Asker, rule: str) -> None:
     Exit code: 0; 1 where nothing has failed or nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
-        found, isolation = _isolated(asker, rule)
+        found, isolation, _ = _isolated(asker, rule)
         if isolation.status != "Failed":
             raise SettingsError(f"{rule}: nothing has failed: {isolation.phase} is {isolation.status}")
         asker.confirmed(f"{rule}: go on with {isolation.phase} of {isolation.zone}: {isolation.failure}")
-        make = _maker(RetryZone, asker, rule, isolation.zone)
+
+        def make(at: datetime) -> RetryZone:
+            return RetryZone(rule=rule, zone=isolation.zone, **asker.words(at))
+
         _ended(send(asker, make, effect(found, isolation.zone)))
 
 
@@ -146,26 +161,28 @@ def drill_zone(rule: str, zone: str, config: Path | None, bus: str | None, rules
     sys.exit(0 if shown.admitted else 1)
 
 
-def _remove(asker: Asker, rule: str, *, running: bool) -> None:
+def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> None:
     with told():
-        found, isolation = _isolated(asker, rule)
-        if isolation.phase == "Failback" or isolation.status == "Aborting":
-            raise SettingsError(f"{rule}: {isolation.zone} is on its way back: {isolation.phase}/{isolation.status}")
-        under_way = isolation.status in ("Pending", "InProgress")
-        if running != under_way:
-            hint = "abort" if under_way else "failback"
+        found, isolation, group = _isolated(asker, rule)
+        if (isolation.phase == "Failback" and not force) or isolation.status == "Aborting":
+            hint = "" if isolation.status == "Aborting" else "; --force opens it without proof"
+            raise SettingsError(
+                f"{rule}: {isolation.zone} is on its way back: {isolation.phase}/{isolation.status}{hint}"
+            )
+        begun = isolation.phase == "Failover" and isolation.status in ("Pending", "InProgress")
+        finished = isolation.status == "Done"
+        if (running and finished) or (not running and begun and not force):
+            hint = "abort" if begun else "failback"
             raise SettingsError(f"{rule}: {isolation.phase} of {isolation.zone} is {isolation.status}: reactor {hint}")
         back = ", ".join(undo_order(found, isolation.touched)) or "nothing: it was not begun"
-        what = "abort the isolation" if running else "fail back"
-        asker.confirmed(f"{rule}: {what} of {isolation.zone}; undone: {back}")
-        make = _maker(FailbackZone, asker, rule, isolation.zone)
+        what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"
+        when = way_back(found, group, isolation.zone) if finished and not force else "at once"
+        asker.confirmed(f"{rule}: {what} of {isolation.zone}; undone: {back}; begins: {when}")
+
+        def make(at: datetime) -> FailbackZone:
+            return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))
+
         _ended(send(asker, make, effect(found, isolation.zone)))
-
-
-def _maker(
-    kind: type[FailbackZone | RetryZone], asker: Asker, rule: str, zone: str
-) -> Callable[[datetime], FailbackZone | RetryZone]:
-    return lambda at: kind(rule=rule, zone=zone, **asker.words(at))
 
 
 def _rules(settings: Settings) -> list[ZoneIsolation]:
@@ -186,12 +203,12 @@ def _rule(settings: Settings, name: str, zone: str | None = None) -> ZoneIsolati
     return found
 
 
-def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation, Isolation]:
+def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation, Isolation, Group]:
     rule = _rule(asker.settings, name)
-    state = group_of(look(asker.settings, asker.bus_url), rule).zone
-    if state is None or state.isolation is None:
+    group = group_of(look(asker.settings, asker.bus_url), rule)
+    if group.zone is None or group.zone.isolation is None:
         raise SettingsError(f"{name}: no zone of {rule.object} is isolated or on its way")
-    return rule, state.isolation
+    return rule, group.zone.isolation, group
 
 
 def _ended(word: str | None) -> None:

@@ -174,6 +174,7 @@ class Watch:
             cluster=self._source.cluster,
             zones={name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.ready) for name, one in self._zones.items()},
             api_reachable=self.nodes.connected,
+            maintenance=next((said for node in sorted(self._nodes) if (said := self._nodes[node].maintenance)), ""),
             observed_at=self._clock.now(),
             **self._rest._asdict(),
         )

@@ -15,6 +15,8 @@ from reactor.sources.workload_health import Verdict
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 """The label with which Kubernetes' own node lifecycle leaves a node out of its zone; its value does not matter."""
+MAINTENANCE = "reactor/maintenance"
+"""The annotation of any node by which people, or what upgrades a cluster, say that they are at it: who, and why."""
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd")
 DISRUPTED_PERCENT, DISRUPTED_NODES = 55, 3
 """Kubernetes' --unhealthy-zone-threshold, and the least number of bad nodes for which it counts."""
@@ -34,6 +36,8 @@ class Node(NamedTuple):
     """Allocatable `cpu`, `memory` and `pods`; empty where it cannot be read."""
     version: str = ""
     """The state of the object."""
+    maintenance: str = ""
+    """Who maintains the cluster, by this node's annotation."""
 
     @property
     def ready(self) -> bool:
@@ -52,8 +56,10 @@ def project(found: JsonObject) -> JsonObject:
     """Keep of a node what is read here: its images and addresses are most of it."""
     metadata = metadata_of(found)
     status = found.get("status") if isinstance(found.get("status"), dict) else {}
+    notes = strings_of(metadata.get("annotations"))
+    kept = {key: metadata.get(key) for key in ("name", "labels", "uid", "resourceVersion")}
     return {
-        "metadata": {key: metadata.get(key) for key in ("name", "labels", "uid", "resourceVersion")},
+        "metadata": kept | {"annotations": {key: notes[key] for key in (MAINTENANCE,) if key in notes}},
         "status": {key: status.get(key) for key in ("conditions", "allocatable")} if isinstance(status, dict) else {},
     }
 
@@ -65,8 +71,14 @@ def node_of(found: JsonObject, zone_label: str) -> Node:
     return Node(
         str(metadata.get("name")), labels.get(zone_label, ""), EXCLUDED not in labels,
         any(role in labels for role in CONTROL_PLANE), verdict_of(found), _room(found),
-        state_of_objects([found]),
+        state_of_objects([found]), maintenance_of(found),
     )  # fmt: skip
+
+
+def maintenance_of(found: JsonObject) -> str:
+    """Who maintains the cluster, by the annotation of a node; empty: it says nothing."""
+    said = strings_of(metadata_of(found).get("annotations")).get(MAINTENANCE)
+    return "" if said is None else f"node {metadata_of(found).get('name')}: {said or MAINTENANCE}"[:1000]
 
 
 def verdict_of(found: JsonObject) -> Verdict:

@@ -45,7 +45,7 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
         Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY, Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
         Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY, Held.CHANGE_REFUSED, Held.START_EXPIRED,
         Held.STEP_FAILED, Held.RETRIES_EXHAUSTED, Held.ISOLATION_EXPIRED, Held.ZONE_NOT_RECOVERED,
-        Held.IN_BLOCKED_WINDOW, Held.ISOLATION_STANDS, Held.PRACTICE_BLOCKED,
+        Held.IN_BLOCKED_WINDOW, Held.ISOLATION_STANDS, Held.OVERRIDDEN, Held.PRACTICE_BLOCKED,
     }),
 }  # fmt: skip
 """Why a rule of this kind does nothing. Limits are added where the rule has them."""

@@ -33,6 +33,8 @@ class ZonesGiven(Model):
     single_zone_services: tuple[Text, ...] = ()
     leases_expired: Mapping[Text, Annotated[float, Field(ge=0, le=1)]] = {}
     api_reachable: bool = True
+    maintenance: Annotated[str, StringConstraints(max_length=1024)] = ""
+    """Who maintains the cluster: no zone is isolated meanwhile."""
 
     def fact(self, second: float) -> Zones:
         """What the rules hear of it."""
@@ -43,7 +45,7 @@ class ZonesGiven(Model):
             cluster=self.cluster, zones=zones, demand_nodes=self.demand_nodes,
             quorum_members=dict(self.quorum_members), quorum_size=self.quorum_size,
             single_zone_services=self.single_zone_services, leases_expired=dict(self.leases_expired),
-            api_reachable=self.api_reachable, observed_at=at(second),
+            api_reachable=self.api_reachable, maintenance=self.maintenance, observed_at=at(second),
         )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from rules.engine.evidence import Confirmation, Lack, confirmed
 from rules.engine.owe import same
 from rules.engine.pauses import PAUSES, Pauses
 from rules.engine.reader import ALWAYS
-from rules.engine.registry import Kind, kind_of
+from rules.engine.registry import Kind, is_kept, kind_of
 from rules.engine.routing import Routing, named_ref, scope_of
 from rules.engine.stored import covers, untainted
 from rules.engine.watching import Key, Watching
@@ -56,8 +56,10 @@ class Book:
             if group.rule == PAUSES:
                 continue
             if rule is None or not covers(rule, group.object):
-                # Nobody decides for it any more; kept, it would owe its last action for ever.
-                self.dropped.add((group.rule, group.object))
+                # Nobody decides for it any more; kept, it would owe its last action for ever. But what stands in the
+                # world stays stored: with its rule back in a file it can be steered again.
+                if not is_kept(group):
+                    self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):
                 self._keep(group)
         for group in [group for group in self._groups.values() if group.object == self._kind_of(_key(group)).census]:

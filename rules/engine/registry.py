@@ -36,6 +36,10 @@ def _yes(*_: object) -> bool:
     return True
 
 
+def _no(*_: object) -> bool:
+    return False
+
+
 def _all(_rule: Any, _before: Group, _after: Group, others: Iterable[Group]) -> Iterable[Group]:
     return others
 
@@ -76,6 +80,8 @@ class Kind:
     """(rule, object of a group): where it lives. Groups of one scope are in one partition: their facts are in order."""
     covers: Callable[[Any, str], bool] = _yes
     """(rule, object): whether the rule as it is written now still speaks of this: rule files change, groups stay."""
+    keeps: Callable[[Group], bool] = _no
+    """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
     census: str | None = None
     """The object of the group whose state all others of the rule are given as `around`; it is decided first."""
     stirs: Callable[[Any, Group, Group, Iterable[Group]], Iterable[Group]] = _all
@@ -123,6 +129,7 @@ KINDS: Mapping[type[Rule], Kind] = {
     ZoneIsolation: Kind(
         desire=zone.desire,
         observe=zone.observe,
+        heard=zone.heard,
         advance=zone.advance,
         done=zone.done,
         failed=zone.failed,
@@ -131,6 +138,7 @@ KINDS: Mapping[type[Rule], Kind] = {
         owner=zone.owner,
         scope=zone.owner,
         covers=zone.covers,
+        keeps=zone.keeps,
     ),
 }
 
@@ -138,3 +146,8 @@ KINDS: Mapping[type[Rule], Kind] = {
 def kind_of(rule: Rule) -> Kind:
     """Give the functions of this rule's kind."""
     return KINDS[type(rule)]
+
+
+def is_kept(group: Group) -> bool:
+    """Whether a group is stored although no rule speaks of it: what it has done stands, and must stay known."""
+    return any(kind.keeps(group) for kind in KINDS.values())

@@ -27,10 +27,9 @@ from bus.messages import (
     ZoneStep,
 )
 from rules.group import Group, updated
-from rules.kinds import zone_commands, zone_time
-from rules.kinds.zone_machine import Event
+from rules.kinds import zone_commands, zone_signals, zone_time
 from rules.kinds.zone_plan import ANNOTATION_REMOVED
-from rules.kinds.zone_record import apply, asked, did, updated_record
+from rules.kinds.zone_record import asked, did, updated_record
 from rules.kinds.zone_wish import desire as desire
 from rules.kinds.zone_wish import stands_for_real
 from rules.language.targets import matches
@@ -42,7 +41,8 @@ def objects(rule: ZoneIsolation, fact: Fact) -> Iterable[str]:
     """The rule's one group, where the fact is about its cluster."""
     match fact:
         case Observation():
-            watched = any(rule.target(zone.name) == fact.target for zone in rule.zones)
+            # One that was taken out of the rule while it is isolated has to be heard of, too.
+            watched = fact.target.startswith(rule.target(""))
             stops = rule.practice.stop_signals if rule.practice is not None else ()
             mine = watched or any(matches(pattern, fact.target) for pattern in stops)
         case Zones():
@@ -64,6 +64,12 @@ def covers(rule: ZoneIsolation, object_: str) -> bool:
     return object_ == rule.object
 
 
+def keeps(group: Group) -> bool:
+    """Whether a zone is isolated in the world: with its record the way back would be lost."""
+    isolation = group.zone.isolation if group.zone is not None else None
+    return isolation is not None and bool(isolation.touched or group.owed) and not isolation.rehearsed
+
+
 def observe(rule: ZoneIsolation, group: Group, fact: Fact, now: datetime) -> Group:
     """Fold in the zones as they stand, or a person's word."""
     group = _noted(rule, group)
@@ -74,6 +80,13 @@ def observe(rule: ZoneIsolation, group: Group, fact: Fact, now: datetime) -> Gro
         case IsolateZone() | FailbackZone() | RetryZone():
             state = zone_commands.follow(rule, state, fact, now)
     return updated(group, zone=state)
+
+
+def heard(rule: ZoneIsolation, group: Group, target: str, at: datetime) -> Group:
+    """A signal has spoken of a zone: let its clock know at once, so that nothing between is lost."""
+    if not target.startswith(rule.target("")):
+        return group
+    return updated(group, zone=zone_signals.ticked_zone(rule, group, group.zone or ZoneState(), target, at))
 
 
 def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
@@ -88,7 +101,7 @@ def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
         zones[name] = ZoneNodes(one.nodes, one.healthy_nodes, since if dark else None)
     seen = ZonesSeen(
         at, zones, fact.demand_nodes, dict(fact.quorum_members), fact.quorum_size, tuple(fact.single_zone_services),
-        dict(fact.leases_expired), fact.api_reachable,
+        dict(fact.leases_expired), fact.api_reachable, fact.maintenance,
     )  # fmt: skip
     if not fact.api_reachable and before is not None:
         # Who could not ask has seen nothing: what was seen before is kept, and that it is old is known.
@@ -114,7 +127,7 @@ def _noted(rule: ZoneIsolation, group: Group) -> Group:
 def advance(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> Group:
     """What time and health alone change: a start, a timeout, another try, the way back."""
     group = _noted(rule, group)
-    state = group.zone or ZoneState()
+    state = zone_signals.ticked_all(rule, group, group.zone or ZoneState(), now)
     if rule.mode is Mode.OFF or (state.isolation is not None and stands_for_real(rule, state.isolation)):
         return updated(group, zone=state)
     return updated(group, zone=zone_time.passed(rule, replace(group, zone=state), state, now))
@@ -144,7 +157,7 @@ def failed(rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, at:
     if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
         return group
     if fact.reason == ANNOTATION_REMOVED and not action.undo and action.zone == state.isolation.zone:
-        return updated(group, zone=apply(rule, state, Event.REMOVED, at, back_by="the annotation's removal"))
+        return updated(group, zone=zone_commands.taken_back(rule, state, "the annotation's removal", at))
     said = ": ".join(word for word in (fact.reason or "", fact.detail) if word)
     return updated(group, zone=updated_record(state, trouble=said))
 

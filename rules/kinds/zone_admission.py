@@ -122,7 +122,7 @@ def _isolated(request: Request) -> Failing:
 
 def _busy(request: Request) -> Failing:
     if request.maintenance:
-        return "maintenance of the cluster is in progress"
+        return f"maintenance of the cluster is in progress: {request.maintenance}"
     if request.in_progress is not None and request.in_progress != request.zone:
         return f"an operation on {request.in_progress} is in progress"
     return None
@@ -153,7 +153,9 @@ def _one_source(request: Request) -> Failing:
     if len(request.sources_bad) >= SOURCES_MIN:
         return None
     said = f"{', '.join(request.sources_bad)} alone says so" if request.sources_bad else "no signal says so"
-    return f"{said}; {SOURCES_MIN} are needed"
+    new = [name for name in request.sources_new if name not in request.sources_bad]
+    not_yet = f" ({', '.join(new)} not for tolerationSeconds yet)" if new and request.sources_bad else ""
+    return f"{said}{not_yet}; {SOURCES_MIN} are needed"
 
 
 def _only_here(request: Request) -> Failing:

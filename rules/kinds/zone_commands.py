@@ -7,13 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
-from rules.kinds.zone_machine import FAILED, ISOLATED, PENDING, Event, Standing
-from rules.kinds.zone_record import apply, begun, in_earnest, place_of, standing
+from rules.kinds.zone_machine import ABORTING, FAILED, ISOLATED, PENDING, RUNNING, Event, Standing
+from rules.kinds.zone_record import apply, begun, in_earnest, place_of, standing, updated_record
 from rules.language.zone import ZoneIsolation
 from rules.reasons import Because, Held
 from rules.states.zone import Isolation, Refused, ZoneState
 
 Command = IsolateZone | FailbackZone | RetryZone
+ABORTED = "aborted"
+"""The way back of an isolation that was never finished needs no proof."""
 COMMANDS_MAX = 16
 """How many commands are known again: a bus may say everything twice."""
 
@@ -32,7 +34,8 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) 
         detail = f"given at {at.isoformat()}, before the command of {state.commanded_at.isoformat()}: say it again"
         return _refuse(state, fact, Held.CHANGE_REFUSED, detail, now)
     state = replace(state, commanded_at=at)
-    if rule.zone(fact.zone) is None:
+    stands = state.isolation is not None and state.isolation.zone == fact.zone
+    if rule.zone(fact.zone) is None and not (stands and not isinstance(fact, IsolateZone)):
         return _refuse(state, fact, Held.ZONE_NOT_FOUND, _strange(rule, fact.zone), now)
     match fact:
         case IsolateZone():
@@ -60,7 +63,8 @@ def over(rule: ZoneIsolation, isolation: Isolation) -> bool:
 
 
 def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: datetime) -> ZoneState:
-    isolation = state.isolation
+    left_open = {zone: words for zone, words in state.left_open.items() if zone != fact.zone}
+    state, isolation = replace(state, left_open=left_open), state.isolation
     asked: dict[str, Any] = {
         "by": fact.by, "reason": fact.reason, "force": fact.force, "allowed": tuple(fact.allow_single_zone),
     }  # fmt: skip
@@ -77,7 +81,7 @@ def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: date
     if place_of(isolation) == PENDING:
         # It has not passed the guards yet; a second word may carry more than the first (force, services named).
         return replace(state, isolation=replace(isolation, because=Because.COMMANDED, since=now, **asked))
-    return apply(rule, state, Event.SAME_ADDED, now, because=Because.COMMANDED.value, back_by="", **asked)
+    return apply(rule, state, Event.SAME_ADDED, now, because=Because.COMMANDED.value, back_by="", waived="", **asked)
 
 
 def _fail_back(rule: ZoneIsolation, state: ZoneState, fact: FailbackZone, now: datetime) -> ZoneState:
@@ -87,7 +91,30 @@ def _fail_back(rule: ZoneIsolation, state: ZoneState, fact: FailbackZone, now: d
     if isolation.zone != fact.zone:
         detail = f"{isolation.zone} is what is isolated, not {fact.zone}"
         return _refuse(state, fact, Held.CHANGE_REFUSED, detail, now)
-    return apply(rule, state, Event.REMOVED, now, back_by=fact.by)
+    return taken_back(rule, state, fact.by, now, force=fact.force)
+
+
+def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *, force: bool = False) -> ZoneState:
+    """A person wants the zone back. What is not finished is undone at once, in whatever second of whatever step.
+
+    What is finished comes back when the zone is proven healthy, or at once where the person answers for it.
+    """
+    isolation = state.isolation
+    if isolation is None:
+        return state
+    words = f"{by} brought it back at {now.isoformat(timespec='seconds')}"
+    state = replace(state, left_open={**state.left_open, isolation.zone: words})
+    waived = f"forced by {by}" if force else ABORTED if _is_unfinished(rule, isolation) else isolation.waived
+    if isolation.phase == "Failback":
+        return updated_record(state, back_by=by, waived=waived)
+    return apply(rule, state, Event.REMOVED, now, back_by=by, waived=waived)
+
+
+def _is_unfinished(rule: ZoneIsolation, isolation: Isolation) -> bool:
+    place = place_of(isolation)
+    if place == PENDING:
+        return standing(rule, isolation) is not Standing.ALL  # all of it: a finished one whose way back was called off
+    return place in (RUNNING, ABORTING, FAILED)
 
 
 def _retry(rule: ZoneIsolation, state: ZoneState, fact: RetryZone, now: datetime) -> ZoneState:

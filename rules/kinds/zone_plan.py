@@ -77,11 +77,14 @@ def seconds_for(rule: ZoneIsolation, step: str, *, undo: bool) -> float:
 
 
 def settings_for(
-    rule: ZoneIsolation, zone: str, step: str, *, undo: bool = False, mode: PlanMode, steps: Sequence[str]
-) -> dict[str, Any]:
+    rule: ZoneIsolation, zone: str, step: str, *, undo: bool = False, mode: PlanMode, steps: Sequence[str],
+    targets: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
     """Give what the carrier is told about a step. The same in every try: what differs would be another action.
 
     As JSON has it: a restart reads a stored step back with lists for tuples, and would take it for another one.
+
+    `targets`: of a zone that the rule does not name any more.
 
     `timeoutSeconds` of Evacuate is the time in which pods are asked; taking the rest away comes on top of it.
     """
@@ -96,7 +99,7 @@ def settings_for(
             out["batches"] = rule.failback.batches.model_dump(mode="json")
         case StepName.SHIFT_TRAFFIC:
             known = rule.zone(zone)
-            out |= {"targets": list(known.targets) if known else [], "drainSeconds": rule.drain_seconds}
+            out |= {"targets": list(known.targets if known else targets), "drainSeconds": rule.drain_seconds}
         case StepName.EVACUATE:
             out |= {"maxParallel": rule.max_parallel_evictions, "force": rule.force.value}
             # A node is given up only when it is proven to be cut off.
@@ -143,6 +146,8 @@ class Plan:
     guards: tuple[Check, ...]
     failover: tuple[Planned, ...]
     failback: tuple[Planned, ...]
+    way_back: str = ""
+    """By what evidence the zone would come back, for people."""
 
     @property
     def admitted(self) -> bool:

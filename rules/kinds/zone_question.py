@@ -40,7 +40,8 @@ class Request:
     isolated: tuple[str, ...] = ()
     in_progress: str | None = None
     """The zone that another operation is about."""
-    maintenance: bool = False
+    maintenance: str = ""
+    """Who maintains the cluster; empty: nobody does."""
     since_last_ended: timedelta | None = None
     """Since the last isolation of the cluster was over; None: there was none."""
     paused: str = ""
@@ -55,7 +56,9 @@ class Request:
     seconds_bad: float = 0.0
     """Since the zone was bad without a break."""
     sources_bad: tuple[str, ...] = ()
-    """Signals that say so."""
+    """Signals that have said so without a break for as long."""
+    sources_new: tuple[str, ...] = ()
+    """Those that say so now, however long."""
     demand_nodes: int | None = None
     quorum_members: Mapping[str, int] = field(default_factory=dict)
     """Those that are ready, by zone."""

@@ -56,13 +56,14 @@ def begun(
     **asked: Any,
 ) -> ZoneState:  # fmt: skip
     """Give the state with a new record: step 0 of every plan. Nothing is touched yet."""
-    mode = mode_of(zone_seen(state, zone), at)
+    mode, known = mode_of(zone_seen(state, zone), at), rule.zone(zone)
     wanted: Iterable[str] = rule.steps
     if practice and rule.practice is not None:
         wanted = [step for step in rule.steps if step in rule.practice.steps]
     isolation = Isolation(
         zone=zone, phase="Failover", status="Pending", because=because, began_at=at, since=at, mode=mode,
-        steps=in_order((str(step) for step in wanted), mode), practice=practice, **asked,
+        steps=in_order((str(step) for step in wanted), mode), practice=practice,
+        zone_id=(known.id if known else None) or "", targets=known.targets if known else (), **asked,
     )  # fmt: skip
     return replace(state, isolation=isolation, refused=None)
 

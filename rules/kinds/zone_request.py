@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.group import Group, Member
+from rules.kinds.timers import runs
 from rules.kinds.zone_admission import SOURCES_MIN
 from rules.kinds.zone_question import Limits, Nodes, Request, expired_share
 from rules.language.model import UnknownAs
@@ -49,6 +50,8 @@ def request_for(
     state = group.zone or ZoneState()
     seen, isolation = state.seen, state.isolation
     member = group.members.get(rule.target(zone))
+    seconds_bad = _seconds_bad(rule, member, now)
+    agreed = now if seconds_bad >= rule.toleration_seconds else None  # before that it is too early for all of them
     share, what = _expired(seen, zone)
     other = isolation is not None and isolation.zone != zone
     stands = isolation is not None and (isolation.phase, isolation.status) == ("Failover", "Done")
@@ -59,9 +62,10 @@ def request_for(
         in_progress=isolation.zone if isolation is not None and other and not stands else None,
         since_last_ended=now - state.ended_at if state.ended_at is not None else None,
         paused=group.paused.words if group.paused is not None else "",
-        api_reachable=seen.api_reachable if seen else True,
+        maintenance=seen.maintenance if seen else "", api_reachable=seen.api_reachable if seen else True,
         expired_elsewhere=share, expired_what=what, bad_elsewhere=_bad_elsewhere(rule, group, zone),
-        seconds_bad=_seconds_bad(rule, member, now), sources_bad=_saying_bad(rule, member),
+        seconds_bad=seconds_bad, sources_bad=_saying_bad(rule, state, zone, member, agreed),
+        sources_new=_saying_bad(rule, state, zone, member, None),
         demand_nodes=seen.demand_nodes if seen else None, quorum_members=seen.quorum_members if seen else {},
         quorum_size=seen.quorum_size if seen else None,
         single_zone_services=_only_there(seen, zone, allowed), by_hand=by_hand, force=force,
@@ -108,9 +112,20 @@ def _seconds_bad(rule: ZoneIsolation, member: Member | None, now: datetime) -> f
     return max(seconds, rule.toleration_seconds) if member.settled is False else seconds
 
 
-def _saying_bad(rule: ZoneIsolation, member: Member | None) -> tuple[str, ...]:
-    """The signals that count and say that the zone is bad."""
-    return tuple(name for name, said in counting(rule.signals, member).items() if is_bad(rule, said))
+def _saying_bad(
+    rule: ZoneIsolation, state: ZoneState, zone: str, member: Member | None, now: datetime | None
+) -> tuple[str, ...]:
+    """The signals that have called the zone bad for tolerationSeconds, without a break; no moment: that say so now."""
+    saying = (name for name, said in counting(rule.signals, member).items() if is_bad(rule, said))
+    agreed = agreed_at(rule, state, zone)
+    return tuple(name for name in saying if now is None or (name in agreed and agreed[name] <= now))
+
+
+def agreed_at(rule: ZoneIsolation, state: ZoneState, zone: str) -> Mapping[str, datetime]:
+    """Give when each signal that calls the zone bad has done so for tolerationSeconds."""
+    later = timedelta(seconds=rule.toleration_seconds)
+    clocks = state.bad.get(rule.target(zone), {})
+    return {name: clock.since + later for name, clock in clocks.items() if runs(clock)}
 
 
 def counting(names: tuple[str, ...] | None, member: Member | None) -> Mapping[str, Health]:
@@ -147,8 +162,9 @@ def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: da
     target = rule.target(isolation.zone)
     member = group.members.get(target)
     if member is None:
-        return Recovery(proven=False, detail=f"{target}: not heard of")
-    if (dissent := dissent_on(rule, member)) is not None:
+        return Recovery(proven=False, detail=f"{target}: not heard of: only `reactor failback --force` opens it")
+    least = 1 if isolation.back_by else SOURCES_MIN  # whoever asks for it back is the second witness
+    if (dissent := dissent_on(rule, member, least)) is not None:
         return Recovery(proven=False, detail=f"{target}: {dissent}")
     since = member.since if rule.failback.signals is None else isolation.recovered_since
     due = (since or now) + timedelta(seconds=rule.recovery_seconds)
@@ -158,7 +174,7 @@ def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: da
     return Recovery(proven=False, detail=f"{target}: healthy, {left:g} s of recoverySeconds are left", at=due)
 
 
-def dissent_on(rule: ZoneIsolation, member: Member) -> str | None:
+def dissent_on(rule: ZoneIsolation, member: Member, least: int = SOURCES_MIN) -> str | None:
     """Why the signals do not prove that a zone is healthy now; None: they do."""
     names = rule.failback.signals
     said = counting(names or rule.signals, member)
@@ -166,6 +182,7 @@ def dissent_on(rule: ZoneIsolation, member: Member) -> str | None:
         return f"{', '.join(missing)} not heard of"
     if other := [f"{name} says {status}" for name, status in said.items() if status is not Health.HEALTHY]:
         return ", ".join(other)
-    if len(said) < SOURCES_MIN:
-        return f"{', '.join(said) or 'no signal'} alone says that it is healthy; {SOURCES_MIN} are needed"
+    if len(said) < least:
+        who = f"{', '.join(said)} alone says" if said else "no signal says"
+        return f"{who} that it is healthy; {least} {'is' if least == 1 else 'are'} needed"
     return None

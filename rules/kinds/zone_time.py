@@ -27,7 +27,7 @@ from rules.kinds.zone_machine import (
 from rules.kinds.zone_plan import retry_after, seconds_for
 from rules.kinds.zone_question import Request
 from rules.kinds.zone_record import apply, begun, in_earnest, next_step, next_undo, place_of, standing, updated_record
-from rules.kinds.zone_request import bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
+from rules.kinds.zone_request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
 from rules.language.zone import OnExpiry, ZoneIsolation
 from rules.reasons import Because
 from rules.states.zone import Isolation, ZoneState
@@ -56,7 +56,7 @@ def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -
             # A try begins when somebody looks: its time must not be over before anything is asked.
             when = now if due.event is Event.RETRY else due.at
             state = apply(rule, state, due.event, when, **due.changes)
-    state = drilled(rule, group, state, now)
+    state = drilled(rule, group, _well_again(rule, group, state), now)
     state = _started(rule, group, state, now)
     state = _watched(rule, group, state, now)
     return _returned(rule, group, state, now)
@@ -73,6 +73,7 @@ def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: dateti
         if step is not None:
             moments.append(now + timedelta(seconds=seconds_for(rule, step, undo=not forward)))
     moments += [at for at in (next_drill(rule, state, now),) if at is not None]
+    moments += [at for zone in bad_zones(rule, group) for at in agreed_at(rule, state, zone).values() if at > now]
     return min(moments, default=None)
 
 
@@ -117,12 +118,25 @@ def request_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: dat
     )
 
 
+def _well_again(rule: ZoneIsolation, group: Group, state: ZoneState) -> ZoneState:
+    """A zone that somebody has brought back is the rule's again once it was well."""
+    well = {
+        zone
+        for zone in state.left_open
+        if (member := group.members.get(rule.target(zone))) is not None
+        and (member.settled, member.status) == (True, Health.HEALTHY)
+    }
+    if not well:
+        return state
+    return replace(state, left_open={zone: words for zone, words in state.left_open.items() if zone not in well})
+
+
 def _started(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
     """One zone alone has been bad for its toleration, and everything speaks for it: a record is opened."""
     isolation = state.isolation
     group = replace(group, zone=state)
     if isolation is None or over(rule, isolation):
-        first = next(iter(bad_zones(rule, group)), None)
+        first = next((zone for zone in bad_zones(rule, group) if zone not in state.left_open), None)
         if first is not None and admit(request_for(rule, group, first, now), limits_of(rule)).admit:
             return begun(rule, state, first, now, because=Because.ZONE_UNHEALTHY)
         return state
@@ -161,7 +175,8 @@ def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime
     if group.paused is None and _died(rule, group, isolation, now):
         if isolation.practice:
             return in_earnest(rule, state, isolation, now, because=Because.ZONE_UNHEALTHY)
-        fresh = {"by": "", "reason": "", "force": False, "back_by": "", "because": Because.ZONE_UNHEALTHY.value}
+        fresh = {"by": "", "reason": "", "force": False, "back_by": "", "waived": ""}
+        fresh["because"] = Because.ZONE_UNHEALTHY.value
         return apply(rule, state, Event.SAME_ADDED, now, **fresh)
     mine = not isolation.by and not isolation.practice and rule.failback.automatic
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
@@ -178,6 +193,8 @@ def _died(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime
     drilled_only = isolation.practice and place_of(isolation) in (RUNNING, ISOLATED)
     if not (coming_back or drilled_only) or isolation.zone not in bad_zones(rule, group):
         return False
+    if isolation.waived or (group.zone is not None and isolation.zone in group.zone.left_open):
+        return False  # a person wants it open, and knows how it is
     member = group.members.get(rule.target(isolation.zone))
     if coming_back and rule.failback.signals is not None and member is not None and dissent_on(rule, member) is None:
         return False  # its own nodes need their time; those that opened it still stand by that

@@ -11,10 +11,11 @@ from rules.group import Group
 from rules.kinds import zone_time
 from rules.kinds.wish import Act, Evidence, Wish
 from rules.kinds.zone_admission import SOURCES_MIN, admit, checks
+from rules.kinds.zone_commands import ABORTED
 from rules.kinds.zone_machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
 from rules.kinds.zone_plan import RETRIES_MAX, settings_for
 from rules.kinds.zone_record import next_step, next_undo, place_of, zone_seen
-from rules.kinds.zone_request import bad_zones, limits_of, recovery_of, request_for
+from rules.kinds.zone_request import agreed_at, bad_zones, limits_of, recovery_of, request_for
 from rules.language.zone import StepName, ZoneIsolation
 from rules.reasons import Because, Held
 from rules.states.zone import Isolation, ZoneState
@@ -60,9 +61,13 @@ def _first(*moments: datetime | None) -> datetime | None:
 
 def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None, now: datetime) -> Wish | None:
     """A zone is bad and is not isolated: say why."""
+    left_open = group.zone.left_open if group.zone is not None else {}
     for zone in bad_zones(rule, group):
         if isolation is not None and isolation.zone == zone:
             continue
+        if zone in left_open:
+            detail = f"{left_open[zone]}: the rule isolates {zone} by itself again once it was well"
+            return Wish(held=(Held.OVERRIDDEN, detail), about=f"{rule.object}/{zone}")
         answer = admit(request_for(rule, group, zone, now), limits_of(rule))
         if not answer.admit and answer.reason is not None:
             return Wish(held=(answer.reason, answer.detail), about=f"{rule.object}/{zone}")
@@ -111,6 +116,9 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
     target = rule.target(isolation.zone)
     member = group.members.get(target)
     since = (member.settled_at or member.since) if member is not None else isolation.since
+    # The second signal may have agreed for long enough only later.
+    agreed = sorted(agreed_at(rule, group.zone or ZoneState(), isolation.zone).values())
+    since = max([since, *agreed[SOURCES_MIN - 1 : SOURCES_MIN]])
     needs = (Evidence(target, healthy=False, since=since, signals=SOURCES_MIN),)
     return replace(wish, acts=tuple(replace(act, needs=needs) for act in wish.acts))
 
@@ -142,6 +150,9 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     because = Because.COMMANDED if isolation.back_by else Because.ZONE_RECOVERED
     if isolation.practice:
         because = Because.PRACTICE
+    if isolation.waived:
+        because = Because.ABORTED if isolation.waived == ABORTED else because
+        return _back(rule, isolation, because, detail="" if isolation.waived == ABORTED else isolation.waived)
     if isolation.asked_at is not None:
         return _back(rule, isolation, because)
     ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
@@ -188,10 +199,12 @@ def _act(
     known = rule.zone(isolation.zone)
     status = "InProgress" if isolation.status == "Pending" else isolation.status
     fields = {
-        "cluster": rule.cluster_name, "zone": isolation.zone, "zone_id": (known.id if known else None) or "",
+        "cluster": rule.cluster_name, "zone": isolation.zone,
+        "zone_id": (known.id or "") if known else isolation.zone_id,
         "carrier": rule.carrier, "phase": isolation.phase, "status": status, "step": str(step), "undo": undo,
         "settings": settings_for(
-            rule, isolation.zone, step, undo=undo, mode=isolation.mode, steps=isolation.steps
+            rule, isolation.zone, step, undo=undo, mode=isolation.mode, steps=isolation.steps,
+            targets=isolation.targets,
         ),
     }  # fmt: skip
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bus.messages import Mode
 from rules.errors import Problem
-from rules.language import lint_pairs
+from rules.language import lint_pairs, lint_zones
 from rules.language.lint_feeds import Feeds, Reader, feeds, lists_for, readers, wants
 from rules.language.model import TrafficFailover
 from rules.language.sources import ClusterProbe, LeaseWatch, Probe, PrometheusQuery
@@ -26,6 +26,7 @@ HINTS: Mapping[str, str] = {
     "no-recovery": "The rule goes back with the first Healthy observation: a target that flaps takes it along.",
     "toleration-below-source": "The source takes longer to notice than the rule tolerates: the toleration says little.",
     "not-fed": "No source of these files could speak of the target.",
+    "one-witness": "Fewer than two signals speak of a zone: it is opened by a person, not by proof of two.",
     "not-read": "No rule, guard or Quorum of these files listens to the source.",
     "same-route": "Two rules move the weights of one route: each undoes what the other does.",
     "overlapping-selectors": "One object could be selected by two rules.",
@@ -58,6 +59,8 @@ def _all(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterato
         if sources:
             yield from _fed(rule, document, at, said)
             yield from _tolerations(rule, document, at, said)
+            if isinstance(rule, ZoneIsolation):
+                yield from lint_zones.witnesses(rule, document, at, said)
     if rules:
         yield from _read(rules, sources, guards, said)
     yield from lint_pairs.routes([(rule, doc, at) for rule, doc, at in acting if isinstance(rule, TrafficFailover)])

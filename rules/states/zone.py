@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from rules.states.workload import Clock
+
 
 @dataclass(frozen=True, slots=True)
 class ZoneNodes:
@@ -30,6 +32,7 @@ class ZonesSeen:
     single_zone_services: tuple[str, ...] = ()
     leases_expired: Mapping[str, float] = field(default_factory=dict)
     api_reachable: bool = True
+    maintenance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ class Isolation:
     """Done: from when on it is gone over for what has come late, again and again; None: nobody has to."""
     back_by: str = ""
     """Who asked for it back; empty: the rule itself."""
+    waived: str = ""
+    """Why the way back needs no proof that the zone is healthy; empty: it does."""
+    zone_id: str = ""
+    """The provider's id and the traffic targets of the zone, in case it is taken out of the rule meanwhile."""
+    targets: tuple[str, ...] = ()
     recovered_since: datetime | None = None
     """failback.signals: since when they all call it healthy."""
     witnessed: bool = False
@@ -110,3 +118,7 @@ class ZoneState:
     """The last moment of the practice schedule that was taken, or passed over."""
     practice_outcome: str = ""
     """What came of it."""
+    bad: Mapping[str, Mapping[str, Clock]] = field(default_factory=dict)
+    """Zone to signal to how long this signal has called the zone bad."""
+    left_open: Mapping[str, str] = field(default_factory=dict)
+    """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""

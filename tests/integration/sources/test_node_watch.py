@@ -154,6 +154,17 @@ async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
     assert (found.single_zone_services, found.api_reachable) == (("a:shop/cart",), True)
 
 
+async def test_an_annotation_of_any_node_says_that_the_cluster_is_maintained(
+    world: World, heard: Heard, three_zones: Cluster, running: Running
+) -> None:
+    async with running(node_watch.run(source(), world)):
+        await heard.heard(zones(lambda fact: len(fact.zones) == 3 and not fact.maintenance))
+        three_zones.patch("nodes", "b1", {"metadata": {"annotations": {"reactor/maintenance": "kim: upgrade"}}})
+        await heard.heard(zones(lambda fact: fact.maintenance == "node b1: kim: upgrade"))
+        three_zones.patch("nodes", "b1", {"metadata": {"annotations": {"reactor/maintenance": None}}})
+        await heard.heard(zones(lambda fact: not fact.maintenance and len(heard.inventory) > 2))
+
+
 async def test_leases_that_nobody_renews_are_expired_by_zone(
     world: World, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:

@@ -167,8 +167,6 @@ def test_a_template_that_could_name_the_target_feeds_it(template: str) -> None:
 @pytest.mark.parametrize(
     ("source", "rule"),
     [
-        ({"name": "n", "kind": "NodeWatch", "cluster": "prod"},
-         {"name": "z", "kind": "ZoneIsolation", "cluster": "prod", "zones": [{"name": "a"}, {"name": "b"}]}),
         ({"name": "c", "kind": "ClusterProbe", "cluster": "member1"}, workload()),
         ({"name": "w", "kind": "WorkloadWatch", "cluster": "member1"},
          workload(failover={"application": {}}, propagateDeps=True)),
@@ -178,6 +176,16 @@ def test_a_template_that_could_name_the_target_feeds_it(template: str) -> None:
 )  # fmt: skip
 def test_every_kind_of_rule_is_fed_by_the_sources_that_are_for_it(source: Any, rule: Any) -> None:
     assert said(rule, sources=[source]) == []
+
+
+def test_a_zone_that_one_signal_speaks_of_says_before_it_is_isolated_what_brings_it_back() -> None:
+    nodes = {"name": "nodes", "kind": "NodeWatch", "cluster": "prod"}
+    rule = {"name": "z", "kind": "ZoneIsolation", "cluster": "prod", "zones": [{"name": "a"}, {"name": "b"}]}
+    assert said(rule, sources=[nodes]) == [("one-witness", "rules[0].zones[0]")]
+    slo = QUERY | {"name": "slo", "target": "zone/prod/{zone}"}
+    assert said(rule, sources=[nodes, slo]) == []
+    outside = rule | {"failback": {"signals": ["nodes", "outside"]}}
+    assert said(outside, sources=[nodes, slo])[0] == ("one-witness", "rules[0].zones[0]")
 
 
 def test_peers_of_guards_and_members_of_a_quorum_are_read() -> None:

@@ -46,6 +46,15 @@ def test_a_node_is_what_its_ready_condition_says(ready: str | None, status: Heal
     assert node("n", ready=ready).verdict.status is status
 
 
+def test_a_node_says_by_an_annotation_that_its_cluster_is_maintained() -> None:
+    def said(**notes: str) -> str:
+        return node_of(nodes.project({"metadata": {"name": "n", "annotations": notes}}), ZONE).maintenance
+
+    assert said(**{"reactor/maintenance": "kim: upgrade", "other": "x"}) == "node n: kim: upgrade"
+    assert said(**{"reactor/maintenance": ""}) == "node n: reactor/maintenance"
+    assert (said(other="x"), node("n").maintenance) == ("", "")
+
+
 @pytest.mark.parametrize("odd", [{}, {"status": None}, {"status": {"conditions": "none"}}, {"status": []}])
 def test_a_node_that_makes_no_sense_is_unknown(odd: dict[str, Any]) -> None:
     assert verdict_of(nodes.project(odd)).status is N

@@ -61,7 +61,7 @@ def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(
         return
     text = text_of_rules(made, "rules.yaml", "rules_test.yaml")
     reading = loader.examine([("rules.yaml", text)])
-    assert (reading.problems, reading.hints()) == ([], [])
+    assert (reading.problems, [one for one in reading.hints() if one.hint != "one-witness"]) == ([], [])
     suite = tester.load(text_of_test(made, "rules.yaml"), "rules_test.yaml", lambda _: text)
     assert suite.warnings == ()
     assert [one.name for one in tester.run(suite) if not one.passed] == []

@@ -78,8 +78,8 @@ def isolate(zone: str, *, at: float, by: str = "ann", **more: Any) -> list[Event
     return [(at, fact)]
 
 
-def failback(zone: str, *, at: float, by: str = "ann") -> list[Event]:
-    return [(at, FailbackZone(rule="zones", zone=zone, by=by, reason="INC-7 over", observed_at=at_(at)))]
+def failback(zone: str, *, at: float, by: str = "ann", **more: Any) -> list[Event]:
+    return [(at, FailbackZone(rule="zones", zone=zone, by=by, reason="INC-7 over", observed_at=at_(at), **more))]
 
 
 def retry(zone: str, *, at: float, by: str = "ann") -> list[Event]:

@@ -25,7 +25,8 @@ def request_of(given: dict[str, Any]) -> Request:
     return Request(
         zone=given["target"],
         zones={name: Nodes(zone["nodes"], zone["healthy_nodes"]) for name, zone in given["zones"].items()},
-        isolated=tuple(given["isolated"]), in_progress=given["in_progress"], maintenance=given["maintenance"],
+        isolated=tuple(given["isolated"]), in_progress=given["in_progress"],
+        maintenance="an upgrade" if given["maintenance"] else "",
         since_last_ended=timedelta(seconds=given["last_done_age_s"]), paused=", ".join(given["paused"]),
         api_reachable=given["api_reachable"], expired_elsewhere=given["leases_expired_fraction_other_zones"],
         seconds_bad=given["seconds_since_signal_began"], sources_bad=tuple(given["signals"]),

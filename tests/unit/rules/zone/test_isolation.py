@@ -45,9 +45,15 @@ def test_one_signal_alone_isolates_nothing_and_says_so() -> None:
     assert (names(found), holds(found)) == ([], [(110.0, "prod/a", "OneSourceOnly")])
 
 
-def test_a_second_signal_makes_the_difference_at_once() -> None:
+def test_a_second_signal_counts_when_it_has_said_so_for_the_whole_toleration() -> None:
     one, other = (seen("a", "Unhealthy", at=at, signals=[name]) for at, name in ((100, "prom"), (150, "nodes")))
-    assert [step[0] for step in steps(said(zone_rule(), WELL, one, other))] == [150.0] * len(STEPS)
+    assert [step[0] for step in steps(said(zone_rule(), WELL, one, other))] == [160.0] * len(STEPS)
+    blip = seen("a", "Healthy", at=153, signals=["nodes"]), seen("a", "Unhealthy", at=158, signals=["nodes"])
+    assert [step[0] for step in steps(said(zone_rule(), WELL, one, other, *blip))] == [168.0] * len(STEPS)
+    gone = seen("a", "Healthy", at=153, signals=["nodes"])
+    assert holds(said(zone_rule(), WELL, one, other, gone)) == [(110.0, "prod/a", "OneSourceOnly")]
+    silent = seen("a", "Unknown", at=153, signals=["nodes"]), seen("a", "Unhealthy", at=155, signals=["nodes"])
+    assert [step[0] for step in steps(said(zone_rule(), WELL, one, other, *silent))] == [162.0] * len(STEPS)
 
 
 def test_without_an_inventory_no_zone_is_isolated() -> None:

@@ -1,0 +1,175 @@
+"""What is in people's hands: every isolation can be taken back, and an abort means the same at every second."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bus.messages import ZoneStep
+from reactor.cli.zone_words import left_behind
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from rules.kinds.zone_way_back import way_back
+from tests.unit.rules.builders import Event
+from tests.unit.rules.zone.builders import (
+    STEPS,
+    UNDONE,
+    ZONES,
+    answered,
+    failback,
+    healthy,
+    holds,
+    isolate,
+    listed,
+    names,
+    said,
+    seen,
+    steps,
+    unhealthy,
+    zone_rule,
+)
+
+FORWARD = [f"+{step}" for step in STEPS]
+BACK = [f"-{step}" for step in UNDONE]
+WELL = [*listed(), *healthy(*ZONES, at=0)]
+ONE = [*listed(), *healthy(*ZONES, at=0, signals=["nodes"])]
+"""What `reactor init` writes: one source."""
+
+
+def test_a_zone_of_one_signal_comes_back_with_that_signal_and_the_person_who_asks() -> None:
+    assert names(said(zone_rule(), ONE, isolate("a", at=50))) == FORWARD
+    found = said(zone_rule(), ONE, isolate("a", at=50), failback("a", at=300))
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [300.0] * len(UNDONE)
+    bad = seen("a", "Unhealthy", at=200, signals=["nodes"])
+    found = said(zone_rule(), ONE, isolate("a", at=50), bad, failback("a", at=300))
+    assert (names(found), holds(found)[-1][2]) == (FORWARD, "ZoneNotRecovered")
+
+
+def test_force_opens_what_nothing_proves_and_says_who() -> None:
+    """No signal at all, one that is bad, or two."""
+    for history in (listed(), [*WELL, *unhealthy("a", at=100)]):
+        found = said(zone_rule(), history, isolate("a", at=150), failback("a", at=300, force=True), until=2000)
+        assert names(found)[len(STEPS) :] == BACK
+        last = next(one.what for one in reversed(found) if isinstance(one.what, ZoneStep))
+        assert (last.because, last.detail) == ("Commanded", "forced by ann")
+
+
+def test_force_opens_what_was_asked_back_before_and_waits_for_proof() -> None:
+    history = [*WELL, *unhealthy("a", at=100), *failback("a", at=300)]
+    assert names(said(zone_rule(), history, until=2000)) == FORWARD
+    found = said(zone_rule(), history, failback("a", at=400, force=True), until=2000)
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [400.0] * len(UNDONE)
+
+
+def test_force_passes_a_window_in_which_no_zone_is_opened() -> None:
+    rule = zone_rule(failback={"blockedWindows": [{"cron": "0 0 * * *", "durationSeconds": 6000}]})
+    found = said(rule, WELL, isolate("a", at=50), failback("a", at=300, force=True))
+    assert [step[0] for step in steps(found)[len(STEPS) :]] == [300.0] * len(UNDONE)
+
+
+def test_an_isolation_is_said_to_be_reversible_by_what_is_known() -> None:
+    def words(*events: list[Event], **keys: object) -> str:
+        book = Book(Routing([zone_rule(**keys)]))
+        for when, fact in (event for some in events for event in some):
+            book.take([fact], at_(when))
+        return way_back(zone_rule(**keys), book.groups["zones", "prod"], "a")
+
+    assert words(listed()) == "no signal speaks of zone/prod/a: only reactor failback --force opens it"
+    assert "when nodes alone calls it healthy for 20 s" in words(ONE)
+    assert "when nodes, prom call it healthy for 20 s" in words(WELL)
+    assert "outside of failback.signals not heard of" in words(WELL, failback={"signals": ["nodes", "outside"]})
+
+
+# --- abort -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", [101, 119, 220.5, 221, 240, 279, 280, 281, 400, 401, 521])
+def test_an_abort_undoes_at_once_in_whatever_second_of_whatever_step(second: float) -> None:
+    """Fence is never done: it is given 120 s, rests for 60 s, is tried again; the zone is bad throughout."""
+    history = [*WELL, *unhealthy("a", at=90)]
+    found = said(
+        zone_rule(), history, isolate("a", at=100), failback("a", at=second), outcomes=False, until=second + 10
+    )
+    undone = [one for one in steps(found) if one[0] >= second]
+    assert undone
+    assert {one[4] for one in undone} == {"Fence"}
+    assert [one.what.because for one in found if isinstance(one.what, ZoneStep) and one.what.undo] == ["Aborted"]
+
+
+@pytest.mark.parametrize("steps_done", range(len(STEPS)))
+@pytest.mark.parametrize("later", [0.0, 1.0, 2000.0])
+def test_an_abort_undoes_at_once_after_any_number_of_steps(steps_done: int, later: float) -> None:
+    history = [*WELL, *unhealthy("a", at=90), *isolate("a", at=100)]
+    history += [event for number in range(steps_done) for event in answered(number + 1, at=101 + number)]
+    second = 110 + later
+    found = said(zone_rule(), history, failback("a", at=second), outcomes=False, until=second + 1)
+    undone = [one for one in found if isinstance(one.what, ZoneStep) and one.what.undo]
+    assert undone
+    assert undone[0].at == second
+    assert all(one.what.held != "ZoneNotRecovered" for one in found if hasattr(one.what, "held"))
+
+
+# --- afterwards --------------------------------------------------------------------------------------------------
+
+
+def test_after_a_persons_abort_the_rule_waits_until_the_zone_was_well_once() -> None:
+    bad = [*WELL, *unhealthy("a", at=90)]
+    found = said(zone_rule(), bad, failback("a", at=100.5, force=True), until=20_000)
+    assert names(found) == FORWARD + BACK
+    assert holds(found)[-1] == (100.5, "prod/a", "Overridden")
+    again = said(
+        zone_rule(), bad, failback("a", at=100.5, force=True), healthy("a", at=5000), unhealthy("a", at=5100),
+        until=20_000,
+    )  # fmt: skip
+    assert names(again) == FORWARD + BACK + FORWARD
+    by_hand = said(zone_rule(), bad, failback("a", at=100.5, force=True), isolate("a", at=4000), until=20_000)
+    assert names(by_hand) == FORWARD + BACK + FORWARD
+
+
+def test_a_zone_that_a_person_opens_by_force_is_not_closed_again_on_its_way() -> None:
+    bad = [*WELL, *unhealthy("a", at=90)]
+    found = said(
+        zone_rule(), bad, *(answered(number, at=100 + number) for number in range(1, 6)),
+        failback("a", at=200, force=True), answered(7, at=300), outcomes=False, until=310,
+    )  # fmt: skip
+    assert names(found) == [*FORWARD, "-CutNetwork", "-ShiftTraffic"]
+
+
+def test_a_zone_that_is_taken_out_of_the_rule_can_still_be_steered() -> None:
+    book = Book(Routing([zone_rule()]))
+    for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
+        book.take([fact], at_(when))
+    smaller = zone_rule(zones=[{"name": "a"}, {"name": "b"}])
+    for force in (False, True):
+        again = Book(Routing([smaller]), [load(dump(group)) for group in book.groups.values()])
+        asked = failback("c", at=60, force=force)[0][1]
+        [decision] = again.take([asked], at_(60))
+        assert [(one.undo, one.zone, one.zone_id) for one in decision.actions if isinstance(one, ZoneStep)] == [
+            (True, "c", "euc1-az3")
+        ]
+
+
+def test_a_rule_that_is_taken_out_of_the_file_leaves_the_record_of_what_it_has_isolated() -> None:
+    book = Book(Routing([zone_rule()]))
+    for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
+        book.take([fact], at_(when))
+    stored = [load(dump(group)) for group in book.groups.values()]
+    without = Book(Routing([]), stored)
+    assert (without.dropped, dict(without.groups)) == (set(), {})
+    assert [(row["zone"], row["status"]) for row in left_behind(stored, [])] == [("prod/c", "Pending")]
+    again = Book(Routing([zone_rule()]), stored)
+    [decision] = again.take([failback("c", at=60)[0][1]], at_(60))
+    assert [one.undo for one in decision.actions if isinstance(one, ZoneStep)] == [True]
+    idle = Book(Routing([]), [replace(group, zone=None) for group in stored])
+    assert idle.dropped == {("zones", "prod")}
+
+
+def test_maintenance_of_the_cluster_lets_no_isolation_begin() -> None:
+    busy = listed(at=80, maintenance="kim: upgrade to 1.35")
+    found = said(zone_rule(), WELL, busy, unhealthy("a", at=90))
+    assert (names(found), holds(found)) == ([], [(100.0, "prod/a", "AnotherInProgress")])
+    found = said(zone_rule(), WELL, busy, unhealthy("a", at=90), listed(at=150))
+    assert [step[0] for step in steps(found)] == [150.0] * len(STEPS)
