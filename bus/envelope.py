@@ -18,7 +18,9 @@ from bus.messages import (
     ClusterTaints,
     DecisionRecord,
     Evict,
+    FailbackTraffic,
     FailbackZone,
+    FailoverTraffic,
     Hold,
     IsolateZone,
     Message,
@@ -28,6 +30,7 @@ from bus.messages import (
     Pause,
     Place,
     Purge,
+    ReleaseTraffic,
     Resume,
     RetryZone,
     Route,
@@ -44,7 +47,8 @@ from bus.messages import (
 
 MESSAGES: tuple[type[Message], ...] = (
     Observation, Route, Cluster, ClusterTaints, Workload, WorkloadCopy, Zones,
-    Pause, Resume, Approve, IsolateZone, FailbackZone, RetryZone, Claim, Verdict, Outcome,
+    Pause, Resume, Approve, IsolateZone, FailbackZone, RetryZone,
+    FailoverTraffic, FailbackTraffic, ReleaseTraffic, Claim, Verdict, Outcome,
     SetWeights, Place, Evict, Purge, CancelEviction, SetTaints, ZoneStep, Notify,
     Hold, DecisionRecord, WebhookPost,
 )  # fmt: skip

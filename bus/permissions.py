@@ -13,7 +13,7 @@ from typing import get_args
 
 from bus import topology
 from bus.admission import command_kind, fact_kinds
-from bus.messages import AnyCommand, Approve, Claim, Inventory, Outcome, Pause, Resume, Verdict
+from bus.messages import AnyCommand, Approve, Claim, Inventory, Outcome, Pause, Resume, TrafficCommand, Verdict
 from bus.subjects import ROOT, inbox, token
 from bus.topology import Bucket, Queue, Stream
 
@@ -113,8 +113,9 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
         *_facts(*INVENTORY, *fact_kinds(Outcome)), f"{ROOT}.wanted.*",
     )),
     "viewer": ("looks: status, explain, audit, replay, fleet", lambda: VIEW),
-    "operator": ("looks, pauses, resumes and approves", lambda: (
-        *VIEW, *(f"{ROOT}.commands.{command_kind(one)}" for one in (Pause, Resume, Approve)),
+    "operator": ("looks, pauses, resumes, approves and moves traffic", lambda: (
+        *VIEW,
+        *(f"{ROOT}.commands.{command_kind(one)}" for one in (Pause, Resume, Approve, *get_args(TrafficCommand))),
     )),
     "zones": ("looks and gives every command, isolating zones too", lambda: (*VIEW, f"{ROOT}.commands.*")),
 }  # fmt: skip

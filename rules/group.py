@@ -23,6 +23,7 @@ from pydantic import (
 from bus.errors import Malformed
 from bus.messages import Action, Health, Mode
 from rules.states.budget import BudgetState, LeaveState, QuorumState
+from rules.states.traffic import TrafficState
 from rules.states.workload import WorkloadState
 from rules.states.zone import ZoneState
 
@@ -150,6 +151,8 @@ class RouteState:
     """Weights remembered from before the first failover."""
     written: Mapping[str, int] | None = None
     """The weights of the last action, once they were carried out and while no other is asked for."""
+    disturbed: Mapping[str, int] | None = None
+    """The weights that stood when somebody else changed them; None: nobody has since our last write."""
 
 
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:
@@ -231,6 +234,8 @@ class Group:
     """The step of a gradual return that is asked for."""
     step_at: datetime | None = None
     """When that step was carried out."""
+    traffic: TrafficState | None = None
+    """How its traffic goes away and comes back; None: nothing has failed yet."""
     workload: WorkloadState | None = None
     zone: ZoneState | None = None
     budget: BudgetState | None = None

@@ -14,6 +14,9 @@ class Because(StrEnum):
     RETURNING = "Returning"
     ALL_DOWN = "AllDown"
     DRIFT = "Drift"
+    TRIAL = "Trial"
+    TRIAL_FAILED = "TrialFailed"
+    BY_HAND = "ByHand"
     TARGET_CHANGED = "TargetChanged"
     ZONE_UNHEALTHY = "ZoneUnhealthy"
     ZONE_RECOVERED = "ZoneRecovered"
@@ -80,6 +83,8 @@ class Held(StrEnum):
     APPROVAL_EXPIRED = "ApprovalExpired"
     SOURCE_SILENT = "SourceSilent"
     HEALTHY_NOW = "HealthyNow"
+    BACKING_OFF = "BackingOff"
+    DRIFTED_BY_HAND = "DriftedByHand"
     OVERRIDDEN = "Overridden"
 
 
@@ -90,6 +95,9 @@ SENTENCES: dict[Because | Held, str] = {
     Because.RETURNING: "the primary is ready again and gets its share step by step",
     Because.ALL_DOWN: "no backend is ready, and onAllDown says what to write",
     Because.DRIFT: "the weights stand otherwise than last asked: somebody else has written them",
+    Because.TRIAL: "the wait is over, and nobody can know without traffic: the primary gets a small part of it",
+    Because.TRIAL_FAILED: "the trial of the primary brought no proof that it is well: traffic leaves it again",
+    Because.BY_HAND: "somebody has moved the traffic by a command",
     Because.TARGET_CHANGED: "the target's health has changed, and has stayed so for its window",
     Because.ZONE_UNHEALTHY: "one zone alone has been bad for tolerationSeconds, and two signals say so",
     Because.ZONE_RECOVERED: "the zone has been healthy for recoverySeconds, and two signals say so",
@@ -127,7 +135,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.QUORUM_AT_RISK: "no majority of the members would be left",
     Held.REMAINING_ZONES_UNHEALTHY: "too few of the remaining nodes are healthy",
     Held.INSUFFICIENT_CAPACITY: "the remaining nodes could not carry what is needed",
-    Held.CHANGE_REFUSED: "the isolation that stands is another one: remove it first",
+    Held.CHANGE_REFUSED: "a command was not followed: it contradicts what stands, or what is known",
     Held.START_EXPIRED: "the guards did not let the isolation start in time, and nothing was touched",
     Held.STEP_FAILED: "a step of the isolation was not done in time; what is done stays done, and it is tried again",
     Held.RETRIES_EXHAUSTED: "a step of the isolation was not done in any of its tries: a person has to say go on",
@@ -150,6 +158,8 @@ SENTENCES: dict[Because | Held, str] = {
     Held.AWAITING_APPROVAL: "a person has to approve it",
     Held.SOURCE_SILENT: "a window is over, and its source does not say how the target is now: it was asked to look",
     Held.HEALTHY_NOW: "a window is over, and what the signals say now contradicts the act",
+    Held.BACKING_OFF: "the backend has failed again soon after its return, or in a trial: it waits longer each time",
+    Held.DRIFTED_BY_HAND: "somebody else has changed the weights, and onDrift: Hold leaves them until released",
     Held.OVERRIDDEN: "a person's command stands: the rule changes nothing by itself",
     Held.APPROVAL_EXPIRED: "nobody approved it in time: pause and resume the rule to be asked again",
 }

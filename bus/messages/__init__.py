@@ -19,7 +19,18 @@ from bus.messages.audit import (
     WebhookPost,
 )
 from bus.messages.base import ActionMessage, Health, Message, Mode, Name, Part, Target, Text, iso
-from bus.messages.commands import Approve, Command, FailbackZone, IsolateZone, Pause, Resume, RetryZone
+from bus.messages.commands import (
+    Approve,
+    Command,
+    FailbackTraffic,
+    FailbackZone,
+    FailoverTraffic,
+    IsolateZone,
+    Pause,
+    ReleaseTraffic,
+    Resume,
+    RetryZone,
+)
 from bus.messages.guarding import Claim, Verdict
 from bus.messages.health import Observation, RefreshRequest
 from bus.messages.traffic import Backend, Route, RouteRef, SetWeights
@@ -40,7 +51,8 @@ from bus.messages.zones import ZoneInventory, Zones, ZoneStep
 
 Inventory = Route | Cluster | ClusterTaints | Workload | WorkloadCopy | Zones
 """What exists."""
-AnyCommand = Pause | Resume | Approve | IsolateZone | FailbackZone | RetryZone
+TrafficCommand = FailoverTraffic | FailbackTraffic | ReleaseTraffic
+AnyCommand = Pause | Resume | Approve | IsolateZone | FailbackZone | RetryZone | TrafficCommand
 Fact = Observation | Inventory | AnyCommand | Claim | Verdict | Outcome
 Action = SetWeights | Place | Evict | Purge | CancelEviction | SetTaints | ZoneStep | Notify
 
@@ -58,7 +70,9 @@ __all__ = [
     "DecisionRecord",
     "Evict",
     "Fact",
+    "FailbackTraffic",
     "FailbackZone",
+    "FailoverTraffic",
     "Health",
     "Hold",
     "Inventory",
@@ -75,6 +89,7 @@ __all__ = [
     "Place",
     "Purge",
     "RefreshRequest",
+    "ReleaseTraffic",
     "Resume",
     "RetryZone",
     "Route",
@@ -85,6 +100,7 @@ __all__ = [
     "Target",
     "TargetEvidence",
     "Text",
+    "TrafficCommand",
     "Verdict",
     "WantedReply",
     "WantedRequest",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import AwareDatetime, StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from bus.messages.base import Message, Name, ObjectName, Text
+
+ForSeconds = Annotated[float, Field(gt=0, le=366 * 86_400)]
 
 
 class Command(Message):
@@ -46,6 +48,43 @@ class Approve(Command):
     """Of the action that waits, as its hold names it."""
     request: Annotated[str, StringConstraints(max_length=64)] = ""
     """Fingerprint of what was shown: the yes counts for nothing else. Empty: whatever was asked for last."""
+
+
+class FailoverTraffic(Command):
+    """Move a route's traffic away from its primary now, until the time is over or it is released."""
+
+    type: ClassVar[str] = "dev.alert-reactor.failover-traffic.v1"
+
+    object: ObjectName | None = None
+    """Which of the rule's routes; all by default."""
+    to: tuple[Name, ...] = ()
+    """The services that get it; by default the ready secondaries."""
+    for_seconds: ForSeconds | None = None
+    """How long; until it is released by default."""
+    force: bool = False
+    """Also to what is not Healthy."""
+
+
+class FailbackTraffic(Command):
+    """Bring a route's traffic back to its primary now, until the time is over or it is released."""
+
+    type: ClassVar[str] = "dev.alert-reactor.failback-traffic.v1"
+
+    object: ObjectName | None = None
+    """Which of the rule's routes; all by default."""
+    for_seconds: ForSeconds | None = None
+    """How long; until it is released by default."""
+    force: bool = False
+    """Also if the primary is not Healthy."""
+
+
+class ReleaseTraffic(Command):
+    """The rule decides by itself again."""
+
+    type: ClassVar[str] = "dev.alert-reactor.release-traffic.v1"
+
+    object: ObjectName | None = None
+    """Which of the rule's routes; all by default."""
 
 
 class IsolateZone(Command):

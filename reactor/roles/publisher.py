@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from bus import subjects
 from bus.envelope import encode
 from bus.errors import Unavailable
-from bus.messages import Fact, Observation, Pause, Resume, iso
+from bus.messages import Fact, Observation, iso
 from bus.port import Bus, Outgoing
 from reactor.clock import Clock
 from reactor.errors import Retryable
@@ -43,7 +43,7 @@ class Publisher:
         `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with.
         `also`: partitions that it concerns by whatever rules another process goes by.
         """
-        if isinstance(fact, Pause | Resume):
+        if self._routing.everywhere(fact):
             partitions = set(range(self._partitions))
         else:
             addresses = self._routing.addresses(fact)

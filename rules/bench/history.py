@@ -15,12 +15,15 @@ from bus.messages import (
     Approve,
     Cluster,
     Fact,
+    FailbackTraffic,
     FailbackZone,
+    FailoverTraffic,
     Inventory,
     IsolateZone,
     Observation,
     Outcome,
     Pause,
+    ReleaseTraffic,
     Resume,
     RetryZone,
     Route,
@@ -39,7 +42,8 @@ _KINDS = ("observe", "inventory", "command", "outcome", "silence")
 Told = TypeVar("Told", bound=BaseModel)
 _COMMANDS: dict[str, type[AnyCommand]] = {
     "pause": Pause, "resume": Resume, "approve": Approve, "isolateZone": IsolateZone, "failbackZone": FailbackZone,
-    "retryZone": RetryZone,
+    "retryZone": RetryZone, "failoverTraffic": FailoverTraffic, "failbackTraffic": FailbackTraffic,
+    "releaseTraffic": ReleaseTraffic,
 }  # fmt: skip
 _INVENTORY: dict[str, type[Inventory]] = {
     "route": Route, "zones": Zones, "cluster": Cluster, "workload": Workload, "workloadCopy": WorkloadCopy,

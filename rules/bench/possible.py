@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from bus.messages import Mode
 from rules.engine.actors import limits_of
+from rules.language.failback import FailbackMode, OnDrift
 from rules.language.guards import FileGuard, Guards
 from rules.language.model import Notification, OnAllDown, Rule, TrafficFailover
 from rules.language.workload import ClusterTaint, PurgeMode, WorkloadFailover
@@ -15,7 +16,7 @@ from rules.reasons import Because, Held
 BECAUSE: Mapping[type[Rule], frozenset[Because]] = {
     TrafficFailover: frozenset({
         Because.PRIMARY_UNHEALTHY, Because.PRIMARY_HEALTHY, Because.SECONDARIES_CHANGED, Because.RETURNING,
-        Because.ALL_DOWN, Because.DRIFT,
+        Because.ALL_DOWN, Because.DRIFT, Because.TRIAL, Because.TRIAL_FAILED, Because.BY_HAND,
     }),
     WorkloadFailover: frozenset({
         Because.CLUSTER_UNHEALTHY, Because.CLUSTER_TAINTED, Because.WORKLOAD_UNHEALTHY, Because.TOLERATION_ELAPSED,
@@ -32,6 +33,7 @@ BECAUSE: Mapping[type[Rule], frozenset[Because]] = {
 HELD: Mapping[type[Rule], frozenset[Held]] = {
     TrafficFailover: frozenset({
         Held.NO_HEALTHY_SECONDARY, Held.UNKNOWN_PRIMARY, Held.TARGET_UNKNOWN, Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE,
+        Held.BACKING_OFF, Held.DRIFTED_BY_HAND, Held.OVERRIDDEN, Held.CHANGE_REFUSED,
     }),
     WorkloadFailover: frozenset({
         Held.NO_LANDING_PLACE, Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY, Held.PRECONDITIONS_NOT_MET,
@@ -58,7 +60,7 @@ def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Be
     because, held = set(BECAUSE[type(rule)]), set(HELD[type(rule)])
     match rule:
         case TrafficFailover():
-            because -= {Because.RETURNING} if not rule.steps else set()
+            _of_way_back(rule, because, held)
             if rule.on_all_down is OnAllDown.HOLD:
                 because.discard(Because.ALL_DOWN)
             else:
@@ -73,6 +75,20 @@ def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Be
         if rule.mode is not Mode.DRY_RUN:
             held.add(Held.ACTION_FAILED)
     return frozenset(because), frozenset(held)
+
+
+def _of_way_back(rule: TrafficFailover, because: set[Because], held: set[Held]) -> None:
+    # What only people bring about is no gap in a test.
+    because.discard(Because.BY_HAND)
+    held -= {Held.OVERRIDDEN, Held.CHANGE_REFUSED}
+    if not rule.steps:
+        because.discard(Because.RETURNING)
+    if rule.failback.mode is not FailbackMode.TRIAL:
+        because -= {Because.TRIAL, Because.TRIAL_FAILED}
+    if not rule.backs_off or rule.failback.mode is FailbackMode.MANUAL:
+        held.discard(Held.BACKING_OFF)
+    if rule.on_drift is not OnDrift.HOLD:
+        held.discard(Held.DRIFTED_BY_HAND)
 
 
 def _of_policy(rule: WorkloadFailover, because: set[Because], held: set[Held]) -> None:

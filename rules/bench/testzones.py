@@ -7,7 +7,20 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from bus.messages import AnyCommand, Approve, FailbackZone, IsolateZone, Pause, Resume, RetryZone, ZoneInventory, Zones
+from bus.messages import (
+    AnyCommand,
+    Approve,
+    FailbackTraffic,
+    FailbackZone,
+    FailoverTraffic,
+    IsolateZone,
+    Pause,
+    ReleaseTraffic,
+    Resume,
+    RetryZone,
+    ZoneInventory,
+    Zones,
+)
 from rules.bench.play import at
 from rules.language.model import YEAR, ClusterName, Model
 
@@ -76,6 +89,26 @@ class Isolated(OfZone):
     allow_single_zone: tuple[Text, ...] = ()
 
 
+class OfTraffic(Said):
+    """Somebody's word about the traffic of a rule."""
+
+    object: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
+    """Which route; all of the rule by default."""
+
+
+class Returned(OfTraffic):
+    """Bring it back."""
+
+    for_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
+    force: bool = False
+
+
+class Moved(Returned):
+    """Move it away."""
+
+    to: tuple[Text, ...] = ()
+
+
 class Commanded(Model):
     """A command, from a second on. Exactly one of its kinds."""
 
@@ -86,6 +119,9 @@ class Commanded(Model):
     isolate_zone: Isolated | None = None
     failback_zone: OfZone | None = None
     retry_zone: OfZone | None = None
+    failover_traffic: Moved | None = None
+    failback_traffic: Returned | None = None
+    release_traffic: OfTraffic | None = None
 
     @property
     def given(self) -> Mapping[str, Said]:
@@ -100,5 +136,6 @@ class Commanded(Model):
 
 COMMANDS: Mapping[str, type[AnyCommand]] = {
     "pause": Pause, "resume": Resume, "approve": Approve, "isolate_zone": IsolateZone,
-    "failback_zone": FailbackZone, "retry_zone": RetryZone,
+    "failback_zone": FailbackZone, "retry_zone": RetryZone, "failover_traffic": FailoverTraffic,
+    "failback_traffic": FailbackTraffic, "release_traffic": ReleaseTraffic,
 }  # fmt: skip

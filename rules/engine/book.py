@@ -12,7 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bus.messages import Approve, ClusterTaints, Fact, Observation, Outcome, Pause, Resume, Route, Verdict
+from bus.messages import (
+    Approve,
+    ClusterTaints,
+    Fact,
+    FailbackTraffic,
+    FailoverTraffic,
+    Observation,
+    Outcome,
+    Pause,
+    ReleaseTraffic,
+    Resume,
+    Route,
+    Verdict,
+)
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
 from rules.engine.owe import same
@@ -219,6 +232,9 @@ class Book:
                 return
             case Route():
                 yield from self._of_route(fact)
+                return
+            case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():
+                yield from [key for key in self._of_rule.get(fact.rule, ()) if fact.object in (None, key[1])]
                 return
             case Observation():
                 yield from self._watching.heard(fact)

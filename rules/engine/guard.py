@@ -59,7 +59,7 @@ def guard(
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
     if held is None:
-        shared = limits.shared
+        shared = limits.shared if not all(act.homeward for act in acts) else {}
         answer = ask(rule, group, shared, in_short(acts), now, use=fresh) if shared else Answer(group)
         if answer.granted and fresh:
             return _leave(answer, wish)
@@ -114,12 +114,13 @@ def _own(
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Check the limits that need nobody else: give the group, why it has to wait, and until when."""
     by_itself = not all(act.by_hand for act in acts)
-    windows = [window for guards in limits.own for window in guards.blocked_windows if by_itself]
+    limited = not all(act.homeward for act in acts)
+    windows = [window for guards in limits.own for window in guards.blocked_windows if by_itself and limited]
     ends = [end for window in windows if (end := open_until(window, now)) is not None]
     if ends:
         return group, (Held.IN_BLOCKED_WINDOW, f"until {max(ends).isoformat()}"), max(ends)
     quiet = timedelta(seconds=max((guards.cooldown_seconds for guards in limits.own), default=0))
-    if group.acted_at is not None and now < (over := group.acted_at + quiet):
+    if limited and group.acted_at is not None and now < (over := group.acted_at + quiet):
         detail = f"last action at {group.acted_at.isoformat()}, quiet until {over.isoformat()}"
         return group, (Held.COOLDOWN, detail), over
     approvals = [guards.approval for guards in limits.own if guards.approval is not None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from bus.messages import Action, Fact, Outcome
 from rules.group import Group
-from rules.kinds import budget, cluster_taint, notification, quorum, route_state, traffic, workload, zone
+from rules.kinds import budget, cluster_taint, notification, quorum, traffic, workload, zone
 from rules.kinds.budget import BudgetRule
 from rules.kinds.quorum import QuorumRule
 from rules.kinds.wish import Wish
@@ -89,7 +89,14 @@ class Kind:
 
 
 KINDS: Mapping[type[Rule], Kind] = {
-    TrafficFailover: Kind(desire=traffic.desire, observe=route_state.observe, done=route_state.done),
+    TrafficFailover: Kind(
+        desire=traffic.desire,
+        observe=traffic.observe,
+        heard=traffic.heard,
+        advance=traffic.advance,
+        done=traffic.done,
+        reset=traffic.reset,
+    ),
     Notification: Kind(desire=notification.desire, objects=notification.objects, covers=notification.covers),
     BudgetRule: Kind(
         desire=budget.desire,

@@ -15,15 +15,19 @@ from bus.messages import (
     Approve,
     Claim,
     Fact,
+    FailbackTraffic,
     FailbackZone,
+    FailoverTraffic,
     IsolateZone,
     Observation,
     Outcome,
     Pause,
+    ReleaseTraffic,
     Resume,
     RetryZone,
     Route,
     RouteRef,
+    TrafficCommand,
     Verdict,
 )
 from rules.engine.actors import actors
@@ -123,6 +127,8 @@ class Routing:
             case Outcome() | Verdict() | Approve():
                 own = [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
                 return list(dict.fromkeys([*own, *self._elsewhere(fact)]))
+            case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():
+                return self._commanded(fact)
             case IsolateZone() | FailbackZone() | RetryZone() | Claim():
                 return list(dict.fromkeys(self._elsewhere(fact)))
             case Route():
@@ -150,6 +156,22 @@ class Routing:
             for rule in self._by_cluster.get(segments[0], ()):
                 if rule.route.namespace in (None, segments[1]):
                     yield rule.name, neighbourhood
+
+    def everywhere(self, fact: Fact) -> bool:
+        """Whether it concerns groups of which only their partitions know."""
+        if isinstance(fact, Pause | Resume):
+            return True
+        rule = self.rules.get(fact.rule) if isinstance(fact, TrafficCommand) and fact.object is None else None
+        return isinstance(rule, TrafficFailover) and rule.route.selector is not None
+
+    def _commanded(self, fact: TrafficCommand) -> Sequence[Address]:
+        rule = self.rules.get(fact.rule)
+        if not isinstance(rule, TrafficFailover):
+            return ()
+        ref = named_ref(rule)
+        if ref is not None:
+            return [(rule.name, ref.object)] if fact.object in (None, ref.object) else ()
+        return [(rule.name, scope_of(rule, fact.object))] if fact.object and fact.object.count("/") == 3 else ()
 
     def _listed(self, fact: Route) -> list[Address]:
         named = self._by_route.get((fact.cluster, fact.kind, fact.namespace, fact.name), ())

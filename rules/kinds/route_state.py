@@ -43,14 +43,32 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         primary=fact.annotations.get(PRIMARY_ANNOTATION),
         healthy=_healthy(fact, known),
         written=known.written if known is not None else None,
+        disturbed=known.disturbed if known is not None else None,
     )
     moved = known is not None and known.backends != backends
+    if moved and known is not None and known.disturbed is None and not asked_for(replace(group, route=route)):
+        route = replace(route, disturbed=_weights(known))
     return replace(
         group,
         route=route,
         asked=None if moved else group.asked,
         generation=max(group.generation, _written_generation(group, fact)),
     )
+
+
+def _weights(route: RouteState) -> Mapping[str, int]:
+    out: dict[str, int] = {}
+    for service, weight in route.backends:
+        out[service] = max(weight, out.get(service, 0))
+    return out
+
+
+def asked_for(group: Group) -> bool:
+    """Whether the weights stand as we have asked for, whether or not we know already that it was done."""
+    if group.route is None:
+        return False
+    asked = [owed.action.weights for owed in group.owed if isinstance(owed.action, SetWeights)]
+    return any(dict(_weights(group.route)) | dict(weights) == _weights(group.route) for weights in asked)
 
 
 def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
@@ -84,7 +102,8 @@ def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> 
     if action.mode is Mode.DRY_RUN:
         return replace(group, asked=dict(action.weights))
     group = replace(group, step_at=at if group.step is not None else None)
-    group = replace(group, route=replace(route, written=dict(action.weights)))
+    route = replace(route, written=dict(action.weights), disturbed=None)
+    group = replace(group, route=route)
     if at < route.observed_at:
         return group  # it has been looked at since
     backends = tuple((service, action.weights.get(service, weight)) for service, weight in route.backends)

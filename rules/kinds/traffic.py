@@ -8,67 +8,37 @@ through a dip that is tolerated; whoever does not serve must be healthy now to b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bus.messages import Health, RouteRef, SetWeights
-from rules.group import Group, Member, RouteState
+from bus.messages import Action, Fact, Health, RouteRef, SetWeights
+from bus.messages import TrafficCommand as Command
+from rules.group import Group, RouteState, updated
+from rules.kinds import route_state, traffic_backoff, traffic_by_hand, traffic_way_back
 from rules.kinds.route_state import route_ref
 from rules.kinds.shares import divide
+from rules.kinds.traffic_backends import Backend as Backend
+from rules.kinds.traffic_backends import (
+    backends_of,
+    detail_of,
+    everything,
+    primary_name,
+    serving,
+    shares_of,
+)
+from rules.kinds.traffic_backends import service_target as service_target
+from rules.kinds.traffic_backoff import weights_of as standing
 from rules.kinds.wish import Act, Evidence, Wish
-from rules.language.model import BackendRule, Distribution, OnAllDown, TrafficFailover, UnknownAs
-from rules.language.targets import encode_segment
+from rules.language.model import OnAllDown, TrafficFailover, UnknownAs
 from rules.reasons import Because, Held
+from rules.states.traffic import Flap, TrialState
 
 NOTHING = Wish()
 _HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 """What brings traffic back to a healthy primary, where it belongs: no guard stops that."""
+_SAFE = (*_HOME, Because.TRIAL_FAILED, Because.BY_HAND)
+"""What no guard stops: neither does one the end of a trial, or a person."""
 LONG_AGO, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Backend:
-    """One backend with all that a decision needs to know of it."""
-
-    service: str
-    target: str
-    member: Member | None
-    weight: int
-    """As it stands."""
-    share: int
-    """When healthy."""
-    tier: int
-
-    @property
-    def settled(self) -> bool | None:
-        return self.member.settled if self.member else None
-
-    @property
-    def healthy_now(self) -> bool:
-        return self.member is not None and self.member.status is Health.HEALTHY
-
-    @property
-    def ready(self) -> bool:
-        """May it get traffic? A serving one until its toleration is over; another one only while it is healthy."""
-        if self.weight > 0:
-            return self.settled is not False
-        return self.settled is True and self.healthy_now
-
-
-def service_target(route: RouteRef, service: str) -> str:
-    """`service/<cluster>/<namespace>/<service>`, for `namespace/service` too."""
-    namespace, _, name = service.rpartition("/")
-    return "/".join(("service", encode_segment(route.cluster), namespace or route.namespace, encode_segment(name)))
-
-
-def standing(group: Group) -> Mapping[str, int]:
-    """The weights as they stand, or in a dry run as they would. A service that stands twice has its larger one."""
-    if group.asked is not None:
-        return group.asked
-    out: dict[str, int] = {}
-    for service, weight in group.route.backends if group.route else ():
-        out[service] = max(weight, out.get(service, 0))
-    return out
 
 
 def uneven(group: Group, weights: Mapping[str, int]) -> bool:
@@ -86,26 +56,33 @@ def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: date
         return wish
     remember = dict(group.route.healthy) if group.route else {}
     fields = {"route": ref, "weights": dict(wish.weights), "remember": remember}
-    needs = tuple(_evidence(rule, group, wish, ref))
-    act = Act(SetWeights, fields, wish.because, wish.detail, safe=wish.because in _HOME, needs=needs)
+    needs = tuple(_evidence(rule, group, wish, ref, now))
+    safe, homeward = wish.because in _SAFE, wish.because == Because.TRIAL
+    act = Act(SetWeights, fields, wish.because, wish.detail, safe=safe, homeward=homeward, needs=needs)
     return replace(wish, acts=(act,))
 
 
-def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef) -> Iterator[Evidence]:
+def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, now: datetime) -> Iterator[Evidence]:
     """What is left for being bad has to be bad now, and what gets traffic healthy now.
 
-    What somebody else has written is put right without a question: neither was decided by health.
+    What somebody else has written is put right without a question, and what a person asks for is done: neither was
+    decided by health. Nor is the end of a trial that has proven nothing.
     """
-    if wish.because == Because.DRIFT or wish.weights is None or group.route is None:
+    if wish.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
         return
-    backends = _backends(rule, group, group.route, ref)
-    home = _primary_name(rule, group.route, backends)
+    if wish.weights is None or group.route is None:
+        return
+    backends = backends_of(rule, group, group.route, ref, now)
+    home = primary_name(rule, group.route, [backend.service for backend in backends])
+    flap = traffic_way_back.is_away(group, home) if rule.own_way_back else None
     for backend in backends:
         member, wanted = backend.member, wish.weights.get(backend.service, 0)
-        if member is None:
+        if member is None or (backend.assumed is not None and wanted):
             continue
         target = backend.target
-        if backend.weight > 0 and wanted == 0 and member.settled is False:
+        if flap is not None and backend.service == home and wanted > backend.weight:
+            yield from _of_way_back(rule, group, backend, flap, now)
+        elif backend.weight > 0 and wanted == 0 and member.settled is False:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)
         elif wanted > backend.weight == 0 and (backend.healthy_now or wish.because != Because.ALL_DOWN):
             # After a time in which nobody looked at it, what is left has to be seen as late as the first look.
@@ -117,6 +94,18 @@ def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef) ->
             over = wish.step != group.step and group.step < len(rule.steps)
             pause = timedelta(seconds=rule.steps[group.step].pause_seconds if over else 0)
             yield Evidence(target, healthy=True, since=group.step_at + pause)
+
+
+def _of_way_back(
+    rule: TrafficFailover, group: Group, primary: Backend, flap: Flap, now: datetime
+) -> Iterator[Evidence]:
+    """After a trial the signals that it was made for have to be Healthy at its end or later."""
+    trial = group.traffic.trial if group.traffic is not None else None
+    if trial is not None:
+        yield Evidence(primary.target, healthy=True, since=traffic_way_back.ends(rule, trial))
+        return
+    way = traffic_way_back.way_back(rule, primary, flap, now)
+    yield from traffic_way_back.needs(rule, primary.target, way.since or now)
 
 
 def _flying(group: Group) -> bool:
@@ -131,47 +120,92 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
         return Wish(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
     if route.problem:
         return Wish(held=(Held.ROUTE_UNUSABLE, route.problem))
-    backends = _backends(rule, group, route, ref)
+    backends = backends_of(rule, group, route, ref, now)
     if not backends:
         return NOTHING
     if missing := [backend.service for backend in backends if backend.service not in dict(route.backends)]:
         return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
-    name = _primary_name(rule, route, backends)
+    name = primary_name(rule, route, [backend.service for backend in backends])
     primary = next((backend for backend in backends if backend.service == name), None)
     if primary is None:
         return _unknown_primary(rule, group, backends, ref, name)
     secondaries = [backend for backend in backends if backend is not primary]
+    wish = _of_state(rule, group, primary, secondaries, now)
+    if group.traffic is not None and wish.held is None:
+        wish = replace(wish, held=traffic_by_hand.refusal(group))
+    if wish.weights is None:
+        return wish
+    in_order = {backend.service: wish.weights[backend.service] for backend in backends}
+    return replace(wish, weights=in_order, because=_why(route, in_order, wish))
+
+
+def _why(route: RouteState, weights: Mapping[str, int], wish: Wish) -> str:
+    """They stood like this by our own hand, or when we first saw them right, and somebody else has changed them."""
+    stood = route.written if route.written is not None else route.disturbed
+    return Because.DRIFT if stood is not None and dict(stood) == weights else wish.because
+
+
+def _of_state(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish:
+    by_hand = traffic_by_hand.wish(rule, group, primary, secondaries)
+    if by_hand is not None:
+        return by_hand
+    if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
+        return _coming_back(rule, group, primary, secondaries, flap, now)
     # What does not serve has to be healthy now to begin, whoever has taken its weight.
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return _unsure(rule, primary)
     if primary.settled and (back_at := _back_at(rule, primary)) > now:
         return Wish(look_again=back_at if back_at < NEVER else None)
+    if primary.waits_until is not None and not primary.weight and serving(secondaries):
+        flap = traffic_way_back.is_away(group, primary.service)
+        why = traffic_backoff.why(primary.service, flap, primary.waits_until) if flap is not None else ""
+        wish = _secondaries_serve(rule, group, primary, secondaries)
+        return replace(wish, held=(Held.BACKING_OFF, why), look_again=primary.waits_until)
     if primary.settled:
-        wish = _primary_serves(rule, group, primary, secondaries, now)
-    else:
-        wish = _secondaries_serve(rule, primary, secondaries, route.written)
-    if wish.weights is None:
-        return wish
-    in_order = {backend.service: wish.weights[backend.service] for backend in backends}
-    return replace(wish, weights=in_order)
+        return _primary_serves(rule, group, primary, secondaries, now)
+    return _secondaries_serve(rule, group, primary, secondaries)
 
 
-def _backends(rule: TrafficFailover, group: Group, route: RouteState, ref: RouteRef) -> list[Backend]:
-    weights = standing(group)
-    rules = rule.backends or [BackendRule(service=service) for service in weights]
-    out = []
-    for backend in rules:
-        target = backend.target or service_target(ref, backend.service)
-        member = group.members.get(target)
-        share = backend.weight if backend.weight is not None else (route.healthy.get(backend.service) or 1)
-        out.append(Backend(backend.service, target, member, weights.get(backend.service, 0), share, backend.tier))
-    return out
+def _coming_back(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], flap: Flap, now: datetime
+) -> Wish:
+    """The primary is away, and comes back by signals of its own, by a trial, or by a person's word."""
+    trial = group.traffic.trial if group.traffic is not None else None
+    if trial is not None and trial.passed:
+        return _primary_serves(rule, group, primary, secondaries, now)
+    way = traffic_way_back.way_back(rule, primary, flap, now)
+    if trial is not None and not trial.failed:
+        return _tried(rule, primary, secondaries, trial)
+    if trial is None and way.due and traffic_way_back.by_trial(rule):
+        return _tried(rule, primary, secondaries, None)
+    alone = not serving(secondaries) and traffic_way_back.way_back(rule, primary, replace(flap, failures=0), now).due
+    if trial is None and (way.due or alone) and not traffic_way_back.by_trial(rule):
+        return _primary_serves(rule, group, primary, secondaries, now)
+    wish = _secondaries_serve(rule, group, primary, secondaries)
+    if wish.weights is not None:
+        wish = replace(wish, held=way.held)
+    if trial is not None and trial.failed and primary.weight:
+        wish = replace(wish, because=Because.TRIAL_FAILED, detail=f"{primary.service}: {trial.failed}")
+    return replace(wish, look_again=_first(way.since, wish.look_again))
 
 
-def _primary_name(rule: TrafficFailover, route: RouteState, backends: Sequence[Backend]) -> str:
-    if rule.primary is not None:
-        return rule.primary
-    return route.primary if route.primary is not None else backends[0].service
+def _tried(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], trial: TrialState | None) -> Wish:
+    """The primary gets its percent, and those that serve keep the rest."""
+    look_again = traffic_way_back.ends(rule, trial) if trial is not None else None
+    if not serving(secondaries):
+        detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
+        return Wish(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), look_again=look_again)
+    how = traffic_way_back.trial_of(rule)
+    then = f", then {', '.join(f'{step.percent} %' for step in rule.steps)}" if rule.steps else ""
+    detail = f"{how.percent} % for {how.seconds:g} s{then}"
+    weights = _at_percent(rule, how.percent, primary, secondaries)
+    return Wish(weights, because=Because.TRIAL, detail=detail, look_again=look_again)
+
+
+def _first(*moments: datetime | None) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _unknown_primary(
@@ -190,7 +224,7 @@ def _unknown_primary(
 
 def _unsure(rule: TrafficFailover, primary: Backend) -> Wish:
     """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
-    return Wish(held=(Held.TARGET_UNKNOWN, _detail(primary))) if _waits(rule, primary) else NOTHING
+    return Wish(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
 
 
 def _waits(rule: TrafficFailover, backend: Backend) -> bool:
@@ -216,22 +250,19 @@ def _primary_serves(
 ) -> Wish:
     held = None
     if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
-        held = (Held.TARGET_UNKNOWN, _detail(primary))
+        held = (Held.TARGET_UNKNOWN, detail_of(primary))
     step, look_again = _step(rule, group, primary, secondaries, now)
     if step is not None:
         weights = _at_percent(rule, rule.steps[step].percent, primary, secondaries)
         detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
         return Wish(weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again)
-    weights = _everything(rule, primary, secondaries)
+    weights = everything(rule, primary, secondaries)
     # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
-    away = primary.weight == 0 or group.step is not None or _flying(group)
-    return Wish(weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=_detail(primary), held=held)
-
-
-def _everything(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int]:
-    explicit = next((b.weight for b in rule.backends or () if b.service == primary.service), None)
-    weight = primary.share if rule.distribution is Distribution.PROPORTIONAL or explicit else 1
-    return {primary.service: weight or 1} | {backend.service: 0 for backend in secondaries}
+    passed = group.traffic is not None and group.traffic.trial is not None and group.traffic.trial.passed
+    away = primary.weight == 0 or group.step is not None or passed or _flying(group)
+    return Wish(
+        weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=detail_of(primary), held=held
+    )
 
 
 def _step(
@@ -239,9 +270,9 @@ def _step(
 ) -> tuple[int | None, datetime | None]:
     """Give the step of a gradual return that is due, and when the next one is; None: everything, at once."""
     if group.step is None:
-        returning = bool(rule.steps) and primary.weight == 0
-        return (0, None) if returning and _serving(secondaries) else (None, None)
-    if group.step >= len(rule.steps) or not _serving(secondaries):
+        first = _first_step(rule, group, primary)
+        return (first, None) if first is not None and serving(secondaries) else (None, None)
+    if group.step >= len(rule.steps) or not serving(secondaries):
         return None, None
     if group.step_at is None or not primary.healthy_now:
         return group.step, None  # not carried out yet, or no longer a moment to give it more
@@ -251,51 +282,54 @@ def _step(
     return (group.step + 1, None) if group.step + 1 < len(rule.steps) else (None, None)
 
 
-def _serving(secondaries: Sequence[Backend]) -> list[Backend]:
-    """The ready secondaries of the lowest tier that has any."""
-    ready = [backend for backend in secondaries if backend.ready]
-    lowest = min((backend.tier for backend in ready), default=None)
-    return [backend for backend in ready if backend.tier == lowest]
+def _first_step(rule: TrafficFailover, group: Group, primary: Backend) -> int | None:
+    """With what a gradual return begins: after a trial, with the first step that is not below its percent."""
+    trial = group.traffic.trial if group.traffic is not None else None
+    least = traffic_way_back.trial_of(rule).percent if trial is not None and trial.passed else 0
+    if primary.weight and not least:
+        return None
+    return next((number for number, step in enumerate(rule.steps) if step.percent >= least), None)
 
 
 def _at_percent(
     rule: TrafficFailover, percent: int, primary: Backend, secondaries: Sequence[Backend]
 ) -> dict[str, int]:
-    serving = _serving(secondaries)
-    shares = _shares(rule, serving)
-    parts = divide(100 - percent, [shares[backend.service] for backend in serving])
-    rest = {backend.service: part for backend, part in zip(serving, parts, strict=True)}
+    serve = serving(secondaries)
+    shares = shares_of(rule, serve)
+    parts = divide(100 - percent, [shares[backend.service] for backend in serve])
+    rest = {backend.service: part for backend, part in zip(serve, parts, strict=True)}
     return {primary.service: percent} | {backend.service: rest.get(backend.service, 0) for backend in secondaries}
 
 
-def _shares(rule: TrafficFailover, serving: Sequence[Backend]) -> dict[str, int]:
-    if rule.distribution is Distribution.EQUAL or not any(backend.share for backend in serving):
-        return {backend.service: 1 for backend in serving}
-    return {backend.service: backend.share for backend in serving}
+def _secondaries_serve(rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    wish = _shared(rule, primary, secondaries)
+    waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
+    if not waiting:
+        return wish
+    first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
+    flap = traffic_way_back.is_away(group, first.service)
+    why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
+    return replace(wish, held=wish.held or (Held.BACKING_OFF, why), look_again=first.waits_until)
 
 
-def _secondaries_serve(
-    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], written: Mapping[str, int] | None
-) -> Wish:
-    serving = _serving(secondaries)
-    if not _stays(primary, secondaries) and not any(backend.settled for backend in serving):
+def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    serve = serving(secondaries)
+    if not _stays(primary, secondaries) and not any(backend.settled for backend in serve):
         # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
-        serving = _serving([backend for backend in secondaries if backend.settled is not None])
-    if not serving:
+        serve = serving([backend for backend in secondaries if backend.settled is not None])
+    if not serve:
         # Nobody is left who has been good for long enough: one that is good again now is better than none.
         again = [backend for backend in secondaries if backend.healthy_now]
         lowest = min((backend.tier for backend in again), default=None)
-        serving = [backend for backend in again if backend.tier == lowest]
-    if not serving:
+        serve = [backend for backend in again if backend.tier == lowest]
+    if not serve:
         return _all_down(rule, primary, secondaries)
-    shares = _shares(rule, serving)
+    shares = shares_of(rule, serve)
     weights = {primary.service: 0} | {backend.service: shares.get(backend.service, 0) for backend in secondaries}
     because = Because.PRIMARY_UNHEALTHY if primary.weight > 0 else Because.SECONDARIES_CHANGED
-    if written is not None and dict(written) == weights:
-        because = Because.DRIFT  # they stood like this by our own hand, and somebody else has changed them
     # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
-    held = (Held.TARGET_UNKNOWN, _detail(primary)) if _waits(rule, primary) else None
-    return Wish(weights, because=because, detail=_detail(primary), held=held)
+    held = (Held.TARGET_UNKNOWN, detail_of(primary)) if _waits(rule, primary) else None
+    return Wish(weights, because=because, detail=detail_of(primary), held=held)
 
 
 def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
@@ -306,20 +340,107 @@ def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
 def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
     waiting = [backend for backend in secondaries if backend.settled is not False]
     if rule.on_all_down is OnAllDown.HOLD or waiting:
-        detail = ", ".join(_detail(backend) for backend in secondaries) or "there are no secondaries"
+        detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
         return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
     everyone = [primary, *secondaries]
     if rule.on_all_down is OnAllDown.PRIMARY:
-        weights = _everything(rule, primary, secondaries)
+        weights = everything(rule, primary, secondaries)
     elif rule.on_all_down is OnAllDown.SPREAD:
-        weights = _shares(rule, everyone)
+        weights = shares_of(rule, everyone)
     else:
         weights = {backend.service: 0 for backend in everyone}
     return Wish(weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
 
 
-def _detail(backend: Backend) -> str:
-    if backend.member is None:
-        return f"{backend.service}: not heard of"
-    seen = f" ({backend.member.detail})" if backend.member.detail else ""
-    return f"{backend.service}: {backend.member.status}{seen}"
+# What is taken note of.
+
+
+def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold a listed route, or a person's word in."""
+    if isinstance(fact, Command):
+        return traffic_by_hand.follow(group, fact, now) if fact.object in (None, group.object) else group
+    before = group
+    group = route_state.observe(rule, group, fact, now)
+    if group.route is before.route or group.route is None:
+        return group
+    if before.route is None:
+        return _first_sight(rule, group)
+    if before.route.backends == group.route.backends:
+        return group
+    at = group.route.observed_at
+    group = traffic_by_hand.drifted(rule, group, standing(before), at)
+    return _moved(rule, before, group, at, own=route_state.asked_for(group))
+
+
+def _first_sight(rule: TrafficFailover, group: Group) -> Group:
+    """A primary without traffic has been left, by us or by a person: the way back is the rule's."""
+    primary, weights = _primary(rule, group), standing(group)
+    if not rule.own_way_back or primary is None or group.route is None:
+        return group
+    away = not weights.get(primary[0]) and any(weights.values())
+    return traffic_backoff.left(group, primary[0], group.route.observed_at) if away else group
+
+
+def _moved(rule: TrafficFailover, before: Group, group: Group, at: datetime, *, own: bool) -> Group:
+    primary = _primary(rule, group)
+    if primary is None or not (rule.backs_off or rule.own_way_back):
+        return group
+    return traffic_backoff.moved(rule, before, group, primary[0], at, own=own)
+
+
+def _primary(rule: TrafficFailover, group: Group) -> tuple[str, str] | None:
+    """Give the primary's service and its target."""
+    weights = standing(group)
+    services = [backend.service for backend in rule.backends or ()] or [*weights]
+    if group.route is None or not services:
+        return None
+    name = primary_name(rule, group.route, services)
+    return (name, traffic_backoff.target_of(rule, group, name)) if name in services else None
+
+
+def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Group:
+    """The primary's signals say when it stopped being bad, and how its trial goes."""
+    if group.traffic is None or not rule.own_way_back:
+        return group
+    primary = _primary(rule, group)
+    return traffic_way_back.heard(rule, group, *primary, at) if primary is not None and primary[1] == target else group
+
+
+def advance(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Group:
+    """Trials and commands have an end."""
+    if group.traffic is None or group.route is None:
+        return group
+    ref = route_ref(rule, group.object)
+    backends = backends_of(rule, group, group.route, ref, now)
+    name = primary_name(rule, group.route, [backend.service for backend in backends]) if backends else ""
+    primary = next((backend for backend in backends if backend.service == name), None)
+    if primary is None:
+        return group
+    if rule.own_way_back:
+        group = traffic_way_back.advance(rule, group, primary, now)
+    secondaries = [backend for backend in backends if backend is not primary]
+    return traffic_by_hand.advance(rule, group, primary, secondaries, now)
+
+
+def done(rule: TrafficFailover, group: Group, action: Action, at: datetime) -> Group:
+    """The weights stand as asked."""
+    before = group
+    group = route_state.done(rule, group, action, at)
+    primary = _primary(rule, group)
+    if not isinstance(action, SetWeights) or primary is None or not (group.traffic or rule.backs_off):
+        return group
+    group = _moved(rule, before, group, at, own=True)
+    service, target = primary
+    if action.because == Because.TRIAL:
+        return traffic_way_back.begun(group, at)
+    if action.because in (Because.TRIAL_FAILED, Because.DRIFT):
+        return traffic_way_back.over(group, service, at, returned=False) if action.because != Because.DRIFT else group
+    returned = action.weights.get(service, 0) > 0
+    group = traffic_way_back.over(group, service, at, returned=returned)
+    by_hand = action.because == Because.BY_HAND
+    return traffic_backoff.trusted(group, target, at) if returned and (rule.own_way_back or by_hand) else group
+
+
+def reset(_rule: TrafficFailover, group: Group) -> Group:
+    """Forget what was only rehearsed."""
+    return updated(group, traffic=None)

@@ -49,6 +49,8 @@ class Act:
     """What it is done to; None: what the group is about."""
     safe: bool = False
     """A step back to safety: no guard stops it. A pause does, unless a person has asked for it."""
+    homeward: bool = False
+    """A step on the way back: no guard stops it, but where the rule asks people, they have to say yes."""
     follows: bool = False
     """It goes on with what was begun, which was granted as a whole: only a pause stops it half-way."""
     by_hand: bool = False

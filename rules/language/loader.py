@@ -14,9 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from rules.errors import InvalidFiles, Problem
 from rules.language import checks, findings, lint
+from rules.language.failback import FailbackMode
 from rules.language.guards import FileGuard
 from rules.language.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
-from rules.language.model import API_VERSION
+from rules.language.model import API_VERSION, Readings, TrafficFailover
+from rules.language.promql import range_seconds
+from rules.language.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.language.yaml import Document, Path, read
 
 __all__ = ["LoadedRule", "LoadedSource", "Reading", "RuleSet", "examine", "load", "schema"]
@@ -59,8 +62,9 @@ class Reading:
         """Give what the files say. Raises InvalidFiles with every error of every file."""
         if any(problem.severity == "error" for problem in self.problems):
             raise InvalidFiles(self.problems)
+        readings = reading_of([source for source, _, _ in self.sources])
         return RuleSet(
-            tuple(rule for rule, _, _ in self.rules),
+            tuple(_beside(rule, readings) for rule, _, _ in self.rules),
             tuple(source for source, _, _ in self.sources),
             tuple(guard for guard, _, _ in self.guards),
             tuple(sorted(self.problems)),
@@ -70,6 +74,26 @@ class Reading:
     def hints(self) -> list[Problem]:
         """Give what is allowed and seldom meant, sorted. Only worth a look where nothing is wrong."""
         return sorted(lint.hints(self.rules, self.sources, [guard for guard, _, _ in self.guards]))
+
+
+def reading_of(sources: Iterable[LoadedSource]) -> Mapping[str, Readings]:
+    """Give how signals read that are made of queries: of several sources of one signal the slowest."""
+    found: dict[str, Readings] = {}
+    for source in sources:
+        if isinstance(source, PrometheusQuery):
+            one = Readings(range_seconds(source.query), source.every_seconds)
+        elif isinstance(source, AlertmanagerWebhook) and source.confirm is not None:
+            one = Readings(range_seconds(source.confirm.query), 0)
+        else:
+            continue
+        known = found.get(source.says, one)
+        found[source.says] = Readings(*map(max, zip(known, one, strict=True)))
+    return found
+
+
+def _beside(rule: LoadedRule, readings: Mapping[str, Readings]) -> LoadedRule:
+    tried = isinstance(rule, TrafficFailover) and rule.failback.mode is FailbackMode.TRIAL
+    return rule.reading(readings) if tried and isinstance(rule, TrafficFailover) else rule
 
 
 def load(files: Iterable[tuple[str, str]]) -> RuleSet:

@@ -5,12 +5,14 @@ Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, PrivateAttr, StringConstraints
 
 from bus.messages import Mode
+from rules.language.failback import FailbackMode, OnDrift, TrafficFailback
 
 # These names are also this module's: whoever writes a kind finds all that it is made of in one place.
 from rules.language.fields import YEAR as YEAR
@@ -100,6 +102,8 @@ class BackendRule(Model):
     """Its share when healthy. Default: the weight remembered from the route, else 1."""
     tier: Annotated[int, Field(ge=0, le=1000)] = 1
     """Lower tiers are used first."""
+    treat_unknown_as: Literal["Healthy"] | None = None
+    """Healthy: a secondary of which nobody knows may get traffic; for one whose only signal needs traffic to speak."""
 
 
 class Distribution(StrEnum):
@@ -127,6 +131,15 @@ class Step(Model):
     """How long this share is kept before the next step."""
 
 
+class Readings(NamedTuple):
+    """How a query reads."""
+
+    range_seconds: float
+    """So far back it looks."""
+    every_seconds: float
+    """The time between two readings; 0: not known."""
+
+
 class TrafficFailover(Rule):
     """Moves the weights of a route when backends fail."""
 
@@ -143,6 +156,35 @@ class TrafficFailover(Rule):
     """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit only."""
     steps: tuple[Step, ...] = Field(default=(), max_length=STEPS_MAX)
     """Gradual return to the primary; empty: at once."""
+    failback: TrafficFailback = TrafficFailback()
+    """The way back."""
+    on_drift: OnDrift = OnDrift.RESTORE
+    """Somebody else changed the weights. Restore: put them right. Hold: leave them until `releaseTraffic`."""
+    _readings: Mapping[str, Readings] = PrivateAttr(default_factory=dict)
+
+    @property
+    def readings(self) -> Mapping[str, Readings]:
+        """How the sources of its signals read, by signal; those of queries only."""
+        return self._readings
+
+    def reading(self, readings: Mapping[str, Readings]) -> TrafficFailover:
+        """Give the rule as it stands beside its sources."""
+        rule = self.model_copy()
+        rule._readings = dict(readings)  # noqa: SLF001 - its own
+        return rule
+
+    @property
+    def own_way_back(self) -> bool:
+        """Whether the way back goes otherwise than by the window of all signals."""
+        way = self.failback
+        return way.mode is not FailbackMode.AUTOMATIC or way.signals is not None
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether who fails again has to wait longer."""
+        way = self.failback
+        written = "backoff" in way.model_fields_set
+        return self.recovery_seconds > 0 or way.mode is FailbackMode.TRIAL or written
 
 
 class Notification(Rule):

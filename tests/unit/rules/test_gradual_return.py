@@ -57,7 +57,13 @@ def test_a_primary_that_fails_on_the_way_loses_everything_at_once() -> None:
 
 def test_after_a_failure_on_the_way_the_return_begins_with_the_first_step() -> None:
     again = [healthy("a", at=20), unhealthy("a", at=100), healthy("a", at=200)]
-    assert moves(gradual(), *FAILED, *again)[4:] == [(210, TEN), (270, FIFTY), (390, HOME)]
+    once = {"backoff": {"factor": 1}}
+    assert moves(gradual(failback=once), *FAILED, *again)[4:] == [(210, TEN), (270, FIFTY), (390, HOME)]
+
+
+def test_whoever_fails_on_the_way_waits_longer() -> None:
+    again = [healthy("a", at=20), unhealthy("a", at=100), healthy("a", at=200)]
+    assert moves(gradual(), *FAILED, *again)[4:] == [(220, TEN), (280, FIFTY), (400, HOME)]
 
 
 def test_a_primary_that_is_not_healthy_just_then_gets_no_more() -> None:

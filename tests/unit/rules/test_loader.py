@@ -83,6 +83,11 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "name": "web", "mode": "DryRun", "signals": None, "tolerationSeconds": 0.0, "recoverySeconds": 0.0,
         "treatUnknownAs": "Hold", "guards": None, "notify": [], "kind": "TrafficFailover", "primary": None,
         "backends": None, "distribution": "Equal", "onAllDown": "Hold", "steps": [],
+        "failback": {
+            "mode": "Automatic", "signals": None, "trial": {"percent": 5, "seconds": 60.0},
+            "backoff": {"factor": 2.0, "maxSeconds": 3600.0, "resetSeconds": 3600.0},
+        },
+        "onDrift": "Restore",
     }  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""What is remembered of how a route's traffic goes away and comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Flap:
+    """A backend that traffic has left because it was bad."""
+
+    away: bool
+    """It has not got its traffic back; in a trial it still has not."""
+    left_at: datetime
+    failures: int = 0
+    """How often it has failed again: in a trial, or soon after its return."""
+    returned_at: datetime | None = None
+    """When it last got its traffic back."""
+    good_since: datetime | None = None
+    """Since when no signal says that it is bad, or since its last trial failed; None: one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialState:
+    """The primary has its percent, and is looked at."""
+
+    began_at: datetime
+    readings: Mapping[str, int] = field(default_factory=dict)
+    """Healthy readings that count, by signal."""
+    passed: bool = False
+    failed: str = ""
+    """Why it has failed; empty: it has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """Somebody's word where the traffic is to be."""
+
+    by: str
+    reason: str
+    since: datetime
+    until: datetime | None = None
+    """None: until it is released."""
+    home: bool = False
+    """At the primary; else at `to`."""
+    to: tuple[str, ...] = ()
+    """The services that are meant; empty: those that were ready."""
+    forced: bool = False
+    """Without proof: what was named is not left for being bad."""
+    weights: Mapping[str, int] | None = None
+    """What it came to; None: not yet decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Somebody else has changed the weights, and the rule leaves them so."""
+
+    since: datetime
+    before: Mapping[str, int]
+    """The weights that stood."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCommand:
+    """A command that was not followed."""
+
+    detail: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficState:
+    """Empty as long as nothing has failed, and nobody has taken the traffic in hand."""
+
+    flaps: Mapping[str, Flap] = field(default_factory=dict)
+    """By service."""
+    trial: TrialState | None = None
+    override: Override | None = None
+    drift: Drift | None = None
+    commanded_at: datetime | None = None
+    """When the newest command was given."""
+    refused: RefusedCommand | None = None
