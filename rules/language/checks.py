@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rules.errors import Problem
 from rules.language import source_checks, workload_checks, zone_checks
+from rules.language.failback import FailbackMode
 from rules.language.guards import FileGuard
 from rules.language.model import Notification, OnAllDown, TrafficFailover
 from rules.language.overlap import could_meet
@@ -45,6 +46,7 @@ def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
         yield from _route(item, document, at)
         yield from _backends(item, document, at)
         yield from _steps(item, document, at)
+        yield from _way_back(item, document, at)
     if isinstance(item, ZoneIsolation):
         yield from zone_checks.rule(item, document, at)
     if isinstance(item, WorkloadFailover | ClusterTaint):
@@ -98,6 +100,15 @@ def _steps(item: TrafficFailover, document: Document, at: Path) -> Iterator[Prob
         if after.percent <= before.percent:
             message = f"must be more than the step before it ({before.percent})"
             yield document.problem((*at, "steps", index, "percent"), message)
+
+
+def _way_back(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    way = item.failback
+    if way.mode is not FailbackMode.TRIAL and "trial" in way.model_fields_set:
+        yield document.problem((*at, "failback", "trial"), "only goes with mode: Trial", severity="warning")
+    if way.mode is FailbackMode.MANUAL and way.signals is not None:
+        message = "mode: Manual asks no signal: a person does"
+        yield document.problem((*at, "failback", "signals"), message, severity="warning")
 
 
 def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem]:

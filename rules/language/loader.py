@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rules.errors import InvalidFiles, Problem
-from rules.language import checks, findings, lint
+from rules.language import checks, findings, lint, traffic_checks
 from rules.language.failback import FailbackMode
 from rules.language.guards import FileGuard
 from rules.language.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
@@ -119,6 +119,8 @@ def examine(files: Iterable[tuple[str, str]]) -> Reading:
     for source, document, at in reading.sources:
         found += checks.source(source, document, at)
     found += checks.together(reading.rules, reading.sources)
+    routes = [(rule, doc, at) for rule, doc, at in reading.rules if isinstance(rule, TrafficFailover)]
+    found += traffic_checks.together(routes, [source for source, _, _ in reading.sources])
     found += checks.guards(reading.guards, reading.rules)
     reading.problems += found
     return reading

@@ -1,0 +1,113 @@
+"""Findings about the way back: rules that leave by a signal which needs traffic, and trials that are too short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rules.errors import Problem
+from rules.language.failback import FailbackMode
+from rules.language.lint_feeds import wants
+from rules.language.model import TrafficFailover
+from rules.language.overlap import could_meet
+from rules.language.promql import is_ratio_of_rates, range_seconds, reads_a_rate
+from rules.language.sources import AlertmanagerWebhook, PrometheusQuery
+from rules.language.yaml import Document, Path
+
+if TYPE_CHECKING:
+    from rules.language.loader import LoadedSource
+
+Rules = Sequence[tuple[TrafficFailover, Document, Path]]
+
+
+def together(rules: Rules, sources: Sequence[LoadedSource]) -> Iterator[Problem]:
+    """Findings that need the sources."""
+    for rule, document, at in rules:
+        mine = [source for source in sources if _read(rule, source)]
+        yield from _no_way_back(rule, mine, document, at)
+        yield from _short_trial(rule, mine, document, at)
+        yield from _blind_secondaries(rule, mine, document, at)
+
+
+def _read(rule: TrafficFailover, source: LoadedSource) -> bool:
+    counted = rule.signals is None or source.says in rule.signals or source.says in (rule.failback.signals or ())
+    return counted and any(could_meet(source.target, target) for want in wants(rule) for target in want.targets)
+
+
+def _meant(rule: TrafficFailover, source: LoadedSource) -> bool:
+    """An alert may be about anything: it counts where the rule names its signal."""
+    return not isinstance(source, AlertmanagerWebhook) or source.says in (rule.signals or ())
+
+
+def needs_traffic(source: LoadedSource) -> str:
+    """Say why the source knows nothing of a backend without traffic; empty: it does, as far as can be read."""
+    if isinstance(source, PrometheusQuery):
+        if is_ratio_of_rates(source.query):
+            return "its query divides rates, which without requests is 0/0: Unknown"
+        if source.unhealthy_when == "Present" and reads_a_rate(source.query):
+            return "its series leave with the traffic, and Present reads that as Healthy"
+    if isinstance(source, AlertmanagerWebhook) and source.confirm is not None and reads_a_rate(source.confirm.query):
+        return "its confirm query needs requests"
+    return ""
+
+
+def _no_way_back(
+    rule: TrafficFailover, sources: Sequence[LoadedSource], document: Document, at: Path
+) -> Iterator[Problem]:
+    if rule.failback.mode is not FailbackMode.AUTOMATIC:
+        return
+    back = rule.failback.signals
+    blind = [
+        source
+        for source in sources
+        if needs_traffic(source) and (back is None or source.says in back) and _meant(rule, source)
+    ]
+    if not blind:
+        return
+    source = blind[0]
+    query = source.query if isinstance(source, PrometheusQuery) else source.confirm.query  # type: ignore[union-attr]
+    every = source.every_seconds if isinstance(source, PrometheusQuery) else source.refresh_seconds
+    seconds = max(60, range_seconds(query) + 2 * every)
+    probe = next((one.says for one in sources if not needs_traffic(one)), None)
+    other = f", or `failback: {{signals: [{probe}]}}`, where that tells the whole truth" if probe else ""
+    message = (
+        f"it leaves by {source.says!r}, and cannot come back by it: {needs_traffic(source)}. "
+        f"Write `failback: {{mode: Trial, trial: {{percent: 5, seconds: {seconds:g}}}}}`{other}"
+    )
+    yield document.problem(at, message, severity="warning")
+
+
+def _short_trial(
+    rule: TrafficFailover, sources: Sequence[LoadedSource], document: Document, at: Path
+) -> Iterator[Problem]:
+    if rule.failback.mode is not FailbackMode.TRIAL:
+        return
+    for source in sources:
+        if isinstance(source, PrometheusQuery) and (rule.signals is None or source.says in rule.signals):
+            least = range_seconds(source.query) + 2 * source.every_seconds
+            if rule.failback.trial.seconds < least:
+                message = (
+                    f"{source.says!r} looks {range_seconds(source.query):g} s back, and reads every "
+                    f"{source.every_seconds:g} s: a trial of {rule.failback.trial.seconds:g} s never passes. "
+                    f"Write `trial: {{seconds: {least:g}}}`"
+                )
+                yield document.problem((*at, "failback"), message, severity="warning")
+
+
+def _blind_secondaries(
+    rule: TrafficFailover, mine: Sequence[LoadedSource], document: Document, at: Path
+) -> Iterator[Problem]:
+    """A secondary whose only signal needs traffic is Unknown while it has none, and never gets any."""
+    services = [backend.service for backend in rule.backends or ()]
+    primary = rule.primary or next(iter(services), None)
+    for index, backend in enumerate(rule.backends or ()):
+        if backend.service == primary or backend.treat_unknown_as is not None:
+            continue
+        target = backend.target or f"service/{rule.route.cluster}/{rule.route.namespace}/{backend.service}"
+        speak = [source for source in mine if could_meet(source.target, target)]
+        if speak and all(needs_traffic(source).endswith("Unknown") for source in speak):
+            message = (
+                f"only {speak[0].says!r} speaks of it, and knows nothing without traffic, so it never gets any: "
+                f"add a probe of {target}, or `treatUnknownAs: Healthy` here"
+            )
+            yield document.problem((*at, "backends", index), message, severity="warning")
