@@ -55,10 +55,11 @@ def warned(*sources: dict[str, Any], **rule: Any) -> list[str]:
 def test_a_rule_that_leaves_by_what_needs_traffic_is_told_the_line_that_heals_it(
     source: dict[str, Any], why: str
 ) -> None:
-    (said,) = warned(source)
+    (said,) = warned(source, signals=[source["name"], "probe"])
     assert why in said
     assert "failback: {mode: Trial, trial: {percent: 5, seconds: " in said
     assert warned(source, failback={"mode": "Trial", "trial": {"seconds": 180}}) == []
+    assert warned(source, signals=["probe"]) == []
     assert warned(source, failback={"mode": "Manual"}) == []
     assert warned(source, probe("a"), failback={"signals": ["probe"]}) == []
 
