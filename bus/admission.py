@@ -51,7 +51,7 @@ CHANNELS: Mapping[str, Channel] = {
     "inventory": Channel(get_args(Inventory), lambda _: (ANY, ANY), open_ended=True),
     "webhooks": Channel((WebhookPost,), lambda one: (token(one.source),)),
     "parked": Channel((WebhookPost,), lambda one: (token(one.source),)),
-    "commands": Channel(get_args(AnyCommand), lambda one: (command_kind(type(one)),)),
+    "commands": Channel(get_args(AnyCommand), lambda one: (command_kind(type(one)), one.user or ANY)),
     "facts": Channel(get_args(Fact), _as_fact),
     "actions": Channel(get_args(Action), lambda one: (ANY, token(type(one).__name__), token(one.object))),
     "decisions": Channel((DecisionRecord, Hold), lambda one: (ANY, token(one.rule))),

@@ -95,6 +95,9 @@ VIEW = (*LOOK, *_read(topology.GROUPS, topology.LEASES, topology.FACTS, topology
 INVENTORY = tuple(fact_kinds(*get_args(Inventory)))
 SEEN = ("observation", *INVENTORY)
 
+USER = "<user>"
+"""Stands for the user's own name, the last token of each command's subject."""
+
 _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "observer": ("runs sources", lambda: (*PRESENT, *_facts(*SEEN), *_write(topology.TEMPLATES))),
     "receiver": ("takes alerts", lambda: (*PRESENT, f"{ROOT}.webhooks.*")),
@@ -115,29 +118,42 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "viewer": ("looks: status, explain, audit, replay, fleet", lambda: VIEW),
     "operator": ("looks, pauses, resumes, approves and moves traffic", lambda: (
         *VIEW,
-        *(f"{ROOT}.commands.{command_kind(one)}" for one in (Pause, Resume, Approve, *get_args(TrafficCommand))),
+        *(f"{ROOT}.commands.{command_kind(one)}.{USER}" for one in (Pause, Resume, Approve, *get_args(TrafficCommand))),
     )),
-    "zones": ("looks and gives every command, isolating zones too", lambda: (*VIEW, f"{ROOT}.commands.*")),
+    "zones": ("looks and gives every command, isolating zones too", lambda: (*VIEW, f"{ROOT}.commands.*.{USER}")),
 }  # fmt: skip
 _SUBSCRIBE: Mapping[str, tuple[str, ...]] = {
     "observer": (f"{ROOT}.refresh.*",),
     "router": (f"{ROOT}.refresh.*",),
     "decider": (f"{ROOT}.wanted.*",),
 }
+PEOPLE = ("viewer", "operator", "zones")
 PROCESSES = ("observer", "receiver", "router", "decider", "executor")
 ROLES = ("reactor", *_PUBLISH)
 """`reactor` is a process with all roles, which may make what is missing."""
 
 
 def of_role(role: str) -> Permissions:
-    """The permissions of one of ROLES."""
+    """The permissions of one of ROLES, as a user of that name."""
+    return of_person(role, role) if role in PEOPLE else _of_process(role)
+
+
+def of_person(name: str, role: str) -> Permissions:
+    """The permissions of one person with one of the roles PEOPLE: commands in this name only."""
+    user, (why, publish) = token(name), _PUBLISH[role]
+    return Permissions(
+        user, why, _once(subject.replace(USER, user) for subject in publish()), (f"{inbox(user)}.>",)
+    )  # fmt: skip
+
+
+def _of_process(role: str) -> Permissions:
     if role == "reactor":
-        parts = [of_role(name) for name in PROCESSES]
+        parts = [_of_process(name) for name in PROCESSES]
         publish = [*(subject for part in parts for subject in part.publish), *_make()]
         subscribe = [subject for part in parts for subject in part.subscribe if not subject.startswith("_INBOX")]
         return Permissions(role, "a process with all roles", _once(publish), _once([f"{inbox(role)}.>", *subscribe]))
     why, publish_ = _PUBLISH[role]
-    heard = (*_SUBSCRIBE.get(role, ()), *((f"{ROOT}.alive.*",) if role in PROCESSES else ()))
+    heard = (*_SUBSCRIBE.get(role, ()), f"{ROOT}.alive.*")
     return Permissions(role, why, _once(publish_()), (f"{inbox(role)}.>", *heard))
 
 

@@ -53,9 +53,14 @@ def parked(source: str) -> str:
     return f"{ROOT}.parked.{token(source)}"
 
 
-def command(kind: str) -> str:
-    """Where people's words go."""
-    return f"{ROOT}.commands.{token(kind)}"
+def command(kind: str, user: str) -> str:
+    """Where people's words go. `user`, a token, is that of the bus: its permissions let nobody publish as another."""
+    return f"{ROOT}.commands.{token(kind)}.{user}"
+
+
+def user_in(command_subject: str) -> str:
+    """The user of the bus who gave this command."""
+    return command_subject.split(".")[3]
 
 
 def fact(partition: int, kind: str, about: str) -> str:

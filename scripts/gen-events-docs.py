@@ -93,7 +93,7 @@ CHANNELS = {
         sends=True,
     ),
     "command": Channel(
-        subjects.command, ("KIND",), get_args(AnyCommand),
+        subjects.command, ("KIND", "USER"), get_args(AnyCommand),
         "What people want: to pause and resume rules, to approve, to isolate a zone and to bring it back.",
     ),
     "fact": Channel(
@@ -146,6 +146,7 @@ PARAMETERS = {
     "about": "What it is about, as a token.",
     "opinion": "The signal and the status, such as `health-Unhealthy`, as a token.",
     "partition": f"0 to {topology.PARTITIONS - 1}, from rule and scope.",
+    "user": "The user of the bus who publishes it; its permissions are for its own name only.",
     "member": "The name of a running reactor, as a token.",
     "rule": "The name of a rule, as a token.",
 }

@@ -74,6 +74,11 @@ class JetStreamBus:
             yield bus
 
     @property
+    def user(self) -> str:
+        """Who we are for the server, as our inboxes say it."""
+        return self.connection.user
+
+    @property
     def closed(self) -> asyncio.Event:
         """Set once the connection has ended for good; then the process should end, to be started anew."""
         return self.connection.closed

@@ -31,6 +31,8 @@ from bus.subjects import inbox
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
 RECONNECT_SECONDS = 0.2
 NO_LEADER = 10008  # JetStream: temporarily unavailable: a cluster that starts, or is choosing a leader
+ANYBODY = "anybody"
+"""The user of whoever does not say who they are, on a server that does not ask."""
 INSTEAD = "to stop the reactor: reactor pause '*'"
 OLDEST = (2, 12)  # the oldest nats-server that has what we use, and whose recovery we tried
 
@@ -84,6 +86,8 @@ class Connection:
         self.client = client
         self.timeout = timeout.total_seconds()
         """Seconds that one request may take."""
+        self.user = ANYBODY
+        """Who we are for the server: the token behind `_INBOX_` of our inboxes."""
         self.read_only = False
         """Make no consumers, and write nothing but what is published: for users who may only look."""
         self.up = asyncio.Event()
@@ -174,6 +178,8 @@ async def connect(
     """Connect, check the server, and close at the end. Raises Unavailable after `patience`, WrongServer."""
     connection = Connection(PromptClient(), timeout=timeout)
     servers = [url] if isinstance(url, str) else list(url)
+    prefix = credentials.inbox_prefix or _inbox(servers).get("inbox_prefix", "")
+    connection.user = prefix.removeprefix("_INBOX").lstrip("_") or ANYBODY
     try:
         await _dial(connection, servers, name, credentials, timeout, patience)
         await _check(connection, patience)

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import AwareDatetime, Field, StringConstraints
 
 from bus.messages.base import Message, Name, ObjectName, Text
+from bus.subjects import token
 
 ForSeconds = Annotated[float, Field(gt=0, le=366 * 86_400)]
 
@@ -16,13 +17,22 @@ class Command(Message):
 
     rule: Name
     by: Name
-    """Who says so."""
+    """Who says so, as they say themselves."""
+    user: Annotated[str, StringConstraints(max_length=43)] = ""
+    """The user of the bus who published it: the last token of its subject, which the server's permissions bind."""
     reason: Text
     observed_at: AwareDatetime
 
     @property
     def about(self) -> str:
         return self.rule
+
+    @property
+    def who(self) -> str:
+        """The user, and in quotes the name that was given beside it, where that is another one."""
+        if not self.user:
+            return self.by
+        return self.user if token(self.by) == self.user else f'{self.user} as "{self.by}"'
 
 
 class Pause(Command):

@@ -73,7 +73,9 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @bus_option()
     @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
     @click.option("--comment", required=True, metavar="TEXT", help="Why: stands in the audit, with your name.")
-    @click.option("--by", default=whoami, show_default="you", metavar="NAME", help="Who asks for it.")
+    @click.option(
+        "--by", default=whoami, show_default="you", metavar="NAME", help="Your name, beside your user on the bus."
+    )
     @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
     @functools.wraps(command)
     def with_asker(
@@ -140,7 +142,7 @@ async def _send(
         fact = make(at)
         id_ = str(uuid4())
         body = encode(fact, id=id_, source=f"/reactor/cli/{subjects.token(asker.by)}", time=at)
-        await bus.publish_all([Outgoing(subjects.command(type(fact).__name__.lower()), body, id_)])
+        await bus.publish_all([Outgoing(subjects.command(type(fact).__name__.lower(), bus.user), body, id_)])
         until = clock.monotonic() + EFFECT.total_seconds()
         while clock.monotonic() < until:
             if (word := seen(await stored_groups(bus), at)) is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bus.permissions import ROLES, configuration, of_role, of_source
+from bus.permissions import PEOPLE, ROLES, configuration, of_person, of_role, of_source
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
@@ -25,6 +25,22 @@ PATIENCE = timedelta(seconds=5)
 Row = dict[str, Any]
 Command = Callable[..., None]
 T = TypeVar("T")
+
+
+class _Person(click.ParamType[tuple[str, str]]):
+    """A name and a role: `ann=operator`."""
+
+    name = "person"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Fails where it is none."""
+        name, _, role = str(value).rpartition("=")
+        if not name or role not in PEOPLE:
+            self.fail(f"{value!r} is not NAME=ROLE with a role of {', '.join(PEOPLE)}", param, ctx)
+        return name, role
+
+
+PERSON = _Person()
 
 
 @click.group()
@@ -105,19 +121,30 @@ def status(config: Path | None, url: str | None, output: str) -> None:
 
 @bus.command()
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="A user of this role; may be repeated.")
+@click.option(
+    "--person",
+    "people",
+    multiple=True,
+    type=PERSON,
+    metavar="NAME=ROLE",
+    help=f"A user for this person, as one of {', '.join(PEOPLE)}; may be repeated.",
+)
 @click.option("--source", "sources", multiple=True, help="A user for the source of this signal; may be repeated.")
-def permissions(roles: tuple[str, ...], sources: tuple[str, ...]) -> None:
+def permissions(roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...]) -> None:
     """Print a nats-server configuration with one user for each role: what each may do, and nothing else.
 
     Without options: reactor, viewer, operator and zones. Passwords come from the server's environment.
 
+    A person with a user of their own gives commands in that name only: the server sees to it, and the audit says it.
+
     \b
-    reactor bus permissions --role reactor --role viewer --source backup-check > users.conf
+    reactor bus permissions --role reactor --person ann=operator --source backup-check > users.conf
 
     Exit code: 0.
     """
-    names = roles or (() if sources else ("reactor", "viewer", "operator", "zones"))
-    click.echo(configuration([*map(of_role, names), *map(of_source, sources)]), nl=False)
+    names = roles or (() if sources or people else ("reactor", *PEOPLE))
+    users = [*map(of_role, names), *(of_person(*one) for one in people), *map(of_source, sources)]
+    click.echo(configuration(users), nl=False)
 
 
 def _run(settings: BusSettings, url: str | None, ask: Callable[[JetStreamBus], Awaitable[T]]) -> T:

@@ -131,6 +131,8 @@ class Router:
                 await self._alerts.take_post(post)
             case fact if isinstance(fact, FROM_OUTSIDE):
                 fact = _not_from_the_future(fact, delivery.stored_at)
+                if isinstance(fact, Command):
+                    fact = fact.model_copy(update={"user": subjects.user_in(delivery.subject)})
                 await self._publisher.publish(fact, id_, delivery.traceparent)
                 if isinstance(fact, Command):
                     await self._bus.publish_all([_audited(fact, id_)])
@@ -148,7 +150,7 @@ def _audited(command: Command, id_: str) -> Outgoing:
     record = DecisionRecord(
         rule=command.rule, object=str(getattr(command, "object", None) or getattr(command, "zone", "*")),
         decided_at=command.observed_at, facts=(command.model_dump(mode="json"),),
-        because=(f"{command.by} said {type(command).__name__}: {command.reason}",),
+        because=(f"{command.who} said {type(command).__name__}: {command.reason}",),
     )  # fmt: skip
     body = encode(record, id=f"command/{id_}", source="/reactor/router", time=command.observed_at)
     return Outgoing(subjects.decision(0, command.rule), body, f"command/{id_}")

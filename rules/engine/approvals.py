@@ -61,7 +61,7 @@ def hear(group: Group, fact: Approve) -> Group:
         return group
     if fact.request not in ("", request.wish):
         return group
-    yes = replace(request, approved_at=fact.observed_at, by=fact.by, reason=fact.reason)
+    yes = replace(request, approved_at=fact.observed_at, by=fact.who, reason=fact.reason)
     return replace(group, leave=replace(leave, request=yes))
 
 

@@ -92,7 +92,7 @@ def _command(group: Group, fact: Pause | Resume) -> Group:
         return group  # somebody has said otherwise since
     paused = None
     if isinstance(fact, Pause):
-        paused = group.paused or Paused(fact.by, fact.reason, fact.observed_at)
+        paused = group.paused or Paused(fact.who, fact.reason, fact.observed_at)
     return replace(group, paused=paused, commanded_at=fact.observed_at)
 
 

@@ -36,7 +36,7 @@ class Pauses:
             return []
         if fact.rule in self._standing:
             return []  # who was first to pause is told; a second word changes nothing
-        self._standing[fact.rule] = Paused(fact.by, fact.reason, fact.observed_at)
+        self._standing[fact.rule] = Paused(fact.who, fact.reason, fact.observed_at)
         return [self.group(fact.rule)]
 
     def group(self, pattern: str) -> Group:

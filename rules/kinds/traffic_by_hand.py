@@ -31,11 +31,11 @@ def follow(group: Group, fact: Command, now: datetime) -> Group:
     if isinstance(fact, ReleaseTraffic):
         return replace(group, traffic=replace(state, override=None, drift=None))
     if group.paused is not None:
-        return _refused(group, state, f"{fact.by} asked for it: {group.paused.words}", now)
+        return _refused(group, state, f"{fact.who} asked for it: {group.paused.words}", now)
     until = at + timedelta(seconds=fact.for_seconds) if fact.for_seconds is not None else None
     home = isinstance(fact, FailbackTraffic)
     to = fact.to if isinstance(fact, FailoverTraffic) else ()
-    override = Override(fact.by, fact.reason, at, until, home, to, fact.force)
+    override = Override(fact.who, fact.reason, at, until, home, to, fact.force)
     return replace(group, traffic=replace(state, override=override, drift=None, trial=None))
 
 

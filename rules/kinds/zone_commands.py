@@ -26,7 +26,7 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) 
     One that is older than the last one is refused, not passed over: where clocks differ, a person has to know.
     """
     at = min(fact.observed_at, now)
-    said = f"{type(fact).__name__}/{fact.zone}/{fact.by}/{fact.reason}/{fact.observed_at.isoformat()}"
+    said = f"{type(fact).__name__}/{fact.zone}/{fact.who}/{fact.reason}/{fact.observed_at.isoformat()}"
     if said in state.commands:
         return state
     state = replace(state, commands=(*state.commands, said)[-COMMANDS_MAX:], refused=None)
@@ -47,7 +47,7 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) 
 
 
 def _refuse(state: ZoneState, fact: Command, reason: Held, detail: str, now: datetime) -> ZoneState:
-    return replace(state, refused=Refused(fact.zone, reason.value, f"{fact.by} asked: {detail}", now))
+    return replace(state, refused=Refused(fact.zone, reason.value, f"{fact.who} asked: {detail}", now))
 
 
 def _strange(rule: ZoneIsolation, name: str) -> str:
@@ -66,7 +66,7 @@ def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: date
     left_open = {zone: words for zone, words in state.left_open.items() if zone != fact.zone}
     state, isolation = replace(state, left_open=left_open), state.isolation
     asked: dict[str, Any] = {
-        "by": fact.by, "reason": fact.reason, "force": fact.force, "allowed": tuple(fact.allow_single_zone),
+        "by": fact.who, "reason": fact.reason, "force": fact.force, "allowed": tuple(fact.allow_single_zone),
     }  # fmt: skip
     if isolation is None or (over(rule, isolation) and isolation.zone != fact.zone):
         return begun(rule, state, fact.zone, now, because=Because.COMMANDED, **asked)
@@ -91,7 +91,7 @@ def _fail_back(rule: ZoneIsolation, state: ZoneState, fact: FailbackZone, now: d
     if isolation.zone != fact.zone:
         detail = f"{isolation.zone} is what is isolated, not {fact.zone}"
         return _refuse(state, fact, Held.CHANGE_REFUSED, detail, now)
-    return taken_back(rule, state, fact.by, now, force=fact.force)
+    return taken_back(rule, state, fact.who, now, force=fact.force)
 
 
 def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *, force: bool = False) -> ZoneState:

@@ -25,7 +25,7 @@ async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in
         await service.settled(1)
         asked = get_running_loop().time()
         said = await service.printed("pause", "*", *WORDS)
-        assert "paused by ann" in said, said
+        assert 'paused by reactor as "ann"' in said, said
         print(f"asked → seen to be paused: {get_running_loop().time() - asked:.1f} s, the command's own start included")
         assert await service.post(body(firing("cart"))) == 200
         await until_held(service)
@@ -37,7 +37,7 @@ async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in
             json.loads(line) for line in (await service.printed("audit", "export")).splitlines() if line[0] == "{"
         ]
         commands = [record["because"] for record in records if record["object"] == "*"]
-        assert commands == [["ann said Pause: INC-7"], ["ann said Resume: INC-7"]]
+        assert commands == [['reactor as "ann" said Pause: INC-7'], ['reactor as "ann" said Resume: INC-7']]
 
         id_ = re.search(r"shop/east/shop/TrafficSplit/cart/\d+", json.dumps(records))
         assert id_ is not None

@@ -54,7 +54,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     assert prod.world.picture() == before, "a pause locks nobody in"
     check_only_the_sick_zone(prod.world)
     code, said = await prod.service.answered("isolate", RULE, SICK, *WORDS)
-    assert (code, "paused by ann since" in said.splitlines()[-1]) == (1, True), said
+    assert (code, 'paused by reactor as "ann" since' in said.splitlines()[-1]) == (1, True), said
     assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
     assert (await prod.service.answered("resume", "*", *WORDS))[0] == 0
 
@@ -72,7 +72,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     check_budgets(prod.world)
     told = [sentence for record in await prod.records() for sentence in record["because"]]
     for word in ("IsolateZone", "FailbackZone"):
-        assert any(f"ann said {word}: INC-7" in sentence for sentence in told), told
+        assert any(f'reactor as "ann" said {word}: INC-7' in sentence for sentence in told), told
 
 
 async def test_what_cannot_be_followed_is_refused_by_name_changes_nothing_and_stands_in_the_audit(
@@ -190,7 +190,7 @@ async def test_an_operator_without_the_right_is_refused_with_the_subject_and_not
                     assert code == 0, said
                     await prod.until(lambda state: state.isolation, "it is followed")
                     continue
-                assert (code, "may not publish on reactor.commands.isolatezone" in said) == (1, True), said
+                assert (code, f"may not publish on reactor.commands.isolatezone.{user}" in said) == (1, True), said
                 print(f"refused after {prod.world.prod.monotonic() - asked:.1f} s, the command's own start included")
                 assert (await prod.state()).isolation is None
                 assert prod.world.writes() == []

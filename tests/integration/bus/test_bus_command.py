@@ -157,17 +157,17 @@ async def test_the_permissions_that_are_printed_are_enough(tmp_path: Path, monke
 
 
 async def test_who_may_not_publish_is_told_so_at_once_and_on_which_subject(tmp_path: Path) -> None:
-    rights = RIGHTS.format(buckets=buckets(), more="").replace('"reactor.>"', '"reactor.commands.pause"')
+    rights = RIGHTS.format(buckets=buckets(), more="").replace('"reactor.>"', '"reactor.commands.pause.me"')
     async with Configured(tmp_path / "nats", f"{jetstream(tmp_path)}\n{rights}") as server:
         url = server.url.replace("nats://", "nats://me:pw@")
         assert (await reactor_bus(url, "init")).exit_code == 0
         async with JetStreamBus.connect(url, name="test", patience=timedelta(seconds=60)) as bus:
-            denied = subjects.command("IsolateZone")
+            denied = subjects.command("IsolateZone", "me")
             for _ in range(2):
                 async with asyncio.timeout(2):
                     with pytest.raises(NotPermitted, match=f"may not publish on {denied}"):
                         await bus.publish(Outgoing(denied, b"{}", "1"))
-            assert await bus.publish(Outgoing(subjects.command("pause"), b"{}", "2")) == 1
+            assert await bus.publish(Outgoing(subjects.command("pause", "me"), b"{}", "2")) == 1
 
 
 async def test_streams_that_cannot_be_used_are_named_by_check_and_left_alone_by_init(server: EmbeddedServer) -> None:

@@ -109,7 +109,7 @@ async def test_a_viewer_of_compose_looks_and_tells_nothing(server: Composed) -> 
     pause = ("pause", "*", "--comment", "test", "--by", "ann", "--yes")
     refused = await told(server, "viewer", *pause)
     assert refused.exit_code == 1
-    assert "may not publish on reactor.commands.pause" in refused.output
+    assert "may not publish on reactor.commands.pause.viewer" in refused.output
     assert (await told(server, "operator", *pause)).exit_code == 0
 
 

@@ -21,16 +21,24 @@ from bus.jetstream import Credentials, JetStreamBus, provision
 from bus.jetstream.provisioning import paused, resume
 from bus.memory_parts import matches
 from bus.messages import Health, Observation
-from bus.permissions import PROCESSES, ROLES, Permissions, configuration, of_role, of_source
+from bus.permissions import PROCESSES, ROLES, Permissions, configuration, of_person, of_role, of_source
 from bus.port import Outgoing
 from bus.topology import EXECUTORS, FACTS, GROUPS, ROUTERS, Queue
+from reactor.app import App
 from reactor.cli.main import cli
 from reactor.clock import Clock
+from reactor.settings import Settings
 from tests.contract.bus.servers import Configured
 from tests.integration.bus.authority import jetstream
 
 PASSWORD = "right"
-USERS = [*map(of_role, ROLES), of_source("backup-check"), of_source("other")]
+USERS = [
+    *map(of_role, ROLES),
+    of_person("ann", "operator"),
+    of_person("bob", "zones"),
+    of_source("backup-check"),
+    of_source("other"),
+]
 NAMES = [one.user for one in USERS]
 ACTION = subjects.action(0, "SetWeights", "x")
 SUBJECTS = {
@@ -39,11 +47,18 @@ SUBJECTS = {
     subjects.inventory("cmdb", "x"): set(),
     subjects.webhook("am"): {"receiver"},
     subjects.parked("am"): {"router"},
-    subjects.command("pause"): {"operator", "zones"},
-    subjects.command("resume"): {"operator", "zones"},
-    subjects.command("approve"): {"operator", "zones"},
-    subjects.command("isolatezone"): {"zones"},
-    subjects.command("failbackzone"): {"zones"},
+    subjects.command("pause", "operator"): {"operator"},
+    subjects.command("resume", "operator"): {"operator"},
+    subjects.command("approve", "operator"): {"operator"},
+    subjects.command("isolatezone", "operator"): set(),
+    subjects.command("pause", "zones"): {"zones"},
+    subjects.command("isolatezone", "zones"): {"zones"},
+    subjects.command("failbackzone", "zones"): {"zones"},
+    subjects.command("pause", "ann"): {"ann"},
+    subjects.command("isolatezone", "ann"): set(),
+    subjects.command("isolatezone", "bob"): {"bob"},
+    subjects.command("pause", "viewer"): set(),
+    "reactor.commands.pause": set(),
     subjects.observed(0, "x", "y"): {"observer", "router", "decider"},
     subjects.fact(0, "route", "x"): {"observer", "router", "executor"},
     subjects.fact(0, "pause", "x"): {"router"},
@@ -85,7 +100,7 @@ SUBJECTS = {
     "$JS.API.STREAM.SNAPSHOT.REACTOR_DECISIONS": set(),
     "$JS.API.STREAM.MSG.GET.REACTOR_ACTIONS": {"decider"},
     "$JS.API.STREAM.MSG.GET.REACTOR_INBOX": set(),
-    "$JS.API.DIRECT.GET.REACTOR_DECISIONS": {"viewer", "operator", "zones"},
+    "$JS.API.DIRECT.GET.REACTOR_DECISIONS": {"viewer", "operator", "zones", "ann", "bob"},
     "$JS.API.DIRECT.GET.KV_reactor_templates": {"observer", "executor"},
     "$SYS.REQ.SERVER.PING": set(),
     "_INBOX.x": set(),
@@ -240,9 +255,43 @@ async def test_the_commands_for_looking_work_for_a_viewer(server: EmbeddedServer
     assert "ermission" not in done.output
 
 
+async def test_the_audit_says_which_user_gave_a_command_whatever_name_is_given_beside_it(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    """Ann may pause, and says that she is Bob."""
+    (tmp_path / "rules.yaml").write_text(
+        "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
+    )
+    login = {"url": server.url, "user": "reactor", "password": PASSWORD}
+    settings = Settings.model_validate(
+        {"ruleFiles": [str(tmp_path / "rules.yaml")], "receiver": {"listen": "127.0.0.1:0"}, "bus": login}
+    )
+    environment = {"REACTOR_BUS__USER": "ann", "REACTOR_BUS__PASSWORD": PASSWORD, "REACTOR_BUS__URL": server.url}
+    words = ["pause", "one", "--comment", "test", "--by", "bob", "--yes"]
+    async with App(settings):
+        done = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, words)
+        assert done.exit_code == 0, done.output
+        assert 'paused by ann as "bob" since' in done.output
+        records = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, ["audit", "export"])
+    [record] = [json.loads(line) for line in records.stdout.splitlines() if '"Pause' in line or "said Pause" in line]
+    assert record["because"] == ['ann as "bob" said Pause: test']
+    assert (record["facts"][0]["user"], record["facts"][0]["by"]) == ("ann", "bob")
+
+
 def test_bus_permissions_prints_what_was_asked_for() -> None:
     done = CliRunner().invoke(cli, ["bus", "permissions", "--role", "viewer", "--source", "backup-check"])
     assert done.exit_code == 0
     assert done.output == configuration([of_role("viewer"), of_source("backup-check")])
     assert "$NATS_PASSWORD_BACKUP_CHECK" in done.output
     assert topology.ACTIONS.name not in done.output.partition("backup-check")[2]
+
+
+def test_a_person_has_a_user_of_their_own() -> None:
+    done = CliRunner().invoke(cli, ["bus", "permissions", "--person", "ann=operator"])
+    assert done.output == configuration([of_person("ann", "operator")])
+    assert '"reactor.commands.pause.ann"' in done.output
+    assert "operator_" not in done.output
+    for wrong in ("ann", "ann=reactor", "=viewer"):
+        refused = CliRunner().invoke(cli, ["bus", "permissions", "--person", wrong])
+        assert refused.exit_code == 2
+        assert "is not NAME=ROLE" in refused.output
