@@ -32,7 +32,7 @@ from reactor.roles.supervise import ended
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT = 3.0
+HEARTBEAT = 2.0
 LOOK = 0.5
 """How often, in seconds, who owns what is looked at."""
 ASK = timedelta(seconds=0.4)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from reactor.clock import Clock
 
-LEASE = 10.0
+LEASE = 6.0
 """Seconds without a heartbeat after which a member counts as gone."""
-DEAF = 6.0
+DEAF = 4.0
 """Seconds after which we no longer listen, if nothing shows that we do: two heartbeats of our own."""
 DOUBTS = 2
 """So often nobody has to answer: one that connects again has no subscription for a moment."""
