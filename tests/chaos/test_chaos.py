@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.chaos.faults import Outage, catalog
-from tests.chaos.known import OPEN
+from tests.chaos.known import LATE
 from tests.chaos.pool import Runs
 
 SEEDS = int(os.environ.get("CHAOS_SEEDS", "2"))
@@ -21,17 +21,15 @@ RUNS = [
 
 
 @pytest.mark.timeout(1800)  # the first test waits for a place in the queue of all runs
-@pytest.mark.parametrize(
-    ("fault", "seed"),
-    [
-        pytest.param(name, seed, marks=[pytest.mark.xfail(reason=OPEN[name], strict=False)] if name in OPEN else [])
-        for name, seed in RUNS
-    ],
-)
+@pytest.mark.parametrize(("fault", "seed"), RUNS)
 def test_no_action_is_lost_doubled_or_early(runs: Runs, fault: str, seed: int) -> None:
     result = runs[fault, seed].result()[seed]
     if result.skipped:
         pytest.skip(result.skipped)
     assert not result.failed, result.failed
-    assert result.breaches == []
     assert result.writes, "nothing was written: nothing was tested"
+    late = [breach for breach in result.breaches if breach.startswith("lost:")]
+    assert [breach for breach in result.breaches if breach not in late] == []
+    if late and fault in LATE:
+        pytest.xfail(f"{LATE[fault]}: {late}")
+    assert late == []
