@@ -151,7 +151,7 @@ def _from_when(rule: Rule, needs: Sequence[Evidence], group: Group, around: Grou
         min(moment, now)
         for need in needs
         if (member := _member(need, group, around)) is not None
-        for moment in proofs(member, rule, healthy=need.healthy)
+        for moment in _proofs(need, member, rule)
     ]
     return max([*(need.since for need in needs), *(moment - TOGETHER for moment in found)], default=now)
 
@@ -177,7 +177,7 @@ def _missing(
         yield Lack("", need.target, since, "")
         return
     member = _member(need, group, around)
-    if member is None or proven(member, rule, since, healthy=need.healthy, signals=need.signals, names=need.names):
+    if member is None or _is_met(need, member, rule, since):
         return
     moment = max(need.since, asked.not_before or need.since)
     silent_at = None if need.healthy else silence_proven(member, rule, moment, asked.reader)
@@ -186,6 +186,16 @@ def _missing(
     names = rule.signals if need.names is None else need.names
     looks = [*_looks(names, need.target, member, since)]
     yield from looks or [Lack("", need.target, since, "")]
+
+
+def _is_met(need: Evidence, member: Member, rule: Rule, since: datetime) -> bool:
+    return proven(
+        member, rule, since, healthy=need.healthy, signals=need.signals, names=need.names, unknown=need.unknown
+    )  # fmt: skip
+
+
+def _proofs(need: Evidence, member: Member, rule: Rule) -> list[datetime]:
+    return proofs(member, rule, healthy=need.healthy, unknown=need.unknown)
 
 
 def _looks(names: Sequence[str] | None, target: str, member: Member, since: datetime) -> Iterator[Lack]:
@@ -213,7 +223,7 @@ def _proven_at(rule: Rule, act: Act, group: Group, around: Group | None) -> date
     found = []
     for need in act.needs:
         member = _member(need, group, around)
-        if member is not None and (moments := proofs(member, rule, healthy=need.healthy)):
+        if member is not None and (moments := _proofs(need, member, rule)):
             found.append(max(moments))
     return min(found, default=None)
 

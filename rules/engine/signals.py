@@ -112,13 +112,15 @@ def bridged(member: Member, rule: Rule, last: Signal, new: Signal) -> bool:
 
 
 def proven(
-    member: Member, rule: Rule, moment: datetime, *, healthy: bool, signals: int = 1, names: Sequence[str] | None = None
-) -> bool:
+    member: Member, rule: Rule, moment: datetime, *, healthy: bool, signals: int = 1,
+    names: Sequence[str] | None = None, unknown: bool = False,
+) -> bool:  # fmt: skip
     """Whether so many signals have seen the member like this at this moment or later.
 
-    For bad, any do. For healthy, those that were Unhealthy in this episode have to be among them.
+    For bad, any do. For healthy, those that were Unhealthy in this episode have to be among them. `unknown`: that
+    nobody can tell is bad, whatever the rule takes it for.
     """
-    saying = [one for one in counting(member, rule, names) if _says(one, member, healthy=healthy)]
+    saying = _saying(member, rule, names, healthy=healthy, unknown=unknown)
     if sum(one.proves(moment) for one in saying) < signals:
         return False
     return not healthy or all(one.proves(moment) for one in saying if one.failed)
@@ -140,19 +142,25 @@ def silence_proven(member: Member, rule: Rule, moment: datetime, reader: Reader)
     return None if since is None else max(moment, reader.asked_until(since, SILENT_SECONDS))
 
 
-def proofs(member: Member, rule: Rule, *, healthy: bool) -> list[datetime]:
+def proofs(member: Member, rule: Rule, *, healthy: bool, unknown: bool = False) -> list[datetime]:
     """Until when the signals prove that the member is like this, but for those that do until they are stale."""
-    return [
-        one.proven_until
-        for one in counting(member, rule)
-        if _says(one, member, healthy=healthy) and one.proven_until is not None
-    ]
+    saying = _saying(member, rule, None, healthy=healthy, unknown=unknown)
+    return [one.proven_until for one in saying if one.proven_until is not None]
 
 
-def _says(signal: Signal, member: Member, *, healthy: bool) -> bool:
+def _saying(
+    member: Member, rule: Rule, names: Sequence[str] | None, *, healthy: bool, unknown: bool
+) -> list[Signal]:  # fmt: skip
     if healthy:
-        return signal.status is Health.HEALTHY
-    if signal.status is not (Health.UNHEALTHY if member.status is Health.UNHEALTHY else Health.UNKNOWN):
+        return [one for one in counting(member, rule, names) if one.status is Health.HEALTHY]
+    if member.status is Health.UNKNOWN and not (unknown or is_bad(rule, Health.UNKNOWN)):
+        return []  # it may be well
+    status = Health.UNHEALTHY if member.status is Health.UNHEALTHY else Health.UNKNOWN
+    return [one for one in counting(member, rule, names) if _says(one, status)]
+
+
+def _says(signal: Signal, status: Health) -> bool:
+    if signal.status is not status:
         return False
     # Silence may only be that the source is not heard: where it can be asked, it proves nothing.
     return signal.status_before is None or not signal.source

@@ -66,7 +66,8 @@ def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, no
     """What is left for being bad has to be bad now, and what gets traffic healthy now.
 
     What somebody else has written is put right without a question, and what a person asks for is done: neither was
-    decided by health. Nor is the end of a trial that has proven nothing.
+    decided by health. Nor is the end of a trial that has proven nothing. Who comes home leaves the others for
+    the primary's sake, however they are.
     """
     if wish.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
         return
@@ -82,7 +83,7 @@ def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, no
         target = backend.target
         if flap is not None and backend.service == home and wanted > backend.weight:
             yield from _of_way_back(rule, group, backend, flap, now)
-        elif backend.weight > 0 and wanted == 0 and member.settled is False:
+        elif backend.weight > 0 and wanted == 0 and member.settled is False and wish.because not in _HOME:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)
         elif wanted > backend.weight == 0 and (backend.healthy_now or wish.because != Because.ALL_DOWN):
             # After a time in which nobody looked at it, what is left has to be seen as late as the first look.

@@ -32,6 +32,8 @@ class Evidence:
     """How many signals must say so."""
     names: tuple[str, ...] | None = None
     """Only these signals count; None: those that the rule goes by."""
+    unknown: bool = False
+    """That nobody can tell how it is, is bad too, whatever the rule takes it for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def _left(view: View, names: Iterable[str]) -> Iterator[Evidence]:
         if due is not None and due.because in (Because.CLUSTER_UNHEALTHY, Because.WORKLOAD_UNHEALTHY):
             target = encode_segment(name)
             whole = f"cluster/{target}" if due.cause == "Cluster" else f"workload/{target}/{view.group.object}"
-            yield Evidence(whole, healthy=False, since=due.at)
+            yield Evidence(whole, healthy=False, since=due.at, unknown=True)
 
 
 def _taking(view: View, names: Iterable[str], leaving: Iterable[str]) -> Iterator[Evidence]:

@@ -237,6 +237,20 @@ def test_traffic_does_not_leave_a_primary_that_is_healthy_now() -> None:
     assert (60, "HealthyNow") in holds(rule(recoverySeconds=100), *down, *up, look("b", "Healthy", 80, 60))
 
 
+def test_traffic_comes_home_also_from_a_secondary_that_was_down_and_is_healthy_now() -> None:
+    away = (*STANDS, BAD, look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0))
+    secondary = (look("b", "Unhealthy", 20, 20), look("b", "Unhealthy", 31, 20), look("b", "Healthy", 40, 40))
+    back = (look("a", "Healthy", 25, 25), look("a", "Healthy", 45, 25))
+    assert moves(rule(), *away, *secondary, *back) == [(15, AWAY), (45, HOME)]
+
+
+def test_that_nobody_can_tell_how_it_is_proves_no_failure() -> None:
+    both = (*STANDS, BAD, look("b", "Unhealthy", 5, 5), look("a", "Unhealthy", 15, 5), look("b", "Unhealthy", 15, 5))
+    unsure = (look("a", "Unknown", 16, 16), look("b", "Healthy", 17, 17), look("a", "Unknown", 18, 16))
+    assert moves(rule(), *both, *unsure) == []
+    assert moves(rule(treatUnknownAs="Unhealthy"), *both, *unsure) == [(18, AWAY)]
+
+
 def test_half_of_what_one_look_said_moves_nothing() -> None:
     """C6: all were down, and both are back in one moment; the secondary is heard of first."""
     down = [route(HOME), look("a", "Healthy", 0, 0), look("b", "Unhealthy", 0, 0), BAD, look("a", "Unhealthy", 16, 5)]
