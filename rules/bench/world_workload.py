@@ -15,6 +15,7 @@ from rules.language.model import UnknownAs
 from rules.language.placement import Toleration
 from rules.language.targets import encode_segment
 from rules.language.workload import OnGraceExpired, Policy, WorkloadFailover
+from rules.reasons import Because
 
 NOT_READY, UNREACHABLE = "cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"
 DEFAULT = 300.0
@@ -66,7 +67,8 @@ def moved(question: Question) -> Iterator[Finding]:
                 well = status in (None, Health.HEALTHY)
                 yield kept(Promise.BLIND, well, f"{target} gets a copy and is {status}")
         case Evict():
-            if not leaving.get(action.from_):
+            # A copy that is too many leaves without a failure.
+            if not leaving.get(action.from_) and action.because != Because.RECOVERED:
                 yield _due(case, action.from_)
             yield from _somewhere_to_go(case, action, leaving)
         case Purge():

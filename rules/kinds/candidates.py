@@ -42,6 +42,13 @@ class Question:
         gone = {*self.state.moves.keys() - self.waiting, *self.leaving}
         return {name: copy.replicas or 0 for name, copy in self.state.copies.items() if name not in gone}
 
+    @property
+    def missing(self) -> int:
+        """How many whole copies have to be placed: as many as leave, but for those that are too many already."""
+        wanted = self.state.wanted_copies
+        fewer = len(self.leaving) if wanted is None else wanted - len(self.stay)
+        return max(min(fewer, len(self.leaving)), 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -173,7 +180,10 @@ def each_of(question: Question) -> int:
 
 
 def total_of(question: Question) -> int:
-    return sum(_counts(question)) if question.state.replicas is None else question.state.replicas
+    if question.state.replicas is not None:
+        return question.state.replicas
+    total = sum(_counts(question))
+    return total if question.state.wanted_replicas is None else min(total, question.state.wanted_replicas)
 
 
 def strategy_of(question: Question) -> Strategy:

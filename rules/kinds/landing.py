@@ -60,7 +60,7 @@ def _kept(question: Question, found: Candidates, plan: dict[str, int]) -> dict[s
 
 def _counts(question: Question, planned: int, most: int) -> Iterator[int]:
     """How many new clusters are tried, the best number first. What is divided may go to fewer, or to more."""
-    first = min(len(question.leaving), most)
+    first = min(question.missing, most)
     if strategy_of(question) == "duplicated":
         yield from range(planned, -1 if question.on_insufficient is OnInsufficient.PARTIAL else planned - 1, -1)
     else:
@@ -102,8 +102,9 @@ def _assigned(question: Question, found: Candidates) -> dict[str, int]:
     strategy = strategy_of(question)
     out = dict(stay)
     if strategy == "duplicated":
-        new = [one.name for one in _spread(question, found, stay) if one.name not in stay]
-        out |= dict.fromkeys(new[: len(question.leaving)], each_of(question))
+        if question.missing or not stay:
+            new = [one.name for one in _spread(question, found, stay) if one.name not in stay]
+            out |= dict.fromkeys(new[: question.missing], each_of(question))
     elif found.options or question.on_insufficient is OnInsufficient.KEEP:
         free = {option.name for option in found.options}
         frozen = sum(count for name, count in stay.items() if name not in free)
@@ -152,7 +153,7 @@ def _spread(question: Question, found: Candidates, stay: Mapping[str, int], need
     constraints = question.policy.placement.spread_constraints
     bounds = _bounds(next((one for one in constraints if one.field == "cluster"), None))
     if needs is None:
-        count = bounds.cut(len(stay) + len(question.leaving))
+        count = bounds.cut(len(stay) + question.missing)
         least = count if question.on_insufficient is OnInsufficient.KEEP else bounds.least
         bad = len(stay) - sum(option.name in stay for option in found.options)
         bounds = Bounds(max(least - bad, 0), max(count - bad, 0))

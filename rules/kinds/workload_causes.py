@@ -10,8 +10,9 @@ from functools import lru_cache
 
 from pydantic import ValidationError
 
-from bus.messages import Health
+from bus.messages import Health, Place
 from rules.group import Group, Member, updated
+from rules.kinds import surplus
 from rules.kinds.eviction import fails_at
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
@@ -148,16 +149,18 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     for name, copy in copies.items():
         cluster, move = clusters.get(name, UNHEARD), moves.get(name)
         due = next_due(policy, cluster, copy, now)
-        if move is not None and move.evicted_at is None and over(policy, move, cluster, copy):
+        if move is not None and not move.surplus and move.evicted_at is None and over(policy, move, cluster, copy):
             del moves[name]
             move = None  # and what else speaks for leaving counts from this moment on
         if move is None and due is not None and due.at <= now:
             moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
         del moves[name]
-    if copies == state.copies and moves == state.moves:
-        return group
-    return replace(group, workload=replace(state, copies=copies, moves=dict(sorted(moves.items()))))
+    placing = any(isinstance(owed.action, Place) for owed in group.owed)
+    after = surplus.counted(replace(state, copies=copies), moves, placing=placing)
+    moves = surplus.with_surplus(rule, behaviour_of(policy, "Cluster").purge_mode, after, moves)
+    after = replace(after, moves=dict(sorted(moves.items())))
+    return group if after == state else replace(group, workload=after)
 
 
 def heard(rule: WorkloadFailover, group: Group, at: datetime) -> Group:

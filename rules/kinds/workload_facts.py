@@ -24,6 +24,7 @@ from bus.messages import (
     WorkloadCopy,
 )
 from rules.group import Group
+from rules.kinds import surplus
 from rules.kinds.affinity import means
 from rules.kinds.eviction import evicted
 from rules.language.workload import WorkloadFailover
@@ -38,6 +39,7 @@ def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> 
             state = _workload(rule, state, fact, min(fact.observed_at, now))
         case WorkloadCopy():
             state = _copy(rule, state, fact, min(fact.observed_at, now), _placing(group))
+    state = surplus.changed(group.workload or state, state, _placing(group))
     return group if state == group.workload else replace(group, workload=state)
 
 
@@ -116,7 +118,7 @@ def _gone(state: WorkloadState, name: str) -> WorkloadState:
     if move.purge_mode == "Directly":
         return state  # it went first: the move ends when its replacement is placed
     left = state.left
-    if move.evicted_at is not None:
+    if move.evicted_at is not None and not move.surplus:
         left = dict(sorted({**left, name: Left(move.evicted_at, move.cause)}.items()))
     return replace(state, moves=_without(state.moves, name), left=left)
 
@@ -182,7 +184,9 @@ def reset(_rule: WorkloadFailover, group: Group) -> Group:
         return group
     copies = {name: replace(state.copies.get(name, Copy(count)), replicas=count, placed_at=None)
               for name, count in state.listed.items()}  # fmt: skip
-    state = replace(state, copies=copies, moves={}, left={}, acted_at=None)
+    state = replace(
+        state, copies=copies, moves={}, left={}, wanted_copies=None, wanted_replicas=None, acted_at=None
+    )  # fmt: skip
     return replace(group, workload=state)
 
 

@@ -18,6 +18,7 @@ from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
 from rules.kinds.preservation import injected, preserved
 from rules.kinds.spread import Insufficient
+from rules.kinds.surplus import is_needed
 from rules.kinds.wish import Act, Evidence, Wish
 from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, over, policy_of
 from rules.kinds.workload_census import clusters_of
@@ -104,7 +105,8 @@ def _wish(view: View) -> Wish:
     pending = [
         name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))
     ]
-    if pending:
+    needed = is_needed(view.state.moves)
+    if pending and not any(move.surplus and move.evicted_at for move in view.state.moves.values()):
         for item in _relocation(view, pending):
             if isinstance(item, Act):
                 acts.append(item)
@@ -113,8 +115,10 @@ def _wish(view: View) -> Wish:
             else:
                 holds.append(item)
     for name, move in view.state.moves.items():
-        if move.placed and move.evicted_at is None and view.due(name):
+        if move.placed and move.evicted_at is None and (move.surplus or view.due(name)):
             acts.append(_evict(view, name, move, follows=True))
+        elif move.surplus and needed:
+            acts.append(_wanted_again(view, name))
         elif move.placed and move.evicted_at is not None:
             ending = _ending(view, name, move)
             acts += [ending] if isinstance(ending, Act) else []
@@ -219,8 +223,16 @@ def _evict(view: View, name: str, move: Move, *, follows: bool, labels: Mapping[
         "preserved": dict(labels or {}),
     }  # fmt: skip
     detail = f"{move.because}: {move.detail}"
-    needs = tuple(_left(view, [name]))
-    return Act(Evict, fields, Because.TOLERATION_ELAPSED, detail, lane=f"evict/{name}", follows=follows, needs=needs)
+    needs = tuple(_left(view, [name])) if not move.surplus else ()
+    because = Because.RECOVERED if move.surplus else Because.TOLERATION_ELAPSED
+    return Act(Evict, fields, because, detail, lane=f"evict/{name}", follows=follows, needs=needs)
+
+
+def _wanted_again(view: View, name: str) -> Act:
+    """A copy that was too many stays after all: it takes the place of one that has to leave now."""
+    why = next(move for move in view.state.moves.values() if not move.placed and not move.surplus)
+    detail = f"{name}: it stays for what has to leave: {why.detail}"
+    return Act(CancelEviction, view.fields(name), why.because, detail, lane=f"evict/{name}", safe=True)
 
 
 # --- the old copy --------------------------------------------------------------------------------------------------
@@ -246,9 +258,10 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
         needs = tuple(_staying(view, move, stay, over=why is Because.GRACE_ELAPSED))
         return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True, needs=needs)
     cluster = view.clusters.get(name, UNHEARD)
-    if move.purge_mode == PurgeMode.GRACEFULLY and over(view.policy, move, cluster, state.copies.get(name)):
+    passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
+    if passed and move.purge_mode == PurgeMode.GRACEFULLY:
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
-        detail = f"{name}: {cluster.status or 'no longer tainted'}; what was placed for it stays: {stays}"
+        detail = f"{name}: {cluster.status or 'no longer tainted'}; the copies are now: {stays}"
         return Act(CancelEviction, view.fields(name), Because.RECOVERED, detail, lane=f"evict/{name}", safe=True)
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it

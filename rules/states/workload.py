@@ -100,6 +100,8 @@ class Move:
     grace_seconds: int | None = None
     preserved: Mapping[str, str] = field(default_factory=dict)
     """State that the new copy gets as labels."""
+    surplus: bool = False
+    """It leaves because it is too many: what it was placed for has come back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,5 +146,9 @@ class WorkloadState:
     """Which clusters it is leaving."""
     left: Mapping[str, Left] = field(default_factory=dict)
     """Which clusters it has left, as long as they are blocked for it."""
+    wanted_copies: int | None = None
+    """How many copies there were when the first of them had to leave; None: none moves, and none is too many."""
+    wanted_replicas: int | None = None
+    """How many replicas all copies had together then."""
     acted_at: datetime | None = None
     """When an action last changed the copies: inventory from before says nothing new."""

@@ -456,12 +456,13 @@ def test_with_never_the_move_ends_when_the_person_has_removed_the_copy() -> None
 
 def test_a_cluster_that_recovers_before_the_purge_keeps_its_copy() -> None:
     events = [*start(), cluster("m2", "Unhealthy", at=10), cluster("m2", "Healthy", at=150)]
-    assert acts(rule(), *events) == [*MOVED, (150.0, "CancelEviction", "m2")]
+    assert acts(rule(), *events) == [*MOVED, (150.0, "CancelEviction", "m2"), (150.0, "Evict", "m3")]
 
 
 def test_only_after_its_recovery_time() -> None:
     events = [*start(), cluster("m2", "Unhealthy", at=10), cluster("m2", "Healthy", at=150)]
-    assert acts(rule(recoverySeconds=60), *events) == [*MOVED, (210.0, "CancelEviction", "m2")]
+    came = acts(rule(recoverySeconds=60), *events)
+    assert came == [*MOVED, (210.0, "CancelEviction", "m2"), (210.0, "Evict", "m3")]
 
 
 def test_an_eviction_that_has_not_begun_is_dropped() -> None:

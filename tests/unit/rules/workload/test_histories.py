@@ -94,7 +94,10 @@ class World:
                 self.placed_at[name] = one.at
             self.copies |= action.clusters.keys()
         elif isinstance(action, Evict):
-            self.bad_for_long_enough(action.from_, one.at)
+            if action.because == "Recovered":
+                assert len(self.copies - self.leaving.keys()) > 2, f"{one.at}: {action.from_} is not too many"
+            else:
+                self.bad_for_long_enough(action.from_, one.at)
             self.leaving[action.from_] = one.at
             if action.purge_mode == "Directly":
                 self.copies.discard(action.from_)

@@ -1,0 +1,68 @@
+"""How many copies a workload is to have while it moves: what flaps must not leave one more with each outage.
+
+When a cluster comes back before its copy is purged, that copy stays, and what was placed for it is too many. Until the
+others are seen Healthy both stay; then the newest one goes. One that is needed again meanwhile stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from rules.language.workload import PurgeMode, WorkloadFailover
+from rules.reasons import Because
+from rules.states.workload import Move, WorkloadState
+
+
+def counted(state: WorkloadState, moves: Mapping[str, Move], *, placing: bool) -> WorkloadState:
+    """Remember how many copies, and replicas, there were when the first of them had to leave; until they are again.
+
+    `placing`: a copy is being made.
+    """
+    total = sum(copy.replicas or 0 for copy in state.copies.values())
+    if state.wanted_copies is None:
+        begins = bool(moves) and not state.moves
+        return replace(state, wanted_copies=len(state.copies), wanted_replicas=total) if begins else state
+    over = (
+        not moves and not placing and len(state.copies) <= state.wanted_copies and total <= (state.wanted_replicas or 0)
+    )
+    return replace(state, wanted_copies=None, wanted_replicas=None) if over else state
+
+
+def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) -> WorkloadState:
+    """Count what people add or remove while it moves. `ours`: where copies are being made."""
+    if after.wanted_copies is None:
+        return after
+    old = {name: copy.replicas or 0 for name, copy in before.copies.items() if name not in before.moves}
+    new = {name: copy.replicas or 0 for name, copy in after.copies.items() if name not in before.moves}
+    mine = {name for name in ours if name not in old}
+    copies = sum(name not in mine for name in new) - len(old)
+    replicas = sum(count for name, count in new.items() if name not in ours) - sum(
+        count for name, count in old.items() if name not in ours
+    )
+    return replace(
+        after, wanted_copies=max(after.wanted_copies + copies, 1),
+        wanted_replicas=max((after.wanted_replicas or 0) + replicas, 0),
+    )  # fmt: skip
+
+
+def with_surplus(
+    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Move]
+) -> dict[str, Move]:
+    """Give the moves with those of copies that are too many; one that is needed again and has not begun is none."""
+    out = {name: move for name, move in moves.items() if not (move.surplus and move.evicted_at is None)}
+    wanted = state.wanted_copies
+    if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or mode is not PurgeMode.GRACEFULLY:
+        return out
+    stay = {name: copy for name, copy in state.copies.items() if name not in out}
+    newest = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)
+    for _, name in newest[: max(len(stay) - wanted, 0)]:
+        detail = "what it was placed for has come back"
+        new = Move("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
+        out[name] = moves.get(name, new)
+    return out
+
+
+def is_needed(moves: Mapping[str, Move]) -> bool:
+    """Whether a copy has to leave and nothing is placed for it yet."""
+    return any(not move.placed and not move.surplus for move in moves.values())

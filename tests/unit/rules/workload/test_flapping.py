@@ -1,0 +1,154 @@
+"""What flaps is bounded: the copies are as many as they were, plus those that are in a grace period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.bench.play import Player
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from rules.states.workload import WorkloadState
+from tests.unit.rules.builders import Event, outcome, rule_set
+from tests.unit.rules.workload.builders import (
+    OBJECT,
+    acts,
+    cluster,
+    clusters,
+    copy,
+    divided,
+    in_time,
+    member,
+    placement,
+    workload,
+    workload_rule,
+)
+
+NAMES = [f"m{number}" for number in range(1, 9)]
+DUPLICATED = {"replicaSchedulingType": "Duplicated"}
+
+
+def rule(scheduling: dict[str, Any], grace: int = 600, **keys: Any) -> dict[str, Any]:
+    behaviour = {"gracePeriodSeconds": grace}
+    return workload_rule(
+        placement=placement(*NAMES, tolerate=20, replicaScheduling=scheduling), recoverySeconds=5,
+        failover={"cluster": behaviour}, **keys,
+    )  # fmt: skip
+
+
+def outages(name: str, count: int, *, every: float = 100, lasts: float = 40) -> list[Event]:
+    return [
+        cluster(name, status, at=100 + every * number + later)
+        for number in range(count)
+        for status, later in (("Unhealthy", 0), ("Healthy", lasts))
+    ]
+
+
+def states(given_rule: dict[str, Any], events: Sequence[Event], until: int = 3000) -> Iterator[WorkloadState]:
+    """The workload's state after each second in which anything happens, stored and read again."""
+    book = Book(Routing.of(rule_set(given_rule)))
+    player = Player(book, outcomes=True)
+    events = in_time(events)
+    for second in sorted({*(when for when, _ in events), *map(float, range(0, until, 10))}):
+        list(player.until(at_(second)))
+        list(player.take([fact for when, fact in events if when == second], at_(second)))
+        found = book.groups.get(("nginx", OBJECT))
+        if found is not None and found.workload is not None:
+            state = load(dump(found)).workload
+            assert state == found.workload
+            yield found.workload
+
+
+def fleet(copies: dict[str, int], **more: Any) -> list[Event]:
+    return [workload(copies, **more), *clusters("Healthy", *NAMES), *(member(name) for name in NAMES)]
+
+
+def test_six_outages_of_one_cluster_do_not_fill_the_fleet() -> None:
+    events = [*fleet({"m1": 2}), *outages("m1", 6)]
+    for state in states(rule(DUPLICATED), events):
+        assert set(state.copies) <= {"m1", "m2"}
+        assert len(state.copies.keys() - state.moves.keys()) <= 1
+
+
+def test_the_copy_that_was_placed_in_vain_goes_when_the_old_one_is_seen_healthy() -> None:
+    events = [*fleet({"m1": 2}), *outages("m1", 1), copy("m1", "Healthy", at=200)]
+    assert acts(rule(DUPLICATED), *events) == [
+        (120.0, "Place", {"m2": 2}), (120.0, "Evict", "m1"), (145.0, "CancelEviction", "m1"), (145.0, "Evict", "m2"),
+        (200.0, "Purge", "m2"),
+    ]  # fmt: skip
+
+
+def test_it_stays_where_the_old_one_is_not_healthy_and_takes_its_place_when_that_fails_again() -> None:
+    events = [
+        *fleet({"m1": 2}),
+        *outages("m1", 2, every=300),
+        copy("m1", "Unhealthy", at=200),
+        copy("m2", "Healthy", at=430),
+    ]
+    came = acts(rule(DUPLICATED), *events, until=439)
+    assert came[3:] == [
+        (145.0, "Evict", "m2"),
+        (420.0, "CancelEviction", "m2"),
+        (420.0, "Evict", "m1"),
+        (430.0, "Purge", "m1"),
+    ]
+
+
+@pytest.mark.parametrize("replicas", [None, 6])
+def test_divided_replicas_do_not_grow_with_each_outage(replicas: int | None) -> None:
+    events = [*fleet({"m1": 3, "m2": 3}, replicas=replicas), *outages("m1", 6)]
+    for state in states(rule(divided(m1=1, m2=1)), events):
+        assert sum(copy.replicas or 0 for copy in state.copies.values()) <= 9
+        assert set(state.copies) <= {"m1", "m2"}
+
+
+def test_what_is_placed_for_a_cluster_that_recovers_meanwhile_is_too_many_as_well() -> None:
+    """The outcome of the Place comes after the recovery."""
+    given_rule = rule(DUPLICATED)
+    book = Book(Routing.of(rule_set(given_rule)))
+    player = Player(book, outcomes=False)
+    for when, fact in in_time([*fleet({"m1": 2}), cluster("m1", "Unhealthy", at=10), cluster("m1", "Healthy", at=40)]):
+        list(player.until(at_(when)))
+        list(player.take([fact], at_(when)))
+    list(player.until(at_(50)))
+    list(player.take([outcome(f"nginx/{OBJECT}/1", "Done", at=51)[1]], at_(51)))
+    state = book.groups["nginx", OBJECT].workload
+    assert state is not None
+    assert (state.wanted_copies, list(state.moves)) == (1, ["m2"])
+
+
+FLAPS = st.lists(
+    st.tuples(st.sampled_from(NAMES[:5]), st.sampled_from(["Healthy", "Unhealthy", "Unknown"]), st.integers(1, 1500)),
+    max_size=40,
+)  # fmt: skip
+COPIES = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.sampled_from(["Healthy", "Unhealthy"]), st.integers(1, 1500)), max_size=20
+)
+
+
+@given(st.sampled_from([1, 2, 3]), st.sampled_from([DUPLICATED, divided()]), FLAPS, COPIES, st.booleans())
+@settings(max_examples=150)
+def test_no_history_leaves_more_copies_than_there_were(
+    count: int, scheduling: Any, flaps: Any, told: Any, limited: bool
+) -> None:
+    """By any failure history: as many as there were, each of the others in a grace period; never fewer."""
+    spread = {"spreadConstraints": [{"spreadByField": "cluster", "minGroups": count, "maxGroups": count}]}
+    given_rule = rule(scheduling)
+    if limited:
+        given_rule["placement"] |= spread
+    events = [*fleet(dict.fromkeys(NAMES[:count], 2), replicas=2 if scheduling is DUPLICATED else 2 * count)]
+    events += [cluster(name, status, at=second) for name, status, second in flaps]
+    events += [copy(name, status, at=second) for name, status, second in told]
+    for state in states(given_rule, events, until=1600):
+        staying = state.copies.keys() - state.moves.keys()
+        replacing = [name for name, move in state.moves.items() if not move.placed]
+        assert state.copies
+        if scheduling is DUPLICATED or limited:
+            assert len(staying) <= count, (state.copies, state.moves)
+            assert len(staying) + len(replacing) >= count or any(move.surplus for move in state.moves.values())
