@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
 from reactor.settings_sources import NATS_SCHEMES, is_nats
+from rules.language.fields import YEAR
+from rules.language.promql import seconds_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+_DURATION = re.compile(r"(?:\d+(?:w|d|h|m|s))+")
+
+
+class Duration(click.ParamType[float]):
+    """A time as Prometheus writes it (`1h30m`), in seconds."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Give the seconds, at most a year."""
+        if isinstance(value, int | float):
+            return float(value)
+        seconds = seconds_of(value) if _DURATION.fullmatch(value) else 0
+        if not 0 < seconds <= YEAR:
+            self.fail(f"{value!r} is no time of at most a year: write 90s, 30m, 1h30m, 2d", param, ctx)
+        return seconds
 
 
 def _usable(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:

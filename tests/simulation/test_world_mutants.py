@@ -140,17 +140,17 @@ def _what_is_asked_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
     """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
-    serve = traffic._secondaries_serve
+    serve = traffic._shared
 
-    def delta(rule: Any, primary: Any, secondaries: Any, written: Any) -> Wish:
-        wish = serve(rule, primary, secondaries, written)
+    def delta(rule: Any, primary: Any, secondaries: Any) -> Wish:
+        wish = serve(rule, primary, secondaries)
         if wish.weights is None:
             return wish
         return replace(
             wish, weights={one.service: max(one.weight - (one is primary), 0) for one in [primary, *secondaries]}
         )
 
-    patch.setattr(traffic, "_secondaries_serve", delta)
+    patch.setattr(traffic, "_shared", delta)
 
 
 def _zero_where_all_is_down(patch: pytest.MonkeyPatch) -> None:

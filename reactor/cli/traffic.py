@@ -1,0 +1,172 @@
+"""`reactor traffic`: where the traffic of routes is, and moving it by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic
+from reactor import settings as settings_
+from reactor.cli.asking import Asker, asking, finish, look, send
+from reactor.cli.naming import near
+from reactor.cli.options import Duration, bus_option
+from reactor.cli.outcome import told
+from reactor.cli.printing import as_json, as_table, as_yaml
+from reactor.cli.traffic_plan import Command, in_words, planned, rules_of, state_of
+from reactor.clock import Clock
+from reactor.errors import SettingsError
+from rules.group import Group
+from rules.language.targets import matches
+
+FOR = click.option("--for", "for_", type=Duration(), metavar="TIME", help="How long: 30m, 1h30m; else until released.")
+FORCE = click.option("--force", is_flag=True, help="Also to what is not Healthy. The comment has to say why.")
+
+
+@click.group()
+def traffic() -> None:
+    """Show where the traffic of routes is, move it away, bring it back, or leave it to the rules again.
+
+    \b
+    reactor traffic failover checkout --for 1h --comment "CHG-1: kernel update"     a planned drain
+    reactor traffic failback checkout --comment "CHG-1: done"
+    reactor traffic release checkout --comment "CHG-1: done"
+    """
+
+
+@traffic.command("list")
+@click.argument("pattern", default="*")
+@click.option(
+    "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
+)
+@bus_option()
+@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> None:
+    """Show the routes of the rules whose names match PATTERN, and where their traffic is.
+
+    Exit code: 0; 1 where no rule is called so; 3 where the bus cannot be reached.
+    """
+    with told():
+        settings = settings_.load(config)
+        groups = _routes(look(settings, bus))
+        chosen = [group for group in groups if matches(pattern, group.rule)]
+        if groups and not chosen:
+            raise SettingsError(near(pattern, (group.rule for group in groups), "rule moves traffic that is called"))
+        rows = [state_of(group, Clock().now()) for group in chosen]
+    if output == "table":
+        shown = [{**row, "weights": in_words(row["weights"])} for row in rows]
+        click.echo(as_table(shown) if shown else "no rule has a route yet")
+        return
+    click.echo({"json": as_json, "yaml": as_yaml}[output](rows))
+
+
+@traffic.command()
+@click.argument("rule")
+@click.argument("object_", metavar="[OBJECT]", required=False)
+@click.option("--to", multiple=True, metavar="SERVICE", help="Who gets it; default: the ready secondaries.")
+@FOR
+@FORCE
+@asking
+def failover(
+    asker: Asker, rule: str, object_: str | None, to: tuple[str, ...], for_: float | None, *, force: bool
+) -> None:
+    """Move the traffic of RULE away from its primary now, of one OBJECT or of all.
+
+    The plan is shown first. Until the time is over, or it is released, the rule changes nothing by itself, except away
+    from a backend that is settled as bad while another one is Healthy. Windows, cooldowns, rates and approvals do not
+    stop it; a pause does.
+
+    Exit code: 0; 1 where it is refused or nobody said yes; 3 where the bus cannot be reached.
+    """
+
+    def make(at: datetime) -> FailoverTraffic:
+        return FailoverTraffic(rule=rule, object=object_, to=to, for_seconds=for_, force=force, **asker.words(at))
+
+    _command(asker, rule, object_, make)
+
+
+@traffic.command()
+@click.argument("rule")
+@click.argument("object_", metavar="[OBJECT]", required=False)
+@FOR
+@FORCE
+@asking
+def failback(asker: Asker, rule: str, object_: str | None, for_: float | None, *, force: bool) -> None:
+    """Bring the traffic of RULE back to its primary now, of one OBJECT or of all, and forget its failures.
+
+    It stays there until the time is over, or it is released.
+
+    Exit code: 0; 1 where it is refused or nobody said yes; 3 where the bus cannot be reached.
+    """
+
+    def make(at: datetime) -> FailbackTraffic:
+        return FailbackTraffic(rule=rule, object=object_, for_seconds=for_, force=force, **asker.words(at))
+
+    _command(asker, rule, object_, make)
+
+
+@traffic.command()
+@click.argument("rule")
+@click.argument("object_", metavar="[OBJECT]", required=False)
+@asking
+def release(asker: Asker, rule: str, object_: str | None) -> None:
+    """Let RULE decide again by itself: what somebody has moved or changed by hand does not bind it any more.
+
+    Exit code: 0; 1 where nobody said yes; 3 where the bus cannot be reached.
+    """
+    _command(asker, rule, object_, lambda at: ReleaseTraffic(rule=rule, object=object_, **asker.words(at)))
+
+
+def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datetime], Command]) -> None:
+    with told():
+        groups = _meant(look(asker.settings, asker.bus_url), rule, object_)
+        known, problem = rules_of(asker.settings)
+        if problem:
+            click.echo(f"the plan shows only what stands: {problem}", err=True)
+        now = Clock().now()
+        lines = [planned(known.get(rule), group, make(now), now) for group in groups]
+        asker.confirmed("\n".join([f"{type(make(now)).__name__} of {rule}:", *(f"  {line}" for line in lines)]))
+        objects = {group.object for group in groups}
+        word = send(asker, make, lambda found, at: _followed(found, rule, objects, at))
+    finish(word)
+    if word is not None and "refused" in word:
+        sys.exit(1)
+
+
+def _routes(groups: Iterable[Group]) -> list[Group]:
+    return [group for group in groups if group.route is not None]
+
+
+def _meant(groups: Iterable[Group], rule: str, object_: str | None) -> list[Group]:
+    routes = _routes(groups)
+    mine = [group for group in routes if group.rule == rule]
+    if not mine:
+        raise SettingsError(near(rule, (group.rule for group in routes), "rule moves traffic that is called"))
+    chosen = [group for group in mine if object_ in (None, group.object)]
+    if not chosen:
+        raise SettingsError(near(str(object_), (group.object for group in mine), f"route of {rule} is called"))
+    if all(group.mode is Mode.OFF for group in chosen):
+        raise SettingsError(f"{rule} is in mode Off: it moves nothing, by nobody's word")
+    return chosen
+
+
+def _followed(found: Sequence[Group], rule: str, objects: set[str], at: datetime) -> str | None:
+    """What became of the command on each object; None: not all have heard it."""
+    words = []
+    for group in found:
+        if group.rule != rule or group.object not in objects:
+            continue
+        state = group.traffic
+        if state is None or state.commanded_at is None or state.commanded_at < at:
+            return None
+        if state.refused is not None:
+            words.append(f"{group.object}: refused: {state.refused.detail}")
+        elif state.override is not None:
+            until = f"until {state.override.until.isoformat()}" if state.override.until else "until it is released"
+            words.append(f"{group.object}: followed, {until}")
+        else:
+            words.append(f"{group.object}: the rule decides")
+    return "\n".join(words) or None
