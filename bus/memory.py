@@ -41,7 +41,7 @@ class MemoryBus:
     async def publish(self, message: Outgoing) -> int:
         """Store one message and give its sequence. Raises Refused, Unavailable."""
         log, now = self._log(message.subject), self._now()
-        if message.fence and log.newest.get(message.fence.subject, 0) != message.fence.epoch:
+        if message.fence and log.newest_under(message.fence.subject) != message.fence.epoch:
             raise Refused(f"{message.fence.subject} has a newer owner")
         if (seen := log.seen(message.id, now)) is not None:
             return seen
@@ -73,6 +73,12 @@ class MemoryBus:
         self._check()
         newest = {one.subject: one for one in self._logs[stream.name].under(subject)}
         return sorted(newest.values(), key=lambda one: one.sequence)
+
+    async def last(self, stream: Stream, subject: str) -> Delivery | None:
+        """Give the newest message under this subject; None: there is none."""
+        self._check()
+        log = self._logs[stream.name]
+        return log.messages.get(log.newest_under(subject))
 
     @asynccontextmanager
     async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[MemoryWork]:

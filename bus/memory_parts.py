@@ -61,6 +61,12 @@ class Log:
         found = [self.messages[number] for number in numbers if matches(pattern, self.messages[number].subject)]
         return [replace(one, pending=len(found) - place) for place, one in enumerate(found, start=1)]
 
+    def newest_under(self, pattern: str) -> int:
+        """Sequence of the newest message under a pattern; 0: there is none."""
+        if "*" not in pattern and ">" not in pattern:
+            return self.newest.get(pattern, 0)
+        return max((sequence for subject, sequence in self.newest.items() if matches(pattern, subject)), default=0)
+
     def wipe(self, now: datetime) -> None:
         """Be another stream of the same name: empty, counting from 1, created at another moment."""
         self.created = max(now, self.created + timedelta(microseconds=1))

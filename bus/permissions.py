@@ -14,7 +14,7 @@ from typing import get_args
 from bus import topology
 from bus.admission import command_kind, fact_kinds
 from bus.messages import AnyCommand, Approve, Claim, Inventory, Outcome, Pause, Resume, TrafficCommand, Verdict
-from bus.subjects import ROOT, inbox, token
+from bus.subjects import COMMANDS, ROOT, inbox, token
 from bus.topology import Bucket, Queue, Stream
 
 API = "$JS.API"
@@ -92,6 +92,8 @@ PRESENT = (
 )  # fmt: skip
 """What every process needs: to be there, to see the others, and to try a write."""
 VIEW = (*LOOK, *_read(topology.GROUPS, topology.LEASES, topology.FACTS, topology.DECISIONS))
+NEWEST_RECORD = f"{API}.STREAM.MSG.GET.{topology.DECISIONS.name}"
+"""To go on in the audit after the record before."""
 INVENTORY = tuple(fact_kinds(*get_args(Inventory)))
 SEEN = ("observation", *INVENTORY)
 
@@ -104,12 +106,12 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "router": ("routes what comes in", lambda: (
         *PRESENT, *_work(topology.ROUTERS, topology.PARKED_POSTS), *_write(topology.ALERTS),
         *_follow(topology.ALERTS), *_facts(*SEEN, *fact_kinds(*get_args(AnyCommand))), f"{ROOT}.parked.*",
-        f"{ROOT}.decisions.*.*",
+        f"{ROOT}.decisions.{COMMANDS}.*", NEWEST_RECORD,
     )),
     "decider": ("decides", lambda: (
         *PRESENT, *_follow(topology.FACTS, topology.GROUPS), *_write(topology.GROUPS), *_read(topology.ACTIONS),
         *_facts("observation", *fact_kinds(Claim, Verdict)), f"{ROOT}.actions.>", f"{ROOT}.own.*",
-        f"{ROOT}.decisions.*.*", f"{ROOT}.refresh.*",
+        f"{ROOT}.decisions.*.*", f"{ROOT}.refresh.*", NEWEST_RECORD,
     )),
     "executor": ("carries actions out", lambda: (
         *PRESENT, *_work(topology.EXECUTORS), *_write(topology.INTENTS, topology.TEMPLATES),

@@ -17,7 +17,10 @@ from bus.topology import Bucket, Queue, Stream
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The right to publish for a partition: `own.<partition>` must still have this sequence."""
+    """The right to publish: the newest message under `subject`, in the same stream, must have this sequence.
+
+    For actions that is `own.<partition>`; for a chain of records, the record before.
+    """
 
     subject: str
     epoch: int
@@ -184,6 +187,10 @@ class Bus(Protocol):
 
     async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
         """Give the newest message of each subject under this one, in order. Raises Unavailable."""
+        ...
+
+    async def last(self, stream: Stream, subject: str) -> Delivery | None:
+        """Ask for the newest message under this subject; None: there is none. Raises Unavailable."""
         ...
 
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:

@@ -122,9 +122,18 @@ def wanted(partition: int) -> str:
     return f"{ROOT}.wanted.{partition}"
 
 
-def decision(partition: int, rule: str) -> str:
-    """The audit."""
+COMMANDS = "commands"
+"""Stands in the audit where a decision has its partition: a person's word belongs to none."""
+
+
+def decision(partition: int | str, rule: str) -> str:
+    """The audit. `partition`: or COMMANDS."""
     return f"{ROOT}.decisions.{partition}.{token(rule)}"
+
+
+def decisions(partition: int | str) -> str:
+    """The audit of one partition, or of COMMANDS: a chain of its own."""
+    return f"{ROOT}.decisions.{partition}.*"
 
 
 def key(*parts: str) -> str:

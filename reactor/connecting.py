@@ -131,7 +131,8 @@ async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
     if there != partitions:
         raise SettingsError(
             f"bus.partitions: {partitions}, but this bus was set up with {there}: use {there}, or another bus; "
-            "to change it, stop all reactors, delete the reactor's streams and buckets, and run reactor bus init "
+            "to change it, stop all reactors, delete the reactor's streams and buckets "
+            "but REACTOR_DECISIONS, and run reactor bus init "
             "(routes tell what was done, open windows start anew)"
         )
 

@@ -108,6 +108,13 @@ class JetStreamBus:
         """Give the newest message of each subject under this one, in order. Raises Unavailable."""
         return await last_of_each(self.connection, stream.name, subject)
 
+    async def last(self, stream: Stream, subject: str) -> Delivery | None:
+        """Give the newest message under this subject; None: there is none. Raises Unavailable."""
+        newest = await last(self.connection, stream.name, subject)
+        if not newest.sequence:
+            return None
+        return Delivery(newest.subject, newest.body, newest.sequence, newest.stored_at, 0)
+
     def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
         """Take a share of a queue."""
         return PullWork(self.connection, queue, batch=batch)

@@ -24,6 +24,7 @@ class Last:
     headers: str = ""
     stored_at: datetime = _NEVER
     """By the server's clock."""
+    subject: str = ""
 
     @property
     def removed(self) -> bool:
@@ -49,4 +50,4 @@ async def last(connection: Connection, stream: str, subject: str) -> Last:
         raise
     message = answer["message"]
     body, headers = (base64.b64decode(message.get(part, "")) for part in ("data", "hdrs"))
-    return Last(message["seq"], body, headers.decode(), datetime.fromisoformat(message["time"]))
+    return Last(message["seq"], body, headers.decode(), datetime.fromisoformat(message["time"]), message["subject"])

@@ -25,6 +25,8 @@ NO_PEERS = 10005  # no suitable peers for placement: there are too few servers, 
 NOT_SO_MANY = (NO_PEERS, 10074)  # replicas > 1 on a server that stands alone
 FIXED = ("subjects", "retention", "storage", "max_msgs_per_subject")
 """What decides how messages are kept. With anything else there the product would lose some."""
+KEPT_UP = ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "deny_delete", "deny_purge")
+"""What is set in a stream that is there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ async def _stream(connection: Connection, wanted: dict[str, Any]) -> Step:
     grown = set(there.get("subjects") or ()) < set(wanted["subjects"])
     if wrong := _other(there, wanted, tuple(key for key in FIXED if key != "subjects" or not grown)):
         return Step(name, wrong=wrong)
-    needed = {key: wanted[key] for key in ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl")}
+    needed = {key: wanted[key] for key in KEPT_UP}
     if grown:
         needed["subjects"] = wanted["subjects"]
     needed["num_replicas"] = max(there["num_replicas"], wanted["num_replicas"])
@@ -190,6 +192,8 @@ def _stream_config(stream: Stream, replicas: int) -> dict[str, Any]:
         discard="new" if stream.retention == "workqueue" else "old",
         # An owner's new marker takes the place of the one before.
         allow_rollup_hdrs=stream is topology.ACTIONS,
+        # Nobody takes a record out of the audit, and no later configuration allows it again.
+        deny_delete=stream is topology.DECISIONS, deny_purge=stream is topology.DECISIONS,
     )  # fmt: skip
 
 
@@ -208,6 +212,7 @@ def _config(name: str, subjects: list[str], why: str, replicas: int, **more: Any
         "name": name, "subjects": subjects, "description": f"alert-reactor: {why}", "storage": "file",
         "retention": "limits", "num_replicas": replicas, "max_age": 0, "max_msgs": -1, "max_consumers": -1,
         "max_msg_size": -1, "max_msgs_per_subject": -1, "allow_direct": True, "allow_msg_ttl": False,
+        "deny_delete": False, "deny_purge": False,
         "duplicate_window": _ns(DUPLICATE_WINDOW),
         **more,
     }  # fmt: skip

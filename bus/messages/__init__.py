@@ -8,6 +8,7 @@ message (measured, design 4).
 from __future__ import annotations
 
 from bus.messages.audit import (
+    ChainLink,
     DecisionRecord,
     Hold,
     LookSeen,
@@ -63,6 +64,7 @@ __all__ = [
     "Approve",
     "Backend",
     "CancelEviction",
+    "ChainLink",
     "Claim",
     "Cluster",
     "ClusterTaints",

@@ -104,6 +104,17 @@ class TargetEvidence(Part):
     """The newest look of each signal that agrees with the status."""
 
 
+class ChainLink(Part):
+    """What ties a record to the one before it in its partition."""
+
+    number: Annotated[int, Field(ge=1)]
+    """Counts the records of the partition."""
+    previous: Annotated[str, Field(max_length=64)] = ""
+    """SHA-256 of the body of the record before, in hexadecimal; empty: there was none."""
+    previous_at: AwareDatetime | None = None
+    """When that was decided: whether retention has removed it by now."""
+
+
 class DecisionRecord(Message):
     """Audit: one step of one group that changed what is asked, or why nothing is."""
 
@@ -131,6 +142,8 @@ class DecisionRecord(Message):
     """By so much may clocks have differed: windows were longer by it."""
     digest: str = ""
     """Of the rule and of the guards that hold for it: what is decided again by another rule proves nothing."""
+    chain: ChainLink | None = None
+    """None: written by a version before chains."""
 
     @property
     def about(self) -> str:

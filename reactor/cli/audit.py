@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bus.messages import DecisionRecord, Observation
+from bus.messages import Observation
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rules.language.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
-PROMISES = ("early", "needless", "doubled", "interleaved")
+PROMISES = ("early", "needless", "doubled", "interleaved", "chain")
 
 
 @click.group()
@@ -41,7 +41,10 @@ def audit() -> None:
 @bus_option()
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
-    """Check the recorded decisions against the stored facts.
+    """Check the recorded decisions against the stored facts, and that none was changed, added or taken away.
+
+    Each record carries the hash of the one before it in its partition. The partition's state has the newest: so
+    `chain` counts records that were edited, inserted, are missing, or were cut off before retention removes them.
 
     Facts are kept for a day, decisions for a month: a decision whose facts are gone counts as undecided. The rules are
     taken as they stand now.
@@ -87,14 +90,19 @@ async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
 
 
 async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSet) -> Verdict:
-    from bus.topology import DECISIONS, FACTS
+    from bus.topology import FACTS
     from reactor.audit.decisions import hear, judge
+    from reactor.audit.links import check
+    from reactor.audit.reading import audit_of
     from reactor.connecting import connected
 
     async with connected(settings, url, "audit", patience=PATIENCE) as bus:
-        records = [one async for one in stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]
+        audit = await audit_of(bus)
         observations = [one async for one in stored(bus, FACTS) if isinstance(one, Observation)]
-    return judge(records, hear(observations), _windows(rules))
+    verdict = judge(audit.records, hear(observations), _windows(rules))
+    chains = check(audit.stored, audit.heads, audit.kept_since)
+    verdict.add(PROMISES[-1], chains.breaches, tested=chains.tested[PROMISES[-1]])
+    return verdict
 
 
 def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:

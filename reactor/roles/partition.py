@@ -20,9 +20,10 @@ from bus import subjects
 from bus.admission import read
 from bus.errors import Malformed, Refused
 from bus.messages import Fact
-from bus.port import Bus, Delivery, Fence, Outgoing, Reading
+from bus.port import Bus, Delivery, Fence, Reading
 from bus.topology import FACTS
 from reactor import telemetry
+from reactor.audit.chain import Chain
 from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.known import Known
@@ -83,6 +84,7 @@ class Partition:
     def __init__(self, desk: Desk, number: int) -> None:
         self._desk = desk
         self._number = number
+        self._chain = Chain(desk.bus, number)
         self._records = Records(desk.bus, number, desk.name, desk.routing.rule_set)
         self._position = 0
         self._saved_at = desk.clock.monotonic()
@@ -149,6 +151,7 @@ class Partition:
         self.book.reader = Reader(self._began, 2 * self._desk.clock.skew_seconds)
         self._recalled = not self._position
         await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
+        await self._chain.load(self._records.audited)
         await self._audit_owed()
         if self._position and self._records.other_rules:
             await self._fold_what_stands()
@@ -180,7 +183,7 @@ class Partition:
     async def _audit_owed(self) -> None:
         """The owner before us may have published actions and died before their records: each gets one that says at
         least that it was asked for. At once: with its outcome, an action is owed no more."""
-        await self._desk.bus.publish_all(self._audit(self._owing(), self._desk.clock.now(), None))
+        await self._audit(self._owing(), self._desk.clock.now(), None)
 
     def _owing(self) -> list[Decision]:
         return [
@@ -317,15 +320,17 @@ class Partition:
             await self._desk.bus.publish_all(messages)
             reach("decider.actions-published")
         told = [decision for decision in loud if decision.actions or decision.held]
-        await self._desk.bus.publish_all(self._audit(told, now, trace))
+        await self._audit(told, now, trace)
         reach("decider.audit-published")
         for decision in told:
             report(decision)
 
-    def _audit(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> list[Outgoing]:
+    async def _audit(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
         digest = self._desk.routing.digest
-        return [self._speaker.audit(one, digest(one.group.rule), now, self._position, trace) for one in decisions]
+        for one in decisions:
+            entry = self._speaker.audit(one, digest(one.group.rule), now, self._position, trace)
+            await self._chain.write(entry)
 
     async def _checkpoint(self) -> None:
         self._saved_at = self._desk.clock.monotonic()
-        await self._records.checkpoint(self.book, self._position)
+        await self._records.checkpoint(self.book, self._position, self._chain.head)

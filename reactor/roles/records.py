@@ -17,6 +17,7 @@ from bus.messages import iso
 from bus.port import Bus, Store
 from bus.topology import FACTS, GROUPS
 from reactor import telemetry
+from reactor.audit.chain import Head
 from reactor.failpoints import reach
 from reactor.slices import sliced
 from rules.engine.book import Book
@@ -49,6 +50,8 @@ class Records:
         """When the stream that is read was created."""
         self._of_stream = ""
         """And that of which the stored position is; empty: nobody has said."""
+        self.audited = Head()
+        """The newest record of this partition's audit, as it is stored."""
 
     @property
     def other_rules(self) -> bool:
@@ -73,6 +76,7 @@ class Records:
             self._revisions[entry.key] = entry.revision
             if entry.key == self._position_key:
                 said = json.loads(entry.value)
+                self.audited = Head.read(said.get("audit"))
                 self._saved_position, self._of_stream = int(said["sequence"]), said.get("stream", "")
                 self._saved_rules = said.get("rules", "")
                 continue
@@ -101,17 +105,20 @@ class Records:
             self._revisions[name] = revision
         self._dirty.difference_update(keys)
 
-    async def checkpoint(self, book: Book, position: int) -> None:
-        """Write what has changed, then the position."""
+    async def checkpoint(self, book: Book, position: int, audited: Head) -> None:
+        """Write what has changed, then the position, and which record of the audit is the newest."""
         if self._dirty:
             await self.save(book, sorted(self._dirty))
             reach("decider.groups-stored")
-        if position != self._saved_position or (position and self.other_rules):
-            told = {"sequence": position, "owner": self._owner, "stream": self._stream, "rules": self._rules}
+        if position != self._saved_position or (position and self.other_rules) or audited != self.audited:
+            told = {
+                "sequence": position, "owner": self._owner, "stream": self._stream, "rules": self._rules,
+                "audit": audited.stored(),
+            }  # fmt: skip
             body = json.dumps(told).encode()
             revision = self._revisions.get(self._position_key, 0)
             self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
-            self._saved_position, self._saved_rules = position, self._rules
+            self._saved_position, self._saved_rules, self.audited = position, self._rules, audited
             reach("decider.checkpointed")
 
     async def forget(self, book: Book) -> None:

@@ -14,12 +14,12 @@ from typing import Any, Protocol, get_args
 
 from bus import subjects
 from bus.admission import read
-from bus.envelope import encode
 from bus.errors import Malformed, Unavailable
 from bus.messages import AnyCommand, Command, DecisionRecord, Inventory, Observation, WebhookPost
 from bus.port import Bus, Delivery, Outgoing, Work
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor import telemetry
+from reactor.audit.chain import Chain, Entry
 from reactor.errors import SourceUnknown
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
@@ -58,6 +58,7 @@ class Router:
         self._bus = bus
         self._publisher = publisher
         self._alerts = alerts
+        self._audit = Chain(bus, subjects.COMMANDS)
 
     async def run(self) -> None:
         """Route until cancelled. Raises Unavailable."""
@@ -135,7 +136,7 @@ class Router:
                     fact = fact.model_copy(update={"user": subjects.user_in(delivery.subject)})
                 await self._publisher.publish(fact, id_, delivery.traceparent)
                 if isinstance(fact, Command):
-                    await self._bus.publish_all([_audited(fact, id_)])
+                    await self._audit.write_among_others(_audited(fact, id_))
             case other:
                 raise Malformed(f"{type(other).__name__} is nothing that may come in from outside")
 
@@ -145,15 +146,14 @@ def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
     return fact.model_copy(update={"observed_at": stored_at}) if fact.observed_at - stored_at > AHEAD else fact
 
 
-def _audited(command: Command, id_: str) -> Outgoing:
+def _audited(command: Command, id_: str) -> Entry:
     """Whatever comes of a person's word, the audit says that it was given: by whom, when, and why."""
     record = DecisionRecord(
         rule=command.rule, object=str(getattr(command, "object", None) or getattr(command, "zone", "*")),
         decided_at=command.observed_at, facts=(command.model_dump(mode="json"),),
         because=(f"{command.who} said {type(command).__name__}: {command.reason}",),
     )  # fmt: skip
-    body = encode(record, id=f"command/{id_}", source="/reactor/router", time=command.observed_at)
-    return Outgoing(subjects.decision(0, command.rule), body, f"command/{id_}")
+    return Entry(record, f"command/{id_}", "/reactor/router")
 
 
 async def _later(work: Work, delivery: Delivery) -> None:

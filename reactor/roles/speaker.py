@@ -12,6 +12,7 @@ from bus.envelope import encode
 from bus.messages import Action, Fact, Mode, iso
 from bus.port import Fence, Outgoing
 from reactor import telemetry
+from reactor.audit.chain import Entry
 from reactor.roles.publisher import Publisher
 from rules.bench.replayer import recorded
 from rules.engine.decide import Decision
@@ -19,9 +20,6 @@ from rules.group import Group
 
 log = logging.getLogger(__name__)
 SOURCE = "/reactor/decider"
-RECORD_MAX = 900_000
-"""Bytes. A server takes a million; a record that is larger is kept without its state, and cannot be replayed."""
-FACTS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +58,11 @@ class Speaker:
             for message in self.publisher.messages(fact, _id(decision.group, fact), trace)
         ]
 
-    def audit(self, decision: Decision, digest: str, now: datetime, position: int, trace: str | None) -> Outgoing:
+    def audit(self, decision: Decision, digest: str, now: datetime, position: int, trace: str | None) -> Entry:
         """The record of a decision that asked for something, or holds."""
         group = decision.group
-        record = recorded(decision, digest, now)
         id_ = f"{self.number}/{self.fence.epoch}/{group.rule}/{group.object}/{now.isoformat()}/{position}"
-        body = encode(record, id=id_, source=SOURCE, time=now)
-        if len(body) > RECORD_MAX:
-            short = record.model_copy(update={"before": None, "around": None, "facts": record.facts[-FACTS_MAX:]})
-            body = encode(short, id=id_, source=SOURCE, time=now)
-        return Outgoing(subjects.decision(self.number, group.rule), body, id_, None, trace)
+        return Entry(recorded(decision, digest, now), id_, SOURCE, trace)
 
 
 def _id(group: Group, fact: Fact) -> str:

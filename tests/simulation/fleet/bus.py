@@ -50,6 +50,10 @@ class SimBus:
         """Raises Unavailable."""
         return await self._link.call(f"last of {subject}", lambda: self._server.last_of_each(stream, subject))
 
+    async def last(self, stream: Stream, subject: str) -> Delivery | None:
+        """Raises Unavailable."""
+        return await self._link.call(f"newest of {subject}", lambda: self._server.last(stream, subject))
+
     @asynccontextmanager
     async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[SimWork]:
         """Raises Unavailable where the server cannot be reached now."""

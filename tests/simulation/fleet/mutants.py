@@ -12,6 +12,7 @@ import pytest
 from bus.messages import Fact, Observation, Outcome
 from bus.port import Outgoing
 from reactor.actions.execution import ExecutionContext
+from reactor.audit.chain import Head
 from reactor.roles import executor, partition
 from reactor.roles.intent import Intent
 from reactor.roles.partition import Partition
@@ -67,11 +68,11 @@ def position_first(patch: pytest.MonkeyPatch) -> None:
     """The position is stored before the groups that it speaks of."""
     checkpoint = Records.checkpoint
 
-    async def reversed_order(self: Any, book: Book, position: int) -> None:
+    async def reversed_order(self: Any, book: Book, position: int, audited: Head) -> None:
         dirty, self._dirty = self._dirty, set()
-        await checkpoint(self, book, position)
+        await checkpoint(self, book, position, audited)
         self._dirty = dirty
-        await checkpoint(self, book, position)
+        await checkpoint(self, book, position, audited)
 
     patch.setattr(Records, "checkpoint", reversed_order)
 

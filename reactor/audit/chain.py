@@ -1,0 +1,135 @@
+"""The audit as a chain: each record carries the hash of the one before it in its partition.
+
+Each is published on the condition that the one before is the newest, so the server itself keeps a former owner, and
+everybody else, from writing in between. The newest hash stands in the partition's state too, so that a chain that was
+cut off at its end is noticed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bus import subjects
+from bus.admission import read
+from bus.envelope import encode
+from bus.errors import Malformed, Refused
+from bus.messages import ChainLink, DecisionRecord, iso
+from bus.port import Bus, Fence, Outgoing
+from bus.topology import DECISIONS
+
+RECORD_MAX = 900_000
+"""Bytes. A server takes a million; a record that is larger is kept without its state, and cannot be replayed."""
+FACTS_MAX = 100
+TRIES = 20
+"""How often a record is written that others write at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest record of a chain."""
+
+    number: int = 0
+    hash: str = ""
+    at: datetime | None = None
+    """When it was decided."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any] | None) -> Head:
+        """As `stored` gives it."""
+        return cls(stored["number"], stored["hash"], datetime.fromisoformat(stored["at"])) if stored else cls()
+
+    def stored(self) -> dict[str, Any] | None:
+        """For the partition's state; None: there is no record yet."""
+        return {"number": self.number, "hash": self.hash, "at": iso(self.at)} if self.at else None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record to be written."""
+
+    record: DecisionRecord
+    id: str
+    source: str
+    traceparent: str | None = None
+
+
+def digest(body: bytes) -> str:
+    """The hash by which the next record names this one."""
+    return hashlib.sha256(body).hexdigest()
+
+
+class Chain:
+    """Writes the records of one partition, or those of people's words."""
+
+    def __init__(self, bus: Bus, partition: int | str) -> None:
+        self._bus = bus
+        self._partition = partition
+        self._under = subjects.decisions(partition)
+        self._sequence = 0
+        self._turn = asyncio.Lock()
+        self.head = Head()
+
+    async def load(self, known: Head) -> None:
+        """Go on after the newest record, or after the one that is `known` where that is missing. Raises Unavailable."""
+        newest = await self._bus.last(DECISIONS, self._under)
+        self._sequence, self.head = 0, known
+        if newest is None:
+            return
+        self._sequence = newest.sequence
+        try:
+            record = read(newest.subject, newest.body).data
+        except Malformed:
+            return  # a stranger's: whoever verifies the audit finds it
+        link = record.chain if isinstance(record, DecisionRecord) else None
+        if link is not None and link.number > known.number:
+            self.head = Head(link.number, digest(newest.body), record.decided_at)
+
+    async def write(self, entry: Entry) -> None:
+        """Write the next record. Raises Refused where another has written, Unavailable."""
+        link = ChainLink(number=self.head.number + 1, previous=self.head.hash, previous_at=self.head.at)
+        body = _body(entry, link)
+        sequence = await self._store(entry, body)
+        if sequence <= self._sequence:
+            return  # it is there already, by the id that it was given at the first time
+        self._sequence = sequence
+        self.head = Head(link.number, digest(body), entry.record.decided_at)
+
+    async def write_among_others(self, entry: Entry) -> None:
+        """The same where several processes write. Raises Refused where they are always faster, Unavailable."""
+        async with self._turn:
+            for _ in range(TRIES - 1):
+                await self.load(Head())
+                with suppress(Refused):  # another was faster: after that one, then
+                    await self.write(entry)
+                    return
+            await self.load(Head())
+            await self.write(entry)
+
+    async def _store(self, entry: Entry, body: bytes) -> int:
+        subject, id_ = subjects.decision(self._partition, entry.record.rule), f"{self._partition}/{entry.id}"
+        while True:
+            fence = Fence(self._under, self._sequence)
+            try:
+                return await self._bus.publish(Outgoing(subject, body, id_, fence, entry.traceparent))
+            except Refused:
+                newest = await self._bus.last(DECISIONS, self._under)
+                if newest is not None and newest.body == body:
+                    return newest.sequence  # our own, whose answer was lost
+                if newest is not None or not self._sequence:
+                    raise
+                self._sequence = 0  # the record before has aged out
+
+
+def _body(entry: Entry, link: ChainLink) -> bytes:
+    record = entry.record.model_copy(update={"chain": link})
+    body = encode(record, id=entry.id, source=entry.source, time=record.decided_at)
+    if len(body) > RECORD_MAX:
+        short = record.model_copy(update={"before": None, "around": None, "facts": record.facts[-FACTS_MAX:]})
+        body = encode(short, id=entry.id, source=entry.source, time=record.decided_at)
+    return body

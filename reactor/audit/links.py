@@ -1,0 +1,93 @@
+"""Whether the audit is whole: each record against the one before it, and the newest against the partition's state.
+
+edited    a record's hash is not the one that the next record, or the partition's state, has of it
+missing   a number is left out
+inserted  a record that is in no chain, or whose number was there before
+cut off   the first records, younger than retention removes them; or the newest, which the state still names
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bus.messages import ChainLink, DecisionRecord
+from reactor.audit.chain import Head
+from reactor.audit.checker import Breach, Verdict
+
+PROMISE = "chain"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One record as the stream holds it."""
+
+    sequence: int
+    chain: str
+    """Its partition, or that of people's words: the token of its subject."""
+    rule: str
+    at: datetime
+    hash: str
+    link: ChainLink | None
+
+    @classmethod
+    def of(cls, sequence: int, subject: str, record: DecisionRecord, hash_: str) -> Stored:
+        """A record that came on this subject."""
+        return cls(sequence, subject.split(".")[2], record.rule, record.decided_at, hash_, record.chain)
+
+
+def check(records: Iterable[Stored], heads: Mapping[str, Head], kept_since: datetime | None) -> Verdict:
+    """Check all chains. `heads`: read before the records. What is younger than `kept_since` no retention has removed;
+    None: it may have removed anything, as the stream is full."""
+    chains: dict[str, list[Stored]] = defaultdict(list)
+    for one in records:
+        chains[one.chain].append(one)
+    verdict = Verdict()
+    for name in sorted({*chains, *heads}):
+        found = [*_links(chains[name]), *_first(chains[name], kept_since), *_end(name, chains[name], heads.get(name))]
+        verdict.add(PROMISE, found, tested=len(chains[name]))
+    return verdict
+
+
+def _links(chain: Sequence[Stored]) -> Iterator[Breach]:
+    before: Stored | None = None
+    for one in chain:
+        if one.link is None:
+            if before is not None:  # at the beginning: written by a version before chains
+                yield _breach(one, "inserted: it belongs to no chain")
+            continue
+        if before is not None and before.link is not None:
+            gap = one.link.number - before.link.number
+            if gap <= 0:
+                yield _breach(one, f"inserted: its number {one.link.number} comes after {before.link.number}")
+                continue
+            if gap > 1:
+                yield _breach(one, f"{gap - 1} records before it are missing")
+            elif one.link.previous != before.hash:
+                yield _breach(before, "edited: the record after it has another hash of it")
+        before = one
+
+
+def _first(chain: Sequence[Stored], kept_since: datetime | None) -> Iterator[Breach]:
+    first = next((one for one in chain if one.link is not None), None)
+    if first is None or first.link is None or first.link.number == 1 or kept_since is None:
+        return
+    if first.link.previous_at is None or first.link.previous_at > kept_since:
+        yield _breach(first, f"cut off: the {first.link.number - 1} records before it are gone, and were not yet old")
+
+
+def _end(name: str, chain: Sequence[Stored], head: Head | None) -> Iterator[Breach]:
+    if head is None or head.at is None:
+        return
+    named = next((one for one in chain if one.link is not None and one.link.number == head.number), None)
+    if named is not None and named.hash != head.hash:
+        yield _breach(named, "edited: the partition's state has another hash of it")
+    elif named is None and not any(one.link is not None and one.link.number > head.number for one in chain):
+        what = f"cut off: the records up to {head.number} are not all there"
+        yield Breach(PROMISE, f"partition {name}", head.at.timestamp(), what)
+
+
+def _breach(one: Stored, what: str) -> Breach:
+    return Breach(PROMISE, f"partition {one.chain} {one.rule} #{one.sequence}", one.at.timestamp(), what)

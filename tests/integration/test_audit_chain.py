@@ -1,0 +1,192 @@
+"""The audit on a real server: what was edited, taken out, put in or cut off is found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bus import subjects
+from bus.embedded import EmbeddedServer
+from bus.envelope import encode
+from bus.errors import Refused
+from bus.jetstream import JetStreamBus, provision
+from bus.jetstream.connection import ApiError
+from bus.messages import DecisionRecord
+from bus.port import Delivery, Outgoing
+from bus.topology import DECISIONS, GROUPS
+from reactor.audit.chain import Chain, Entry, Head
+from reactor.audit.links import check
+from reactor.audit.reading import audit_of
+from reactor.clock import Clock
+
+NOW = Clock().now()
+Records = list[tuple[str, bytes]]
+
+
+def entry(number: int, rule: str = "checkout") -> Entry:
+    record = DecisionRecord(rule=rule, object="x", decided_at=NOW + timedelta(seconds=number), because=(f"{number}",))
+    return Entry(record, f"id-{rule}-{number}", "/test")
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
+    """A bus with an audit of five records in partition 3 by two rules, one in partition 4, and two commands."""
+    async with (
+        EmbeddedServer(tmp_path / "nats") as server,
+        JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus,
+    ):
+        await provision(bus)
+        for partition, numbers in ((3, range(5)), (4, range(1))):
+            chain = Chain(bus, partition)
+            await chain.load(Head())
+            for number in numbers:
+                await chain.write(entry(number, f"rule-{number % 2}"))
+            state = json.dumps({"sequence": 1, "audit": chain.head.stored()}).encode()
+            await bus.store(GROUPS).put(f"{partition}.position", state, revision=None)
+        for number in range(2):
+            await Chain(bus, subjects.COMMANDS).write_among_others(entry(number, "pause"))
+        yield bus
+
+
+async def broken(bus: JetStreamBus) -> list[str]:
+    audit = await audit_of(bus)
+    verdict = check(audit.stored, audit.heads, audit.kept_since)
+    assert verdict.tested["chain"] == len(audit.stored)
+    return [one.what.partition(":")[0] if ":" in one.what else one.what for one in verdict.breaches]
+
+
+async def forge(bus: JetStreamBus, change: Callable[[Records], Records]) -> None:
+    """What remains to whoever may do everything: another stream of the same name, with other records."""
+    audit: Sequence[Delivery] = [
+        one
+        for sequence in range(1, 1 + (await bus.extent(DECISIONS)).last)
+        if (one := await stored_at(bus, sequence)) is not None
+    ]
+    config = (await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {}))["config"]
+    await bus.connection.api(f"STREAM.DELETE.{DECISIONS.name}", {})
+    await bus.connection.api(f"STREAM.CREATE.{DECISIONS.name}", config)
+    records = change([(one.subject, one.body) for one in audit])
+    for number, (subject, body) in enumerate(records):
+        await bus.publish(Outgoing(subject, body, f"forged-{number}"))
+
+
+async def stored_at(bus: JetStreamBus, sequence: int) -> Delivery | None:
+    async with bus.read(DECISIONS, DECISIONS.subjects[0], after=sequence - 1) as reading:
+        [first, *_] = await reading.next(timedelta(seconds=5))
+        return first if first.sequence == sequence else None
+
+
+def edited(records: Records, place: int) -> Records:
+    subject, body = records[place]
+    return [
+        *records[:place],
+        (subject, body.replace(b"because", b"because", 1).replace(b'"x"', b'"y"')),
+        *records[place + 1 :],
+    ]
+
+
+async def test_an_untouched_audit_is_whole(bus: JetStreamBus) -> None:
+    assert await broken(bus) == []
+    await forge(bus, lambda records: records)
+    assert await broken(bus) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda records: edited(records, 2), ["edited"]),
+        (lambda records: edited(records, 4), ["edited"]),  # the newest one: only the state knows its hash
+        (lambda records: edited(records, 6), ["edited"]),  # a command
+        (lambda records: [*records[:2], *records[3:]], ["1 records before it are missing"]),
+        (lambda records: [*records[:1], *records[3:]], ["2 records before it are missing"]),
+        (lambda records: records[1:], ["cut off"]),
+        (lambda records: [*records[:4], *records[5:]], ["cut off"]),
+        (lambda records: [*records[:3], records[1], *records[3:]], ["inserted"]),
+        (lambda records: [*records[:3], (records[3][0], _alone()), *records[3:]], ["inserted"]),
+        (lambda records: [*records[:3], (records[3][0], b"{}"), *records[3:]], ["inserted"]),
+    ],
+)
+async def test_what_was_done_to_it_is_found(
+    bus: JetStreamBus, change: Callable[[Records], Records], found: list[str]
+) -> None:
+    await forge(bus, change)
+    assert await broken(bus) == found
+
+
+def _alone() -> bytes:
+    return encode(entry(9, "rule-1").record, id="9", source="/eve", time=NOW)
+
+
+async def test_what_retention_has_removed_is_no_breach(bus: JetStreamBus) -> None:
+    """Its first record says when the one before it was decided: long ago, as the month is over."""
+    await forge(bus, lambda records: records[1:])
+    audit = await audit_of(bus)
+    assert check(audit.stored, audit.heads, NOW + timedelta(days=31)).breaches == []
+    assert check(audit.stored, audit.heads, None).breaches == []
+
+
+async def test_the_server_takes_nothing_out_of_the_audit(bus: JetStreamBus) -> None:
+    for request, body in (("MSG.DELETE", {"seq": 2}), ("PURGE", {})):
+        with pytest.raises(ApiError, match="not permitted"):
+            await bus.connection.api(f"STREAM.{request}.{DECISIONS.name}", body)
+    config = (await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {}))["config"]
+    with pytest.raises(ApiError, match="can not cancel deny"):
+        await bus.connection.api(f"STREAM.UPDATE.{DECISIONS.name}", {**config, "deny_delete": False})
+
+
+async def test_a_former_owner_writes_nothing_more(bus: JetStreamBus) -> None:
+    former, owner = Chain(bus, 3), Chain(bus, 3)
+    await former.load(Head())
+    await owner.load(Head())
+    await owner.write(entry(5))
+    with pytest.raises(Refused):
+        await former.write(entry(6))
+    await owner.write(entry(7))
+    assert await broken(bus) == []
+
+
+async def test_an_owner_goes_on_after_what_its_state_does_not_know_yet(bus: JetStreamBus) -> None:
+    """The state is written every second: what was published since is in the stream."""
+    known = (await audit_of(bus)).heads["3"]
+    late = Chain(bus, 3)
+    await late.load(known)
+    await late.write(entry(5))
+    taking_over = Chain(bus, 3)
+    await taking_over.load(known)
+    await taking_over.write(entry(6))
+    assert taking_over.head.number == 7
+    assert await broken(bus) == []
+
+
+async def test_many_routers_write_one_chain_of_commands(bus: JetStreamBus) -> None:
+    routers = [Chain(bus, subjects.COMMANDS) for _ in range(4)]
+    await asyncio.gather(
+        *(router.write_among_others(entry(10 + n)) for n, router in enumerate(routers * 2))
+    )  # fmt: skip
+    assert await broken(bus) == []
+    audit = await audit_of(bus)
+    assert max(one.link.number for one in audit.stored if one.link and one.chain == subjects.COMMANDS) == 10
+
+
+async def test_a_word_that_is_routed_twice_stands_in_the_audit_once(bus: JetStreamBus) -> None:
+    for _ in range(2):
+        await Chain(bus, subjects.COMMANDS).write_among_others(entry(1, "pause"))
+    await Chain(bus, subjects.COMMANDS).write_among_others(entry(2, "pause"))
+    assert await broken(bus) == []
+    assert len([one for one in (await audit_of(bus)).stored if one.chain == subjects.COMMANDS]) == 3
+
+
+async def test_records_of_before_chains_are_left_alone(tmp_path: Path) -> None:
+    async with EmbeddedServer(tmp_path / "nats") as server, JetStreamBus.connect(server.url, name="test") as bus:
+        await provision(bus)
+        for number in range(3):
+            await bus.publish(Outgoing(subjects.decision(3, "rule-1"), _alone(), f"old-{number}"))
+        chain = Chain(bus, 3)
+        await chain.load(Head())
+        await chain.write(entry(1))
+        assert await broken(bus) == []
