@@ -19,7 +19,7 @@ from bus.messages import Fact
 from bus.topology import ALERTS, TEMPLATES
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.clock import Clock
-from reactor.errors import ReactorError, Retryable, SettingsError
+from reactor.errors import ReactorError, Retryable
 from reactor.roles.decider import Decider
 from reactor.roles.fleet import Fleet
 from reactor.roles.partition import Desk
@@ -49,8 +49,6 @@ ROLES = ("observer", "receiver", "router", "decider", "executor")
 """The receiver is no part of the crew: it goes on listening while crews change."""
 STOP_SECONDS = 2.0
 """A loop that has not ended by then is told once more."""
-KARMADA_SECONDS = 1.0
-"""For a look at Karmada's own failover before anything else starts; each action looks again."""
 HAND_OVER_SECONDS = 10.0
 """The same for the decider: twice what it takes to hand its partitions over."""
 
@@ -119,8 +117,10 @@ class Crew:
         plane = ControlPlane(
             house.clusters.get, house.clock, house.settings.karmada.cluster, house.settings.karmada.host
         )
-        if self._karmada_rules():
-            await _no_fight(plane)
+        moving = [rule.name for rule in self._karmada_rules() if isinstance(rule, WorkloadFailover)]
+        if moving:
+            look = asyncio.create_task(_look_at_karmada(plane, moving), name="karmada")
+            self._stack.push_async_callback(partial(ended, patience=STOP_SECONDS), look)
         for rule, unknown in self._strangers():
             log.warning("a rule names clusters that the settings do not", extra={"rule": rule, "cluster": unknown})
         world = ActionWorld(
@@ -262,18 +262,17 @@ class Crew:
         keep_running(self._stack, name, loop)
 
 
-async def _no_fight(plane: ControlPlane) -> None:
-    """Look once at the start whether Karmada fails over by itself; its actions look again. Raises SettingsError."""
+async def _look_at_karmada(plane: ControlPlane, rules: Sequence[str]) -> None:
+    """Say once, at the start, which rules Karmada's own failover holds up; each of their actions looks again."""
     from reactor.actions.karmada.switches import KarmadaFights
 
     try:
-        async with asyncio.timeout(KARMADA_SECONDS):
-            await plane.api()
+        await plane.ours_to_move()
     except KarmadaFights as error:
-        raise SettingsError(f"karmada: {error}") from error
-    except (ReactorError, TimeoutError) as error:
-        reason = str(error) or f"no answer within {KARMADA_SECONDS:g} s"
-        log.warning("cannot see yet whether Karmada fails over by itself", extra={"reason": reason})
+        text = "Karmada fails over by itself: these rules move nothing until it does not"
+        log.warning(text, extra={"rules": ", ".join(rules), "reason": str(error)})
+    except ReactorError as error:
+        log.warning("cannot see yet whether Karmada fails over by itself", extra={"reason": str(error)})
 
 
 def keep_running(

@@ -75,6 +75,7 @@ class Held(StrEnum):
     WORKLOAD_NOT_FOUND = "WorkloadNotFound"
     POLICY_UNUSABLE = "PolicyUnusable"
     STATE_UNKNOWN = "StateUnknown"
+    SCHEDULER_OVERRULED = "SchedulerOverruled"
     MAX_CONCURRENT = "MaxConcurrent"
     RATE_LIMITED = "RateLimited"
     DISRUPTED = "Disrupted"
@@ -151,6 +152,7 @@ SENTENCES: dict[Because | Held, str] = {
     Held.WORKLOAD_NOT_FOUND: "the workload is gone, or no cluster has a copy of it, while it was leaving one",
     Held.POLICY_UNUSABLE: "the policy that governs the workload cannot be carried out as it stands",
     Held.STATE_UNKNOWN: "statePreservation asks for values of the old copy's status that are not there, or no labels",
+    Held.SCHEDULER_OVERRULED: "Karmada's scheduler has placed the workload elsewhere than asked: its word is the last",
     Held.MAX_CONCURRENT: "as many actions as maxConcurrent allows are in flight: it waits for its turn",
     Held.RATE_LIMITED: "actions begin no faster than ratePerSecond: it waits for its turn",
     Held.DISRUPTED: "many peers are bad: actions slow down, and stop where all are",

@@ -91,6 +91,8 @@ class Workload(WorkloadRef, Message):
     """Where its copies are, and how large."""
     states: dict[str, dict[str, str]] = {}
     """Cluster to what a rule wants carried over of the copy's status: JSONPath to value."""
+    evicting: tuple[Name, ...] = ()
+    """Karmada: clusters that hold their copy by one of our eviction tasks, until we purge it or cancel the task."""
     policy: dict[str, Any] | None = None
     """The spec of the Karmada policy that governs it, where a rule honours policies."""
     exists: bool = True
@@ -127,6 +129,18 @@ class WorkloadAction(ActionMessage):
     carrier: Carrier
 
 
+class Eviction(Part):
+    """How a copy leaves its cluster."""
+
+    from_: Annotated[Name, Field(alias="from")]
+    purge_mode: PurgeMode
+    grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
+    on_grace_expired: OnGraceExpired = "Keep"
+    """Keep: no timer of anybody may remove the copy; it goes by our Purge alone."""
+    preserved: dict[str, str] = {}
+    """State that is carried over: to be labels of the new copy."""
+
+
 class Place(WorkloadAction):
     """Let these clusters hold the workload, with so many replicas each."""
 
@@ -141,24 +155,22 @@ class Place(WorkloadAction):
     propagate_deps: bool = False
     labels: dict[str, str] = {}
     """To be put on the new copies: state that is carried over."""
+    evictions: tuple[Eviction, ...] = ()
+    """Carrier Karmada: the evictions that follow. They are written together with the placement, because Karmada's
+    scheduler answers each write, and would take a healthy copy away between the two."""
 
 
-class Evict(WorkloadAction):
+class Evict(WorkloadAction, Eviction):
     """The workload leaves this cluster, in this way."""
 
     type: ClassVar[str] = "dev.alert-reactor.evict.v1"
 
-    from_: Annotated[Name, Field(alias="from")]
-    purge_mode: PurgeMode
-    grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
-    on_grace_expired: OnGraceExpired = "Keep"
-    """Keep: no timer of anybody may remove the copy; it goes by our Purge alone."""
     replicas: Replicas | None = None
     """Of the copy that leaves."""
     targets: tuple[Name, ...] = ()
     """Where it goes."""
-    preserved: dict[str, str] = {}
-    """State that is carried over: to be labels of the new copy."""
+    clusters: dict[str, Replicas] = {}
+    """Carrier Karmada: the placement without this cluster, which is written together with the eviction."""
 
 
 class Purge(WorkloadAction):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from reactor.actions.karmada.switches import DEPLOYMENT, fights
 from reactor.actions.outcomes import Unfit
 from reactor.actions.workload.paths import base, kind_of
 from reactor.against.live import WATCHES, ClusterJob, Grant, Live, Site, gravity, quoted
@@ -121,6 +122,11 @@ async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Probl
     writes = [Grant(_WORK, plural, ("patch",)) for plural in plurals] + [Grant(_CLUSTER, "clusters", ("patch",))]
     problems += await live.refusals(reads, site.at("carrier"), "error")
     problems += await live.refusals(writes, site.at("carrier"), gravity(rule))
+    try:
+        found = await live.found(DEPLOYMENT)
+    except Forbidden:
+        found = None  # most control planes do not show it
+    problems += [site.at("carrier").says(f"{live.api.cluster}: {one}", gravity(rule)) for one in fights(found or {})]
     for name in clusters_of(rule.placement):
         if name != "*" and await live.sees_no(f"/apis/{_CLUSTER}/v1alpha1/clusters/{quoted(name)}"):
             problems.append(site.at("placement").says(f"{live.api.cluster}: there is no member cluster {name}"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from bus.messages import Cluster, Health, Observation, Taint, Workload
-from reactor.actions.karmada.tasks import copies
+from reactor.actions.karmada.tasks import copies, held_by_us
 from reactor.clients.changes import Key, dict_of, list_of, metadata_of, strings_of, text_of
 from reactor.clients.port import JsonObject
 from reactor.sources.fields import Malformed
@@ -84,7 +84,7 @@ def workload_of(
             name=text_of(resource.get("name")), api_version=text_of(resource.get("apiVersion")) or "v1",
             uid=text_of(resource.get("uid")), replicas=_count(spec.get("replicas")),
             clusters={key: count for key, count in placed.items() if key}, policy=policy, exists=exists, observed_at=at,
-            states=states,
+            states=states, evicting=tuple(sorted(held_by_us(spec))),
         )  # fmt: skip
     except ValidationError:
         return None

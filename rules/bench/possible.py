@@ -37,7 +37,8 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
     }),
     WorkloadFailover: frozenset({
         Held.NO_LANDING_PLACE, Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY, Held.PRECONDITIONS_NOT_MET,
-        Held.WORKLOAD_NOT_FOUND, Held.POLICY_UNUSABLE, Held.STATE_UNKNOWN, Held.TARGET_UNKNOWN,
+        Held.WORKLOAD_NOT_FOUND, Held.POLICY_UNUSABLE, Held.STATE_UNKNOWN, Held.SCHEDULER_OVERRULED,
+        Held.TARGET_UNKNOWN,
     }),
     ClusterTaint: frozenset({Held.TARGET_UNKNOWN}),
     Notification: frozenset(),
@@ -106,6 +107,8 @@ def _of_policy(rule: WorkloadFailover, because: set[Because], held: set[Held]) -
         held -= {Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY}
     if not any(one is not None and one.preserves for one in (application, cluster)):
         held.discard(Held.STATE_UNKNOWN)
+    if rule.carrier != "Karmada":
+        held.discard(Held.SCHEDULER_OVERRULED)
 
 
 def _limits(rule: Rule, guards: Sequence[FileGuard]) -> Iterator[Held]:

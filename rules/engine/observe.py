@@ -104,7 +104,8 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
     at = min(fact.observed_at, now)
     if fact.status == "Done":
         acted_at = group.acted_at if isinstance(owed.action, Notify) else at
-        return kind_of(rule).done(rule, replace(group, owed=rest, acted_at=acted_at), owed.action, at)
+        group = kind_of(rule).done(rule, replace(group, owed=rest, acted_at=acted_at), owed.action, at)
+        return kind_of(rule).said(rule, group, owed.action, fact)
     if fact.status == "Refused" or not owed.wanted:
         return replace(group, owed=rest)
     goes_on = (fact.reason or "") in GOES_ON

@@ -65,6 +65,8 @@ class Kind:
     """The world is as the action asked. In a dry run called at once: a rehearsal."""
     failed: Callable[[Any, Group, Action, Outcome, datetime], Group] = _as_it_is
     """The action could not be carried out. It is tried again anyhow."""
+    said: Callable[[Any, Group, Action, Outcome], Group] = _as_it_is
+    """What the outcome of a done action says besides."""
     reset: Callable[[Any, Group], Group] = _as_it_is
     """Forget what was only rehearsed: the rule has left the mode DryRun."""
     says: Callable[[Any, Group, Group, Sequence[Fact], datetime], tuple[Fact, ...]] = _says_nothing
@@ -115,6 +117,7 @@ KINDS: Mapping[type[Rule], Kind] = {
         heard=workload.heard,
         advance=workload.advance,
         done=workload.done,
+        said=workload.said,
         failed=workload.failed,
         reset=workload.reset,
         objects=workload.objects,

@@ -18,7 +18,7 @@ from rules.kinds.wish import Wish
 from rules.kinds.workload_census import CENSUS as CENSUS
 from rules.language.workload import WorkloadFailover
 
-done, failed, reset = workload_facts.done, workload_away.failed, workload_facts.reset
+done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
 stirs = workload_census.stirs
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from pydantic import ValidationError
 
-from bus.messages import Health, Place
+from bus.messages import Health, Mode, Place
 from rules.group import Group, Member, updated
 from rules.kinds import surplus
 from rules.kinds.eviction import fails_at
@@ -20,7 +20,7 @@ from rules.kinds.workload_census import clusters_of
 from rules.language import workload_checks
 from rules.language.model import UnknownAs
 from rules.language.targets import encode_segment
-from rules.language.workload import Behaviour, Policy, WorkloadFailover
+from rules.language.workload import Behaviour, Policy, PurgeMode, WorkloadFailover
 from rules.language.yaml import Document
 from rules.reasons import Because
 from rules.states.workload import UNHEARD, Cause, ClusterState, Copy, Move, WorkloadState
@@ -152,6 +152,8 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
         if move is not None and not move.surplus and move.evicted_at is None and over(policy, move, cluster, copy):
             del moves[name]
             move = None  # and what else speaks for leaving counts from this moment on
+        if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
+            move = moves[name] = _begun(policy, copy, due, now)
         if move is None and due is not None and due.at <= now:
             moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
@@ -161,6 +163,21 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     moves = surplus.with_surplus(rule, behaviour_of(policy, "Cluster").purge_mode, after, moves)
     after = replace(after, moves=dict(sorted(moves.items())))
     return group if after == state else replace(group, workload=after)
+
+
+def _begun(policy: Policy, copy: Copy, due: Due | None, now: datetime) -> Move:
+    """An eviction whose task stands though we remember none: its outcome never came, or our memory was wiped.
+
+    Without a cause it is taken back, else it goes on.
+    """
+    cause = due.cause if due is not None else "Cluster"
+    because = due.because if due is not None else Because.TOLERATION_ELAPSED
+    grace = behaviour_of(policy, cause).grace_seconds
+    detail = due.detail if due is not None else "its eviction task stands"
+    return Move(
+        cause, because, detail, copy.replicas, placed=True, evicted_at=now, purge_mode=PurgeMode.GRACEFULLY,
+        grace_seconds=600 if grace is None else grace,
+    )  # fmt: skip
 
 
 def heard(rule: WorkloadFailover, group: Group, at: datetime) -> Group:

@@ -18,6 +18,7 @@ from bus.messages import (
     Evict,
     Fact,
     Mode,
+    Outcome,
     Place,
     Purge,
     Workload,
@@ -29,6 +30,9 @@ from rules.kinds.affinity import means
 from rules.kinds.eviction import evicted
 from rules.language.workload import WorkloadFailover
 from rules.states.workload import Copy, Left, Move, WorkloadState
+
+PLACED_ELSEWHERE = "PlacedElsewhere"
+"""The carrier's word for a done action after which the copies are not where it asked."""
 
 
 def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
@@ -60,9 +64,14 @@ def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: 
         state, api_version=fact.api_version, uid=fact.uid, replicas=fact.replicas, exists=fact.exists, listed_at=at,
         meant=True, policy=policy, states={**state.states, **fact.states},
     )  # fmt: skip
-    if again or not fact.exists or (state.acted_at is not None and at <= state.acted_at):
+    if state.acted_at is not None and at <= state.acted_at:
+        return state
+    state = replace(state, evicting=fact.evicting)
+    if again or not fact.exists:
         return state
     keeps = {name: copy for name, copy in state.copies.items() if rule.carrier == "Karmada" and name in state.moves}
+    # One that we are evicting holds its copy by its task, also where we remember nothing of it.
+    keeps |= {name: state.copies.get(name, Copy(None)) for name in fact.evicting}
     told = {name: _resized(state.copies.get(name), count, appeared_at) for name, count in fact.clusters.items()}
     state = replace(state, listed=dict(fact.clusters), copies=_sorted({**keeps, **told}))
     for name in state.moves.keys() - state.copies.keys():
@@ -138,9 +147,18 @@ def done(rule: WorkloadFailover, group: Group, action: Action, at: datetime) -> 
             state = replace(state, moves=_without(state.moves, action.from_))
         case _:
             return group
+    if isinstance(action, Purge | CancelEviction):
+        state = replace(state, evicting=tuple(name for name in state.evicting if name != action.from_))
     if rule.mode is not Mode.DRY_RUN:
         state = replace(state, listed={name: copy.replicas or 0 for name, copy in state.copies.items()})
     return replace(group, workload=replace(state, acted_at=at))
+
+
+def said(_rule: WorkloadFailover, group: Group, _action: Action, fact: Outcome) -> Group:
+    """Keep in mind where the scheduler of the control plane has the last word."""
+    state = group.workload or WorkloadState()
+    overruled = fact.detail if fact.reason == PLACED_ELSEWHERE else ""
+    return group if state.overruled == overruled else replace(group, workload=replace(state, overruled=overruled))
 
 
 def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:
@@ -168,7 +186,7 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     directly = action.purge_mode == "Directly"
     move = replace(
         known, evicted_at=at, purge_mode=action.purge_mode, grace_seconds=action.grace_period_seconds,
-        placed=not directly, preserved=action.preserved,
+        placed=not directly, preserved=action.preserved, planned=action.clusters,
     )  # fmt: skip
     state = replace(state, moves=evicted(state.moves, name, move))
     if not directly:

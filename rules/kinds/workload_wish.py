@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bus.messages import CancelEviction, Evict, Health, Mode, Place, Purge, WorkloadRef
+from bus.messages import CancelEviction, Evict, Eviction, Health, Mode, Place, Purge, WorkloadRef
 from bus.messages.workloads import placed
 from rules.group import Group
 from rules.kinds.candidates import Question, opens_at
@@ -124,6 +124,8 @@ def _wish(view: View) -> Wish:
             acts += [ending] if isinstance(ending, Act) else []
             holds += [ending] if isinstance(ending, tuple) else []
     holds += _unsure(view)
+    if view.state.overruled and (view.state.moves or view.state.left):
+        holds.append((Held.SCHEDULER_OVERRULED, view.state.overruled))
     looks += [at for at in _turns(view) if at > view.now]
     if (purge_at := next_purge(view.state.moves.values(), view.now)) is not None:
         looks.append(purge_at)
@@ -148,19 +150,40 @@ def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetim
             if isinstance(labels, str):
                 yield Held.STATE_UNKNOWN, f"{name}: {labels}"
             else:
-                act = _evict(view, name, moves[name], follows=False, labels=labels)
+                act = _evict(view, name, moves[name], follows=False, labels=labels, plan=plan)
                 yield replace(act, needs=(*act.needs, *taking))
-        if later:
+        if later and (begun := _written(view, later)) is not None:
+            yield begun
+        elif later:
             question = _question(view, later)
             plan = land(question)
             if plan == question.stay and not any(moves[name].evicted_at for name in later):
                 # There are enough copies already: nothing has to be placed.
-                yield from (_evict(view, name, moves[name], follows=False) for name in later)
+                yield from (_evict(view, name, moves[name], follows=False, plan=plan) for name in later)
             else:
                 yield _place(view, later, plan)
     except Insufficient as error:
         yield Held.NO_LANDING_PLACE, f"{', '.join(pending)}: {error}"
         yield min(view.now + LOOK_FOR_ROOM, opens_at(_question(view, pending)) or view.now + LOOK_FOR_ROOM)
+
+
+def _written(view: View, leaving: list[str]) -> Act | None:
+    """Karmada: the Place that is written already, though the scheduler's answer is not known. None: there is none.
+
+    Where the copies are by now says nothing of where they have to be: they are on their way.
+    """
+    plans = [view.state.moves[name].planned for name in leaving]
+    if plans[0] and all(plan == plans[0] for plan in plans):
+        return _place(view, leaving, plans[0])
+    for owed in view.group.owed:
+        flying = owed.action
+        if not isinstance(flying, Place) or flying.leaving != tuple(leaving) or not flying.evictions:
+            continue
+        if all(one.from_ in view.state.evicting for one in flying.evictions):
+            move = view.state.moves[leaving[0]]
+            fields = {name: getattr(flying, name) for name in _place(view, leaving, flying.clusters).fields}
+            return Act(Place, fields, move.because, flying.detail, lane="place", follows=True)
+    return None
 
 
 def _question(view: View, leaving: list[str]) -> Question:
@@ -187,11 +210,28 @@ def _place(view: View, leaving: list[str], plan: Mapping[str, int]) -> Act:
         "clusters": dict(plan), "leaving": tuple(leaving), "propagate_deps": view.policy.copies_deps,
         "sources": (*others, *(name for name in view.state.moves if name not in stay)),
         "labels": injected((view.state.moves[name] for name in leaving), plan.keys(), view.state.copies.keys()),
+        "evictions": tuple(_evictions(view, leaving)),
     }  # fmt: skip
     detail = "; ".join(f"{name}: {view.state.moves[name].detail}" for name in leaving)
     follows = any(view.state.moves[name].evicted_at for name in leaving)  # Directly: this is its second half
     needs = (*_left(view, leaving), *_taking(view, plan.keys() - view.state.copies.keys(), leaving))
     return Act(Place, fields, move.because, detail, lane="place", follows=follows, needs=() if follows else needs)
+
+
+def _evictions(view: View, leaving: Iterable[str]) -> Iterator[Eviction]:
+    """What Karmada is told together with the placement. Evict follows, and has the outcome of the Place."""
+    for name in leaving:
+        move = view.state.moves[name]
+        if view.rule.carrier == "Karmada" and move.evicted_at is None:
+            yield Eviction.model_validate({"from_": name, **_manner(view, move)})
+
+
+def _manner(view: View, move: Move) -> dict[str, Any]:
+    behaviour = behaviour_of(view.policy, move.cause)
+    return {
+        "purge_mode": behaviour.purge_mode.value, "grace_period_seconds": behaviour.grace_seconds,
+        "on_grace_expired": (behaviour.on_grace_expired or view.rule.on_grace_expired).value,
+    }  # fmt: skip
 
 
 def _left(view: View, names: Iterable[str]) -> Iterator[Evidence]:
@@ -211,16 +251,21 @@ def _taking(view: View, names: Iterable[str], leaving: Iterable[str]) -> Iterato
         yield Evidence(f"cluster/{encode_segment(name)}", healthy=True, since=since)
 
 
-def _evict(view: View, name: str, move: Move, *, follows: bool, labels: Mapping[str, str] | None = None) -> Act:
-    behaviour = behaviour_of(view.policy, move.cause)
+def _evict(
+    view: View, name: str, move: Move, *, follows: bool, labels: Mapping[str, str] | None = None,
+    plan: Mapping[str, int] | None = None,
+) -> Act:  # fmt: skip
+    """`plan`: where the workload is to be, where this is the first that is heard of it."""
+    stay = bound(view.state.copies, view.state.moves)
+    plan = {other: copy.replicas or 0 for other, copy in stay.items()} if plan is None else plan
     for owed in view.group.owed:
-        if isinstance(owed.action, Evict) and owed.action.from_ == name and owed.action.preserved:
-            labels = owed.action.preserved  # on its way: it is not asked for again because the status goes on
-    fields = view.fields(name) | {
-        "purge_mode": behaviour.purge_mode.value, "grace_period_seconds": behaviour.grace_seconds,
-        "on_grace_expired": (behaviour.on_grace_expired or view.rule.on_grace_expired).value, "replicas": move.replicas,
-        "targets": tuple(bound(view.state.copies, view.state.moves)),
-        "preserved": dict(labels or {}),
+        # On its way: it is not asked for again because the status goes on, or because rooms have changed.
+        if isinstance(owed.action, Evict) and owed.action.from_ == name:
+            labels = owed.action.preserved or labels
+            plan = owed.action.clusters if owed.action.clusters.keys() == plan.keys() else plan
+    fields = view.fields(name) | _manner(view, move) | {
+        "replicas": move.replicas, "targets": tuple(stay), "preserved": dict(labels or {}),
+        "clusters": dict(plan) if view.rule.carrier == "Karmada" else {},
     }  # fmt: skip
     detail = f"{move.because}: {move.detail}"
     needs = tuple(_left(view, [name])) if not move.surplus else ()

@@ -102,6 +102,8 @@ class Move:
     """State that the new copy gets as labels."""
     surplus: bool = False
     """It leaves because it is too many: what it was placed for has come back."""
+    planned: Mapping[str, int] = field(default_factory=dict)
+    """Karmada, Directly: the placement that was written together with the eviction, for the Place that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,10 @@ class WorkloadState:
     """Where it is, those that leave included."""
     moves: Mapping[str, Move] = field(default_factory=dict)
     """Which clusters it is leaving."""
+    evicting: tuple[str, ...] = ()
+    """Karmada: which of our eviction tasks stand, as inventory last told it and actions went on from there."""
+    overruled: str = ""
+    """What Karmada's scheduler has made of the last action, where that is not what was asked."""
     left: Mapping[str, Left] = field(default_factory=dict)
     """Which clusters it has left, as long as they are blocked for it."""
     wanted_copies: int | None = None

@@ -9,10 +9,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from reactor.actions.karmada.tasks import copies
 from reactor.clock import Clock
 from reactor.demo.kube import WORLD, Emulator, JsonObject, Write, write_kubeconfig
 from reactor.demo.kube.crds import load
 from tests.e2e.members import NAMESPACE, TICK
+from tests.karmada.scheduler import Scheduler
 
 DEFINITIONS = Path(__file__).parents[1] / "data" / "karmada" / "definitions.yaml"
 READY_SECONDS = 0.5
@@ -22,14 +24,17 @@ READY_SECONDS = 0.5
 class ControlPlane:
     """`async with ControlPlane(folder, {"member1": …})`: Cluster objects that are ready, and an agent at work.
 
-    The agent collects the status of each copy where `spec.clusters` or a task wants one. It is no graceful eviction
-    controller: who ends a task is what the tests ask.
+    The agent collects the status of each copy where `spec.clusters` or a task wants one, and a scheduler answers each
+    change as Karmada's does. It is no graceful eviction controller: who ends a task is what the tests ask.
     """
 
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self.names = names
         self.emulator = Emulator(clock=Clock().now)
         self.cluster = self.emulator.cluster("karmada", crds=[*load([DEFINITIONS])])
+        self.scheduler = Scheduler(self.cluster)
+        self.sick: set[tuple[str, str]] = set()
+        """Binding and member: copies that do not become healthy."""
         self._folder = folder
         self._since: dict[tuple[str, str], float] = {}
         self._agent: asyncio.Task[None] | None = None
@@ -76,8 +81,15 @@ class ControlPlane:
             }
         )  # fmt: skip
 
-    def bind(self, name: str, **clusters: int) -> None:
-        """Let a Deployment be bound to these clusters, with their replicas, by the policy of its name."""
+    def bind(self, name: str, replicas: int = 2, over: Mapping[str, Any] | None = None, **clusters: int) -> None:
+        """Let a Deployment be bound to these clusters, with their replicas, by the policy of its name.
+
+        `over`: a placement of its own.
+        """
+        policies = self.cluster.list("propagationpolicies", NAMESPACE)
+        placement: JsonObject = next(
+            (one["spec"]["placement"] for one in policies if one["metadata"]["name"] == name), {}
+        )
         by = {f"propagationpolicy.karmada.io/{key}": text for key, text in (("namespace", NAMESPACE), ("name", name))}
         resource = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE, "name": name, "uid": "u-1"}
         listed = [{"name": cluster, "replicas": count} for cluster, count in clusters.items()]
@@ -85,7 +97,10 @@ class ControlPlane:
             {
                 "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
                 "metadata": {"name": f"{name}-deployment", "namespace": NAMESPACE, "annotations": by},
-                "spec": {"resource": resource, "replicas": 2, "clusters": listed},
+                "spec": {
+                    "resource": resource, "replicas": replicas, "clusters": listed,
+                    "placement": {**placement, **(over or {})},
+                },
             }
         )  # fmt: skip
 
@@ -111,6 +126,7 @@ class ControlPlane:
 
     async def _work(self) -> None:
         while True:
+            self.scheduler.work()
             for binding in self.cluster.list("resourcebindings", NAMESPACE):
                 self._collect(binding)
             await asyncio.sleep(TICK)
@@ -119,10 +135,11 @@ class ControlPlane:
         name, spec, now = binding["metadata"]["name"], binding["spec"], get_running_loop().time()
         clusters = [one["name"] for one in spec.get("clusters") or []]
         tasks = [one["fromCluster"] for one in spec.get("gracefulEvictionTasks") or []]
-        there = sorted({*clusters, *tasks})
+        there = sorted(copies(spec))
         for key in [key for key in self._since if key[0] == name and key[1] not in there]:
             del self._since[key]
-        healthy = [one for one in there if now - self._since.setdefault((name, one), now) >= READY_SECONDS]
+        aged = [one for one in there if now - self._since.setdefault((name, one), now) >= READY_SECONDS]
+        healthy = [one for one in aged if (name, one) not in self.sick]
         items = [
             {"clusterName": one, "applied": True, "health": "Healthy" if one in healthy else "Unhealthy"}
             for one in there

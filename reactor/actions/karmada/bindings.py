@@ -1,25 +1,32 @@
-"""Place, Evict, Purge and CancelEviction on a Karmada control plane: one conditional write to the binding each.
+"""Place, Evict, Purge and CancelEviction on a Karmada control plane: at most one conditional write to the binding each.
 
-Karmada carries on from there: it makes and removes the copies in the member clusters.
+Karmada carries on from there: its scheduler has the last word on where the copies are, and its controllers make and
+remove them in the member clusters. What a Place and the Evict that follows it ask is one write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
+from bus.messages.workloads import placed
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
+from reactor.actions.karmada.answer import answer, words
 from reactor.actions.karmada.binding import dialect_of, forget, read_binding
+from reactor.actions.karmada.clusters import API as CLUSTERS
 from reactor.actions.karmada.control_plane import ControlPlane
-from reactor.actions.karmada.tasks import Placement, cancelled, evicted, placed, placement_of, purged, task_for
+from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged
+from reactor.actions.karmada.tasks import Placement, placement_of, task_for
+from reactor.actions.outcomes import DETAIL_MAX
 from reactor.actions.patches import patch
-from reactor.actions.settle import Change, settle_object
+from reactor.actions.settle import Change, Written, settle_object
 from reactor.actions.workload.marks import follows, refuse_if_stale, stamps
 from reactor.actions.workload.reports import Report, enforced, outcome
 from reactor.clients.port import Invalid, JsonObject, KubeApi
 from reactor.clock import Clock
 from reactor.errors import ReactorError
+from rules.kinds.workload_facts import PLACED_ELSEWHERE
 
 WorkloadAction = Place | Evict | Purge | CancelEviction
 _FIELDS = ("clusters", "gracefulEvictionTasks")
@@ -28,24 +35,38 @@ _FIELDS = ("clusters", "gracefulEvictionTasks")
 async def carry_out(
     action: WorkloadAction, plane: ControlPlane, clock: Clock, context: ExecutionContext | None = None
 ) -> Outcome:
-    """Make the binding as asked, at most one effective write for one decision.
+    """Make the binding as asked, at most one effective write for one decision, and wait for the scheduler's answer.
 
-    Never raises for what the world does. Failed: BindingMissing, KarmadaSwitch, Forbidden, Invalid, Conflict,
-    ClusterUnreachable (the control plane does not answer), UnknownCluster. Refused: DryRun, Stale.
+    Never raises for what the world does. Done may have the reason PlacedElsewhere. Failed: BindingMissing,
+    KarmadaSwitch, Forbidden, Invalid, Conflict, ClusterUnreachable (the control plane does not answer), UnknownCluster,
+    SchedulerRefused, SchedulerSilent, SchedulerBehind, LastHealthyCopy, NoHealthyCopy; InProgress: the scheduler has
+    some time left. Refused: DryRun, Stale.
     """
     written: list[str] = []
     error: ReactorError | None = None
+    elsewhere = ""
     try:
         enforced(action)
-        api = GuardedKube(await plane.api(), context or ExecutionContext())
-        if await _settled(api, action):
+        api = GuardedKube(await plane.ours_to_move(), context or ExecutionContext())
+        done = await _settled(api, action)
+        if done is not None:
             written.append(f"the binding of {action.workload.kind}/{action.workload.name}")
+
+        async def read() -> JsonObject:
+            return (await read_binding(api, action.workload))[1]
+
+        found = await answer(read, done.before if done is not None else {}, clock)
+        elsewhere = otherwise(found, action)
     except ReactorError as stopped:
         error = stopped
-    return outcome(action, clock, [Report(plane.name, written, error)])
+    made = outcome(action, clock, [Report(plane.name, written, error)])
+    if error is None and elsewhere:
+        detail = f"{made.detail}; {elsewhere}"[:DETAIL_MAX]
+        made = made.model_copy(update={"reason": PLACED_ELSEWHERE, "detail": detail})
+    return made
 
 
-async def _settled(api: KubeApi, action: WorkloadAction) -> bool:
+async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
     becomes = await _becoming(api, action)
 
     def plan(binding: JsonObject) -> list[JsonObject] | None:
@@ -58,25 +79,66 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> bool:
         written_by_us=lambda binding: follows(binding, action),
     )
     try:
-        done = await settle_object(api, action.workload.object, lambda: read_binding(api, action.workload), change)
+        return await settle_object(api, action.workload.object, lambda: read_binding(api, action.workload), change)
     except Invalid:
         forget(api)  # it may take other words by now; the next try asks
         raise
-    return done is not None
 
 
 async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObject], Placement]:
     """Give what the action makes of a binding."""
     match action:
         case Place():
-            return lambda one: placed(placement_of(one), action.clusters, sized=bool(one["spec"].get("replicas")))
+            dialect = await dialect_of(api, action.workload)
+            tasks = [task_for(action, one, dialect) for one in action.evictions]
+            return lambda one: moved(placement_of(one), action.clusters, tasks, limits_of(one))
         case Evict():
-            task = task_for(action, await dialect_of(api, action.workload))
-            return lambda one: evicted(placement_of(one), task)
+            task = task_for(action, action, await dialect_of(api, action.workload))
+            return lambda one: _evicted(one, action, task)
         case Purge():
-            return lambda one: purged(placement_of(one), action.from_)
+            ready = await _ready(api)
+            return lambda one: purged(placement_of(one), action.from_, healthy(one, ready))
         case CancelEviction():
-            return lambda one: cancelled(placement_of(one), action.from_)
+            ready = await _ready(api)
+            return lambda one: cancelled(placement_of(one), action.from_, limits_of(one), healthy(one, ready))
+
+
+def _evicted(binding: JsonObject, action: Evict, task: JsonObject) -> Placement:
+    now = placement_of(binding)
+    if action.from_ not in {one["name"] for one in now.clusters}:
+        return now  # its Place has done it, or somebody else: where the copies are since is not ours to change
+    return moved(now, action.clusters, [task], limits_of(binding))
+
+
+async def _ready(api: KubeApi) -> frozenset[str]:
+    """Give the member clusters that are Ready: what Karmada says of copies on others is what it heard last."""
+    found = await api.list(CLUSTERS)
+    return frozenset(one["metadata"]["name"] for one in found if _is_ready(one))
+
+
+def _is_ready(cluster: JsonObject) -> bool:
+    conditions = (cluster.get("status") or {}).get("conditions") or []
+    return any((one.get("type"), one.get("status")) == ("Ready", "True") for one in conditions)
+
+
+def healthy(binding: JsonObject, ready: Collection[str]) -> frozenset[str]:
+    """Give the clusters whose copy Karmada finds Healthy now."""
+    told = (binding.get("status") or {}).get("aggregatedStatus") or []
+    return frozenset(one["clusterName"] for one in told if one.get("health") == "Healthy") & frozenset(ready)
+
+
+def otherwise(binding: JsonObject, action: WorkloadAction) -> str:
+    """Say what stands otherwise than the action asked; empty: nothing."""
+    has = {one["name"] for one in placement_of(binding).clusters}
+    match action:
+        case Place() | Evict() if action.clusters:
+            as_asked, asked = has == action.clusters.keys(), placed(action.clusters)
+        case CancelEviction():
+            as_asked, asked = action.from_ in has, f"{action.from_} as well, for which the policy has no room"
+        case _:
+            as_asked = not isinstance(action, Evict | Purge) or action.from_ not in has
+            asked = f"to leave {getattr(action, 'from_', 'it')}"
+    return "" if as_asked else f"Karmada's scheduler has placed it on {words(binding)}; asked was {asked}"
 
 
 def difference(binding: JsonObject, becomes: Placement, action: WorkloadAction) -> list[JsonObject] | None:

@@ -30,8 +30,12 @@ class ControlPlane:
     _looked_at: float | None = field(default=None, repr=False)
 
     async def api(self) -> KubeApi:
-        """Give its API. Raises Unfit (UnknownCluster), KarmadaFights, and as KubeApi does."""
-        api = await connected(self.clusters, self.name)
+        """Give its API. Raises Unfit (UnknownCluster), and as KubeApi does."""
+        return await connected(self.clusters, self.name)
+
+    async def ours_to_move(self) -> KubeApi:
+        """Give its API, if Karmada does not move workloads by itself. Raises as `api` does, and KarmadaFights."""
+        api = await self.api()
         now = self.clock.monotonic()
         if self._looked_at is None or now - self._looked_at >= LOOK_SECONDS:
             await self._look(await connected(self.clusters, self.host) if self.host else api)

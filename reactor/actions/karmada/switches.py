@@ -1,7 +1,8 @@
 """Karmada's own failover: which of its switches are on, and why we do not act beside it.
 
 Two that evict for the same reason would each take the workload away from where the other has just put it. So the
-carrier refuses, and names the switch, until one of the two is turned off.
+carrier refuses to move workloads, and names the switch, until one of the two is turned off. Taints on Cluster objects
+it writes all the same: to let Karmada act on them is one use of them.
 Source: Karmada cmd/controller-manager/app/options; all three are off by default since 1.14.
 """
 
@@ -17,6 +18,8 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/karmada-system/deployments/karmada-contro
 _FLAGS = ("enable-no-execute-taint-eviction", "allow-no-execute-taint-policy")
 _GATES = "feature-gates"
 _FAILOVER, _GRACEFUL = "Failover", "GracefulEviction"
+_ALL_BETA = "AllBeta"
+"""Both gates are of this stage in every release that has them."""
 _VERSION = re.compile(r":v?(\d+)\.(\d+)")
 _ON_FROM, _ON_UNTIL = (1, 4), (1, 9)
 """The releases whose Failover gate is on unless told otherwise; 1.12 turned it off, patches of 1.9 to 1.11 too."""
@@ -42,39 +45,54 @@ async def refuse_to_fight(host: KubeApi) -> None:
 def fights(deployment: JsonObject) -> Iterator[KarmadaFights]:
     """Give every switch that stands against us. Pure."""
     containers = ((deployment.get("spec") or {}).get("template") or {}).get("spec", {}).get("containers") or []
-    flags = _flags(word for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ())))
-    gates = dict(pair.strip().partition("=")[::2] for pair in flags.get(_GATES, "").split(",") if pair.strip())
-    if _is_true(gates.get(_FAILOVER)) or (_FAILOVER not in gates and _on_by_default(containers)):
+    given = [*_flags(word for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ())))]
+    flags, gates = dict(given), _gates(given)
+    # All gates of a stage are switched by one word, but for those that are named themselves.
+    failover = gates.get(_FAILOVER, gates.get(_ALL_BETA))
+    if failover is True or (failover is None and _on_by_default(containers)):
         yield KarmadaFights(
             _FAILOVER,
             "karmada-controller-manager runs with the feature gate Failover on: it evicts workloads by itself. "
-            "Start it with --feature-gates=Failover=false, or leave failover to Karmada and the rule in mode DryRun",
+            "Start it with --feature-gates=Failover=false, which goes before AllBeta=true, too, or leave "
+            "failover to Karmada and the rule in mode DryRun",
         )
     for flag in _FLAGS:
         if _is_true(flags.get(flag)):
             text = f"karmada-controller-manager runs with --{flag}=true: it acts on NoExecute taints by itself"
             yield KarmadaFights(flag, f"{text}. Start it without, or leave failover to Karmada")
-    if gates.get(_GRACEFUL, "true").lower() == "false":
+    if gates.get(_GRACEFUL, gates.get(_ALL_BETA)) is False:
         text = "the feature gate GracefulEviction is off: an eviction task would never end. Start "
         yield KarmadaFights(_GRACEFUL, f"{text}karmada-controller-manager without GracefulEviction=false")
 
 
-def _flags(words: Iterable[str]) -> Mapping[str, str]:
-    """Read `--name=value`, `--name value` and `--name`."""
-    found: dict[str, str] = {}
+def _flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Read `--name=value`, `--name value` and `--name`, also where a shell is given all of them as one word."""
     waiting = ""
-    for word in words:
+    for word in (part for given in words for part in ([given] if given.startswith("-") else given.split())):
         if word.startswith("-"):
+            if waiting:
+                yield waiting, "true"
             name, has_value, value = word.lstrip("-").partition("=")
-            found[name] = value if has_value else "true"
-            waiting = "" if has_value else name
+            waiting = "" if has_value else name.replace("_", "-")
+            if has_value:
+                yield name.replace("_", "-"), value
         elif waiting:
-            found[waiting], waiting = word, ""
-    return found
+            yield waiting, word
+            waiting = ""
+    if waiting:
+        yield waiting, "true"
+
+
+def _gates(flags: Iterable[tuple[str, str]]) -> Mapping[str, bool]:
+    """Read all gates; the flag may be given more than once, and the last word on a gate counts."""
+    pairs = (
+        pair.strip().strip("\"'").partition("=") for name, text in flags if name == _GATES for pair in text.split(",")
+    )
+    return {name.strip().strip("\"'"): _is_true(value.strip()) for name, has_value, value in pairs if has_value}
 
 
 def _is_true(text: str | None) -> bool:
-    return (text or "").lower() in ("true", "1", "t")
+    return (text or "").strip("\"'").lower() in ("true", "1", "t")
 
 
 def _on_by_default(containers: Sequence[JsonObject]) -> bool:

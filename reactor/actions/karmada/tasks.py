@@ -1,21 +1,21 @@
-"""`spec.clusters` and `spec.gracefulEvictionTasks` of a binding, and what each action makes of them. Pure.
+"""`spec.clusters` and `spec.gracefulEvictionTasks` of a binding, and the tasks that we write. Pure.
 
-Lists in, lists out; what is given back equals what was given where nothing has to change.
 Source: Karmada pkg/apis/work/v1alpha2/binding_types_helper.go and pkg/controllers/gracefuleviction/evictiontask.go.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from typing import NamedTuple
 
-from bus.messages import Evict
+from bus.messages import Evict, Eviction, Place
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
+from rules.reasons import Because
 
 _REASON_MAX = 32  # the CRD's own limits
 _MESSAGE_MAX = 1024
@@ -55,88 +55,45 @@ def placement_of(binding: JsonObject) -> Placement:
     return Placement([*(spec.get("clusters") or [])], [*(spec.get("gracefulEvictionTasks") or [])])
 
 
-def task_for(action: Evict, dialect: Dialect) -> JsonObject:
+def task_for(action: Place | Evict, eviction: Eviction, dialect: Dialect) -> JsonObject:
     """Give the task that lets the copy leave.
 
-    A grace period is Karmada's own timer: at its end it removes the copy, be it the last one. So it is only given where
-    `onGraceExpired` is Purge. Everywhere else `suppressDeletion` holds the task until our Purge, as with Never: without
-    either Karmada's limit of ten minutes would do the same. The two cannot stand together.
+    Karmada's own timers remove the copy at their end, be it the last one; and a task without `suppressDeletion` also
+    ends where the scheduler leaves no target. So our Purge alone ends it. A control plane that is too old for that gets
+    the grace period where `onGraceExpired` is Purge.
     Raises Unfit (CannotSuppress, CannotPreserve) where the control plane is too old to be told so.
     """
+    because = Because.TOLERATION_ELAPSED.value if isinstance(action, Place) else action.because
     task: JsonObject = {
-        "fromCluster": action.from_,
-        "reason": action.because[:_REASON_MAX] if _REASON.fullmatch(action.because[:_REASON_MAX]) else "Evicted",
+        "fromCluster": eviction.from_,
+        "reason": because[:_REASON_MAX] if _REASON.fullmatch(because[:_REASON_MAX]) else "Evicted",
         "message": (action.detail or f"decision {action.id}")[:_MESSAGE_MAX],
         "producer": CONTROLLER,
         "creationTimestamp": action.decided_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    if word := dialect.word(action.purge_mode):
+    if word := dialect.word(eviction.purge_mode):
         task["purgeMode"] = word
-    if action.preserved:
+    if eviction.preserved:
         if not dialect.preserves:
             text = "this Karmada carries no state over (preservedLabelState)"
             raise Unfit("CannotPreserve", f"{text}: upgrade it, or remove statePreservation")
-        task["preservedLabelState"] = dict(action.preserved)
-    if action.purge_mode == "Directly":
+        task["preservedLabelState"] = dict(eviction.preserved)
+    if eviction.purge_mode == "Directly":
         return task
-    if action.purge_mode == "Gracefully" and action.on_grace_expired == "Purge" and action.grace_period_seconds:
-        return task | {"gracePeriodSeconds": action.grace_period_seconds}
-    if not dialect.suppresses:
-        text = "this Karmada knows no suppressDeletion and would remove the old copy after ten minutes in any case"
-        raise Unfit("CannotSuppress", f"{text}: upgrade it, or write onGraceExpired: Purge")
-    return task | {"suppressDeletion": True}
+    if dialect.suppresses:
+        return task | {"suppressDeletion": True}
+    if eviction.purge_mode == "Gracefully" and eviction.on_grace_expired == "Purge" and eviction.grace_period_seconds:
+        return task | {"gracePeriodSeconds": eviction.grace_period_seconds}
+    text = "this Karmada knows no suppressDeletion and would remove the old copy after ten minutes in any case"
+    raise Unfit("CannotSuppress", f"{text}: upgrade it, or write onGraceExpired: Purge")
 
 
-def evicted(now: Placement, task: JsonObject) -> Placement:
-    """Take the task's cluster out, and let the task stand for it. A cluster that holds nothing: nothing changes.
-
-    A task that is there already is not replaced: its time runs since it was made.
-    """
-    name = task["fromCluster"]
-    leaving = [one for one in now.clusters if one.get("name") == name]
-    if not leaving:
-        return now
-    clusters = [one for one in now.clusters if one.get("name") != name]
-    if _open(now.tasks, name):
-        return Placement(clusters, now.tasks)
-    size = {"replicas": leaving[0]["replicas"]} if leaving[0].get("replicas") is not None else {}
-    # Karmada gives the state to a cluster that is none of these.
-    before = {"clustersBeforeFailover": [one["name"] for one in now.clusters]} if "preservedLabelState" in task else {}
-    return Placement(clusters, [*now.tasks, {**task, **size, **before}])
-
-
-def placed(now: Placement, wanted: Mapping[str, int], *, sized: bool) -> Placement:
-    """Let these clusters hold the workload. None is taken out: the copy would go at once, and that is for Evict to say.
-
-    `sized`: the kind has replicas.
-    """
-
-    def entry(name: str, before: JsonObject) -> JsonObject:
-        if not sized or before.get("replicas") == wanted[name]:
-            return before or {"name": name}
-        return {"name": name, "replicas": wanted[name]}
-
-    kept = [entry(one["name"], one) if one["name"] in wanted else one for one in now.clusters]
-    there = {one["name"] for one in kept}
-    return Placement([*kept, *(entry(name, {}) for name in sorted(wanted) if name not in there)], now.tasks)
-
-
-def purged(now: Placement, name: str) -> Placement:
-    """Let the copy go at once: what neither a cluster nor a task stands for, Karmada removes."""
-    tasks = [task for task in now.tasks if task.get("fromCluster") != name]
-    return Placement([one for one in now.clusters if one.get("name") != name], tasks)
-
-
-def cancelled(now: Placement, name: str) -> Placement:
-    """Put the cluster back in the size that it left with. Without a task nothing leaves, and nothing comes back."""
-    task = _open(now.tasks, name)
-    if task is None:
-        return now
-    tasks = [one for one in now.tasks if one.get("fromCluster") != name]
-    if any(one.get("name") == name for one in now.clusters):
-        return Placement(now.clusters, tasks)
-    size = {"replicas": task["replicas"]} if task.get("replicas") is not None else {}
-    return Placement([*now.clusters, {"name": name, **size}], tasks)
+def held_by_us(spec: JsonObject) -> frozenset[str]:
+    """Give the clusters that keep their copy by a task of ours, until we end it."""
+    gracefully = ("Gracefully", SEED_WORDS["Gracefully"])
+    ours = (one for one in _dicts(spec.get("gracefulEvictionTasks")) if one.get("producer") == CONTROLLER)
+    held = (one.get("fromCluster") for one in ours if one.get("purgeMode", gracefully[0]) in gracefully)
+    return frozenset(str(name) for name in held if name)
 
 
 def copies(spec: JsonObject) -> frozenset[str]:
@@ -150,7 +107,3 @@ def copies(spec: JsonObject) -> frozenset[str]:
 
 def _dicts(found: object) -> list[JsonObject]:
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
-
-
-def _open(tasks: Sequence[JsonObject], name: str) -> JsonObject | None:
-    return next((task for task in tasks if task.get("fromCluster") == name), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -60,6 +61,11 @@ class Plane:
         return [*(self.spec().get("gracefulEvictionTasks") or [])]
 
 
+DIVIDED: JsonObject = {
+    "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
+}
+
+
 def binding(**spec: Any) -> JsonObject:
     """The binding of shop/nginx, with three replicas on member1 and two on member2."""
     resource = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "shop", "name": "nginx"}
@@ -67,7 +73,7 @@ def binding(**spec: Any) -> JsonObject:
     return {
         "apiVersion": "work.karmada.io/v1alpha2", "kind": "ResourceBinding",
         "metadata": {"name": "nginx-deployment", "namespace": "shop"},
-        "spec": {"resource": resource, "replicas": 5, "clusters": clusters, **spec},
+        "spec": {"resource": resource, "replicas": 5, "clusters": clusters, "placement": DIVIDED, **spec},
     }  # fmt: skip
 
 
@@ -76,6 +82,18 @@ def binding(**spec: Any) -> JsonObject:
 )
 def which(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+async def _agreeing(karmada: Cluster) -> None:
+    """Be a scheduler that leaves everything as it is. What a real one does: tests/contract/karmada."""
+    while True:
+        for plural in ("resourcebindings", "clusterresourcebindings"):
+            for one in karmada.list(plural):
+                metadata = one["metadata"]
+                status = {"status": {"schedulerObservedGeneration": metadata["generation"]}}
+                if (one.get("status") or {}).get("schedulerObservedGeneration") != metadata["generation"]:
+                    karmada.patch(plural, metadata["name"], status, metadata.get("namespace", ""), status=True)
+        await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -87,6 +105,9 @@ async def plane(emulator: Emulator, connected: Connect, which: str) -> AsyncIter
     async def clusters(name: str) -> KubeApi:
         return api if name == "karmada" else await Clusters({}).get(name)
 
+    working = asyncio.create_task(_agreeing(karmada))
     async with aiohttp.ClientSession() as http:
         clock = Clock()
         yield Plane(emulator, karmada, ActionWorld(clock, clusters, {}, http, karmada=ControlPlane(clusters, clock)))
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)

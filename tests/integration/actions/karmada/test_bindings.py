@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bus.messages import Eviction
 from reactor.demo.kube import Answer, Fault, Forbid, Hang, LoseAnswer
 from tests.integration.actions.karmada.conftest import Plane, binding
 from tests.unit.actions.workload.builders import DECIDED, NGINX
@@ -39,14 +40,16 @@ async def test_an_eviction_is_one_write_of_both_lists(plane: Plane) -> None:
     [task] = plane.tasks()
     assert task == {
         "fromCluster": "member1", "replicas": 3, "reason": "ClusterUnhealthy", "producer": "alert-reactor",
-        "message": task["message"], "purgeMode": "Gracefully", "gracePeriodSeconds": 100,
-        "creationTimestamp": "2100-01-01T00:00:00Z",
+        "message": task["message"], "purgeMode": "Gracefully", "suppressDeletion": True,
+        "creationTimestamp": "2100-01-01T00:00:00Z", "clustersBeforeFailover": ["member1", "member2"],
     }  # fmt: skip
 
 
 async def test_every_action_twice_is_one_write(plane: Plane) -> None:
     plane.karmada.create(binding())
-    actions = [place({"member3": 3}), evict("member1"), purge("member1"), evict("member2", "Never"), cancel("member2")]
+    sick = Eviction.model_validate({"from": "member1", "purgeMode": "Gracefully"})
+    moves = place({"member2": 2, "member3": 3}, leaving=("member1",), evictions=(sick,))
+    actions = [moves, purge("member1"), evict("member2", "Never"), cancel("member2")]
     for number, action in enumerate(actions, 1):
         made = action.model_copy(update={"generation": number})
         first, again = await plane.do(made), await plane.do(made)
@@ -61,10 +64,22 @@ async def test_a_task_that_is_there_is_not_replaced(plane: Plane) -> None:
     assert (plane.clusters(), plane.tasks()) == ({"member2": 2}, [theirs])
 
 
+async def test_a_placement_is_one_write_with_the_evictions_that_follow_it(plane: Plane) -> None:
+    plane.karmada.create(binding())
+    eviction = Eviction.model_validate({"from": "member1", "purgeMode": "Gracefully"})
+    outcome = await plane.do(place({"member2": 3, "member3": 2}, leaving=("member1",), evictions=(eviction,)))
+    assert (outcome.status, outcome.reason, len(plane.writes())) == ("Done", None, 1)
+    assert plane.clusters() == {"member2": 3, "member3": 2}
+    assert [one["fromCluster"] for one in plane.tasks()] == ["member1"]
+    outcome = await plane.do(evict("member1", clusters={"member2": 3, "member3": 2}))
+    assert (outcome.status, outcome.reason, outcome.wrote, len(plane.writes())) == ("Done", None, False, 1)
+
+
 async def test_a_placement_leaves_alone_what_it_does_not_name(plane: Plane) -> None:
     plane.karmada.create(binding())
-    await plane.do(place({"member2": 3, "member3": 2}, leaving=("member1",)))
-    assert plane.clusters() == {"member1": 3, "member2": 3, "member3": 2}
+    outcome = await plane.do(place({"member3": 3}))
+    assert plane.clusters() == {"member1": 3, "member2": 2}
+    assert (outcome.status, outcome.reason) == ("Done", "PlacedElsewhere")
 
 
 async def test_a_cancelled_eviction_puts_the_cluster_back_in_its_size(plane: Plane) -> None:
@@ -159,6 +174,7 @@ async def test_a_control_plane_that_does_not_answer_is_unreachable(
 
 async def test_a_late_eviction_does_not_undo_a_newer_placement(plane: Plane) -> None:
     plane.karmada.create(binding())
+    plane.karmada.patch("resourcebindings", "nginx-deployment", {"spec": {"replicas": 6}}, "shop")
     await plane.do(place({"member1": 4}, generation=5))
     outcome = await plane.do(evict("member1", decided_at=DECIDED.replace(year=2099)))
     assert (outcome.status, outcome.reason, plane.clusters()["member1"]) == ("Refused", "Stale", 4)

@@ -123,6 +123,13 @@ async def test_we_do_not_act_beside_a_karmada_that_fails_over_by_itself(plane: P
     assert (await plane.do(evict("member1", carrier="Karmada"))).status == "Done"
 
 
+async def test_taints_are_put_on_for_a_karmada_that_acts_on_them(plane: Plane) -> None:
+    member(plane)
+    plane.karmada.create(manager("--feature-gates=Failover=true", "--enable-no-execute-taint-eviction=true"))
+    assert (await plane.do(asked(BROWNOUT))).status == "Done"
+    assert taints(plane) == [OURS]
+
+
 async def test_switches_are_not_asked_for_with_every_action(plane: Plane) -> None:
     plane.karmada.create(binding())
     plane.karmada.create(manager())

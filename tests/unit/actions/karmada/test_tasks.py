@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bus.messages import Taint
+from bus.messages import Evict, Taint
 from reactor.actions.karmada.binding import dialect_in
 from reactor.actions.karmada.clusters import added, removed
-from reactor.actions.karmada.tasks import Dialect, Placement, cancelled, copies, evicted, placed, purged, task_for
+from reactor.actions.karmada.moves import Limits, moved
+from reactor.actions.karmada.tasks import Dialect, Placement, copies, held_by_us
+from reactor.actions.karmada.tasks import task_for as task_for_
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
 from tests.unit.actions.workload.builders import evict
@@ -33,6 +33,15 @@ def clusters(**sizes: int) -> list[JsonObject]:
 
 def task(name: str, **more: Any) -> JsonObject:
     return {"fromCluster": name, "reason": "TaintUntolerated", "producer": "TaintManager", **more}
+
+
+def task_for(action: Evict, dialect: Dialect) -> JsonObject:
+    return task_for_(action, action, dialect)
+
+
+def evicted(now: Placement, leaves: JsonObject) -> Placement:
+    """What an Evict makes of a placement without any limit."""
+    return moved(now, {}, [leaves], Limits())
 
 
 @cases("evict_cluster")
@@ -80,14 +89,14 @@ def test_taints_are_put_on_and_taken_off_as_karmada_does(case: Any) -> None:
     ("mode", "grace", "expired", "expected"),
     [
         ("Directly", None, "Keep", {"purgeMode": "Directly"}),
-        ("Gracefully", 100, "Purge", {"purgeMode": "Gracefully", "gracePeriodSeconds": 100}),
+        ("Gracefully", 100, "Purge", {"purgeMode": "Gracefully", "suppressDeletion": True}),
         ("Gracefully", 100, "Keep", {"purgeMode": "Gracefully", "suppressDeletion": True}),
         ("Gracefully", None, "Purge", {"purgeMode": "Gracefully", "suppressDeletion": True}),
         ("Never", None, "Keep", {"purgeMode": "Never", "suppressDeletion": True}),
         ("Never", 100, "Purge", {"purgeMode": "Never", "suppressDeletion": True}),
     ],
 )
-def test_a_task_says_how_the_copy_leaves_and_gives_karmada_a_timer_only_where_it_may_purge(
+def test_a_task_says_how_the_copy_leaves_and_gives_karmada_no_timer(
     mode: str, grace: int | None, expired: str, expected: JsonObject
 ) -> None:
     action = evict("m1", mode, grace_period_seconds=grace, on_grace_expired=expired, carrier="Karmada")
@@ -134,21 +143,14 @@ def test_a_reason_that_the_definition_refuses_is_replaced(because: str) -> None:
     assert task_for(evict("m1", because=because), Dialect())["reason"] in ("Evicted", "x" * 32)
 
 
-def test_placing_takes_no_cluster_out() -> None:
-    now = Placement(clusters(m1=2, m2=1), [])
-    assert placed(now, {"m2": 2, "m3": 1}, sized=True).clusters == clusters(m1=2, m2=2, m3=1)
-
-
-def test_kinds_without_replicas_get_none() -> None:
-    assert placed(Placement([], []), {"m1": 1}, sized=False).clusters == [{"name": "m1"}]
-
-
 @pytest.mark.parametrize("mode", ["Gracefully", "Never"])
 def test_a_copy_that_must_stay_does_not_leave_on_a_control_plane_that_would_remove_it_by_itself(mode: str) -> None:
     old = Dialect(None, suppresses=False)
     with pytest.raises(Unfit, match="upgrade it"):
         task_for(evict("m1", mode, carrier="Karmada"), old)
     assert "suppressDeletion" not in task_for(evict("m1", "Directly", carrier="Karmada"), old)
+    may = evict("m1", grace_period_seconds=100, on_grace_expired="Purge", carrier="Karmada")
+    assert task_for(may, old)["gracePeriodSeconds"] == 100
 
 
 def test_a_task_carries_state_for_a_cluster_that_did_not_hold_the_workload_before() -> None:
@@ -159,28 +161,10 @@ def test_a_task_carries_state_for_a_cluster_that_did_not_hold_the_workload_befor
         task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect(preserves=False))
 
 
-def test_a_purge_ends_the_task_however_it_was_held() -> None:
-    tasks = [task("m1", suppressDeletion=True), task("m2", gracePeriodSeconds=9), task("m3")]
-    assert purged(Placement([], tasks), "m1").tasks == tasks[1:]
-    assert purged(Placement([], tasks), "m2").tasks == [tasks[0], tasks[2]]
-    assert purged(Placement(clusters(m4=1), []), "m4").clusters == []
-
-
-sizes = st.dictionaries(st.sampled_from("abcde"), st.integers(1, 9), max_size=5)
-
-
-@given(sizes, st.sampled_from("abcde"))
-def test_an_eviction_and_its_cancelling_leave_the_placement_as_it_was(has: dict[str, int], name: str) -> None:
-    before = Placement(clusters(**has), [])
-    after = cancelled(evicted(before, task(name)), name)
-    assert (sorted(after.clusters, key=repr), after.tasks) == (sorted(before.clusters, key=repr), [])
-
-
-@given(sizes, sizes, st.sampled_from("abcde"))
-def test_every_move_twice_is_as_once(has: dict[str, int], wanted: dict[str, int], name: str) -> None:
-    now = evicted(Placement(clusters(**has), [task("a", suppressDeletion=True)]), task("b"))
-    for once in (evicted(now, task(name)), purged(now, name), cancelled(now, name), placed(now, wanted, sized=True)):
-        assert evicted(once, task(name)) == evicted(evicted(once, task(name)), task(name))
-    assert purged(purged(now, name), name) == purged(now, name)
-    assert cancelled(cancelled(now, name), name) == cancelled(now, name)
-    assert placed(placed(now, wanted, sized=True), wanted, sized=True) == placed(now, wanted, sized=True)
+def test_only_our_own_tasks_that_wait_for_us_are_ours() -> None:
+    tasks = [
+        task("m1", producer="alert-reactor", purgeMode="Gracefully"), task("m2", purgeMode="Gracefully"),
+        task("m3", producer="alert-reactor", purgeMode="Never"), task("m4", producer="alert-reactor"),
+        task("m5", producer="alert-reactor", purgeMode="Directly"),
+    ]  # fmt: skip
+    assert held_by_us({"gracefulEvictionTasks": tasks}) == {"m1", "m4"}

@@ -1,0 +1,85 @@
+"""What Karmada's scheduler has made of a binding: it may take clusters out, put others in, or find none.
+
+It notes the generation that it has placed (`status.schedulerObservedGeneration`) where that went well. Where it did
+not, it only sets the condition Scheduled to False, which may have stood there before.
+Source: Karmada pkg/scheduler/scheduler.go (patchBindingStatusCondition).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from bus.messages.workloads import placed
+from reactor.actions.karmada.tasks import placement_of
+from reactor.actions.outcomes import Unfit
+from reactor.clients.port import JsonObject
+from reactor.clock import Clock
+
+SILENT_SECONDS = 30.0
+"""A scheduler that has not answered for so long is called silent. It goes on being waited for."""
+ANSWER_SECONDS = 3.0
+"""How long one call waits for it: then others have their turn, and the action is asked for again."""
+LOOK_SECONDS = (0.05, 0.5)
+"""The first pause between two looks, and the longest."""
+IN_PROGRESS = "InProgress"
+
+Read = Callable[[], Awaitable[JsonObject]]
+
+
+def answered(binding: JsonObject) -> bool:
+    """Whether the scheduler has placed the binding as it stands."""
+    observed = (binding.get("status") or {}).get("schedulerObservedGeneration") or 0
+    return bool(observed >= binding["metadata"].get("generation", 0))
+
+
+def refusal(binding: JsonObject) -> str:
+    """Give why the scheduler could not place it; empty: it says nothing."""
+    conditions = (binding.get("status") or {}).get("conditions") or []
+    found: JsonObject = next((one for one in conditions if one.get("type") == "Scheduled"), {})
+    if found.get("status") != "False":
+        return ""
+    return ": ".join(text for text in (found.get("reason"), found.get("message")) if text) or "no reason given"
+
+
+async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
+    """Wait until the scheduler has answered and give the binding. `before`: as it stood before our write.
+
+    Raises Unfit (SchedulerRefused, InProgress, SchedulerSilent), and as `read` does.
+    """
+    ends, pause = clock.monotonic() + ANSWER_SECONDS, LOOK_SECONDS[0]
+    found: JsonObject = await read()
+    while not answered(found):
+        why, is_over = refusal(found), clock.monotonic() >= ends
+        # The same words as before our write may be about what stood there before.
+        if why and (is_over or why != refusal(before)):
+            raise Unfit("SchedulerRefused", f"Karmada's scheduler: {why}; it stands on {words(found)}")
+        if is_over:
+            raise _silent(found, clock.now())
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LOOK_SECONDS[1])
+        found = await read()
+    return found
+
+
+def _silent(binding: JsonObject, now: datetime) -> Unfit:
+    since = _changed_at(binding) or now
+    seconds = max((now - since).total_seconds(), 0)
+    generation = binding["metadata"].get("generation", 0)
+    text = f"Karmada's scheduler has not answered generation {generation} of the binding for {seconds:.0f} s"
+    if ((binding.get("spec") or {}).get("suspension") or {}).get("scheduling"):
+        text = f"{text}: its scheduling is suspended"
+    return Unfit("SchedulerSilent" if seconds >= SILENT_SECONDS else IN_PROGRESS, f"{text}; what was asked is written")
+
+
+def _changed_at(binding: JsonObject) -> datetime | None:
+    """Give when the spec was last written, to the second; None: nobody says."""
+    entries = binding["metadata"].get("managedFields") or []
+    times = [one["time"] for one in entries if one.get("time") and not one.get("subresource")]
+    return datetime.fromisoformat(max(times)) if times else None
+
+
+def words(binding: JsonObject) -> str:
+    """Give where a binding wants its copies: `m1=2, m2=1`."""
+    return placed({one["name"]: one.get("replicas") or 0 for one in placement_of(binding).clusters})

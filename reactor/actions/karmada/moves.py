@@ -1,0 +1,160 @@
+"""What each action makes of a binding's clusters and eviction tasks. Pure.
+
+Karmada's scheduler answers each write, and what it takes out of `spec.clusters` is deleted at once. It keeps the
+clusters that are listed, as long as they are no more than the policy allows, and fills the list up to that number. A
+workload that is divided it leaves alone while the replicas of the clusters add up. So what is written here always is a
+placement that it has nothing to take away from, and each copy that leaves is held by a task.
+Source: Karmada pkg/scheduler/scheduler.go (doScheduleBinding), pkg/scheduler/core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from reactor.actions.karmada.tasks import Placement
+from reactor.actions.outcomes import Unfit
+from reactor.clients.port import JsonObject
+
+
+class Limits(NamedTuple):
+    """What the scheduler keeps to."""
+
+    clusters_max: int | None = None
+    """More clusters than these it takes away, by name; None: as many as there are."""
+    each: int | None = None
+    """Duplicated: the replicas of each copy. None: the kind has none, or they are divided."""
+    total: int | None = None
+    """Divided: the replicas of all copies together; another sum is divided anew."""
+
+    def room(self, clusters: Sequence[JsonObject]) -> int | None:
+        """How many more clusters may be listed; None: any number."""
+        return None if self.clusters_max is None else self.clusters_max - len(clusters)
+
+
+def limits_of(binding: JsonObject) -> Limits:
+    """Read the placement that Karmada has copied from the policy."""
+    spec = binding.get("spec") or {}
+    placement, replicas = spec.get("placement") or {}, spec.get("replicas") or None
+    scheduling = placement.get("replicaScheduling") or {}
+    divided = replicas is not None and scheduling.get("replicaSchedulingType") == "Divided"
+    dynamic = (scheduling.get("weightPreference") or {}).get("dynamicWeight")
+    static = divided and scheduling.get("replicaDivisionPreference") == "Weighted" and not dynamic
+    spread = [] if static else placement.get("spreadConstraints") or []  # the scheduler ignores them there
+    most = [one["maxGroups"] for one in spread if one.get("spreadByField") == "cluster" and one.get("maxGroups")]
+    return Limits(min(most, default=None), None if divided else replicas, replicas if divided else None)
+
+
+def moved(now: Placement, plan: Mapping[str, int], tasks: Sequence[JsonObject], limits: Limits) -> Placement:
+    """Let the tasks' clusters leave, and those of the plan hold the workload.
+
+    What stands in neither stays: somebody else has put it there, and it comes before what is new. A task that is there
+    already is not replaced: its time runs since it was made. Raises Unfit (SchedulerBehind).
+    """
+    leaving = {task["fromCluster"] for task in tasks}
+    left = {one["name"]: one for one in now.clusters if one["name"] in leaving}
+    stay = [one for one in now.clusters if one["name"] not in left]
+    there, room = {one["name"] for one in stay}, limits.room(stay)
+    held = {task.get("fromCluster") for task in now.tasks}
+    new = [name for name in sorted(plan) if name not in there | held | leaving]
+    new = new if room is None else new[: max(room, 0)]
+    clusters = _sized(stay, new, plan, limits)
+    before = [one["name"] for one in now.clusters]
+    made = [
+        _made(task, left[task["fromCluster"]], before) for task in tasks if task["fromCluster"] in left.keys() - held
+    ]
+    after = Placement(clusters, [*now.tasks, *made])
+    if after != now and room is not None and room < 0:
+        text = f"{len(stay)} clusters hold it and the policy allows {limits.clusters_max}"
+        raise Unfit("SchedulerBehind", f"{text}: any write would let Karmada's scheduler choose which copies go")
+    return after
+
+
+def _sized(stay: Sequence[JsonObject], new: Sequence[str], plan: Mapping[str, int], limits: Limits) -> list[JsonObject]:
+    if limits.total is None:
+        return [*stay, *({"name": name, "replicas": limits.each} if limits.each else {"name": name} for name in new)]
+    has = {one["name"]: one.get("replicas") or 0 for one in stay}
+    lacks = limits.total - sum(has.values())
+    for name in [*has, *new]:
+        more = min(max(plan.get(name, 0) - has.get(name, 0), 0), max(lacks, 0))
+        has[name] = has.get(name, 0) + more
+        lacks -= more
+    known = {one["name"]: one for one in stay}
+    return [
+        {**known.get(name, {"name": name}), "replicas": count} for name, count in has.items() if count or name in known
+    ]
+
+
+def _made(task: JsonObject, entry: JsonObject, before: list[str]) -> JsonObject:
+    size = {"replicas": entry["replicas"]} if entry.get("replicas") is not None else {}
+    # Karmada gives preserved state to a cluster that is none of these; a cancelled eviction takes back what is none.
+    return {**task, **size, "clustersBeforeFailover": before}
+
+
+def purged(now: Placement, name: str, healthy: Collection[str]) -> Placement:
+    """Let the copy go: what neither a cluster nor a task stands for, Karmada removes.
+
+    A cluster that is listed again stays: somebody wants it there. Raises Unfit (LastHealthyCopy).
+    """
+    tasks = _without(now.tasks, name)
+    if tasks != now.tasks and name in healthy and not any(_name(one) in healthy for one in now.clusters):
+        raise Unfit("LastHealthyCopy", f"Karmada finds the copy on {name} Healthy, and no other one")
+    return Placement(now.clusters, tasks)
+
+
+def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str]) -> Placement:
+    """Take the eviction back, so that the scheduler has nothing to take away.
+
+    Where there is room for both, the cluster is back in the size that it left with. Where there is not, the Healthy one
+    wins: the new copies are the target from then on, or those of them that are not Healthy make room. Without a task
+    nothing leaves, and nothing comes back. Raises Unfit (NoHealthyCopy).
+    """
+    task = next((one for one in now.tasks if one.get("fromCluster") == name), None)
+    if task is None:
+        return now
+    tasks = _without(now.tasks, name)
+    if name in map(_name, now.clusters):
+        return Placement(now.clusters, tasks)
+    before = task.get("clustersBeforeFailover") or ()
+    new = [one for one in now.clusters if _name(one) not in before] or now.clusters
+    sick = [_name(one) for one in new if _name(one) not in healthy]
+    back = {"name": name, **({"replicas": task["replicas"]} if task.get("replicas") is not None else {})}
+    clusters = _shrunk(now.clusters, back, sick, limits)
+    if clusters is not None and (clusters[:-1] == now.clusters or name in healthy):
+        return Placement(clusters, tasks)
+    if any(_name(one) in healthy for one in now.clusters):
+        return Placement(now.clusters, tasks)
+    raise Unfit("NoHealthyCopy", f"the policy has no room for both, and neither {name} nor another copy is Healthy yet")
+
+
+def _shrunk(
+    clusters: Sequence[JsonObject], back: JsonObject, sick: Sequence[str], limits: Limits
+) -> list[JsonObject] | None:
+    """Give the clusters with this one, at the cost of the sick ones; None: there is no room."""
+    kept = [*clusters]
+    if limits.total is not None:
+        over = sum(one.get("replicas") or 0 for one in clusters) + (back.get("replicas") or 0) - limits.total
+        for name in sick:
+            entry = next(one for one in kept if _name(one) == name)
+            less = min(entry.get("replicas") or 0, max(over, 0))
+            over -= less
+            smaller = {**entry, "replicas": (entry.get("replicas") or 0) - less}
+            kept = [smaller if one is entry else one for one in kept]
+        kept = [one for one in kept if one.get("replicas")]
+        size = (back.get("replicas") or 0) - max(over, 0)
+        if size <= 0:
+            return None
+        back = {**back, "replicas": size}
+    for name in sick:
+        if (room := limits.room(kept)) is not None and room < 1:
+            kept = [one for one in kept if _name(one) != name]
+    room = limits.room(kept)
+    return [*kept, back] if room is None or room >= 1 else None
+
+
+def _without(tasks: Iterable[JsonObject], name: str) -> list[JsonObject]:
+    return [task for task in tasks if task.get("fromCluster") != name]
+
+
+def _name(one: JsonObject) -> str:
+    return str(one.get("name"))
