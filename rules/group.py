@@ -61,6 +61,8 @@ class Signal:
     """A time without a look that is not longer than this is no break."""
     gone: bool = False
     """Unknown because the object behind the target was deleted."""
+    doubted: bool = False
+    """The source says how it was, as it does not believe the server that says that it is gone."""
     failed: bool = False
     """It was Unhealthy in this episode: since the member was last settled as healthy."""
     status_before: Health | None = None

@@ -83,6 +83,7 @@ class Held(StrEnum):
     AWAITING_APPROVAL = "AwaitingApproval"
     APPROVAL_EXPIRED = "ApprovalExpired"
     SOURCE_SILENT = "SourceSilent"
+    LIST_DOUBTED = "ListDoubted"
     HEALTHY_NOW = "HealthyNow"
     BACKING_OFF = "BackingOff"
     DRIFTED_BY_HAND = "DriftedByHand"
@@ -158,6 +159,8 @@ SENTENCES: dict[Because | Held, str] = {
     Held.DISRUPTED: "many peers are bad: actions slow down, and stop where all are",
     Held.AWAITING_GUARD: "a guard that is shared has not answered yet, and is asked again",
     Held.AWAITING_APPROVAL: "a person has to approve it",
+    Held.LIST_DOUBTED: "a list of an API server lacks most of what was there a moment ago: it is believed after three "
+    "lists over 30 s, and what it lacks is not seen until then",
     Held.SOURCE_SILENT: "a window is over, and its source does not say how the target is now: it was asked to look",
     Held.HEALTHY_NOW: "a window is over, and what the signals say now contradicts the act",
     Held.BACKING_OFF: "the backend has failed again soon after its return, or in a trial: it waits longer each time",

@@ -40,6 +40,8 @@ class Observation(Message):
     """The state of the observed objects. The same one as before: nothing has changed in between, whoever looked."""
     resolution_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0
     """The source cannot see changes shorter than this: so long may nobody look without a break in `since`."""
+    doubted: bool = False
+    """An API server has answered that this is gone, and is not believed yet: this is how it was before."""
     detail: Text = ""
     """One line for people: what was seen (`HTTP 503`)."""
 

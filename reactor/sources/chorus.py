@@ -46,15 +46,23 @@ class Chorus(Generic[Key]):
     """The objects of one source, and the targets that they make."""
 
     def __init__(
-        self, voice: Voice, clock: Clock, seen: Callable[[Key], datetime | None], *, resolution_seconds: float = 0
+        self,
+        voice: Voice,
+        clock: Clock,
+        seen: Callable[[Key], datetime | None],
+        *,
+        doubted: Callable[[Key], bool],
+        resolution_seconds: float = 0,
     ) -> None:
         """`seen`: until when what this object said is known to be so; None: it cannot be believed now.
 
-        `resolution_seconds`: what is not seen of a target that is Healthy.
+        `doubted`: whether that is because a LIST lacks it that is not believed. `resolution_seconds`: what is not seen
+        of a target that is Healthy.
         """
         self._voice = voice
         self._clock = clock
         self._seen = seen
+        self._doubted = doubted
         self._resolution = resolution_seconds
         self._notes: dict[Key, _Note] = {}
         self._makers: dict[str, set[Key]] = {}
@@ -125,13 +133,16 @@ class Chorus(Generic[Key]):
     async def keep(self, look_again: LookAgain, requests: Requests) -> None:
         """Repeat what stands, for ever, and speak what could not be spoken, where all who make a target are seen."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._voice.keep(self._until, look_again, requests))
+            group.create_task(self._voice.keep(self._until, look_again, requests, self._in_doubt))
             group.create_task(self._catch_up())
 
     async def _catch_up(self) -> None:
         while True:
             await self._clock.sleep(CATCH_UP_SECONDS)
             await self.speak()
+
+    def _in_doubt(self, target: str) -> bool:
+        return any(self._doubted(key) for key in self._makers.get(target, ()))
 
     def _until(self, target: str) -> datetime | None:
         if target not in self._makers:

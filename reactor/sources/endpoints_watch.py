@@ -78,7 +78,7 @@ class Watch:
         self._clock = world.clock
         self._services: dict[ServiceName, _Service] = defaultdict(_Service)
         self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
-        self.chorus: Chorus[ServiceName] = Chorus(self.voice, world.clock, self._seen)
+        self.chorus: Chorus[ServiceName] = Chorus(self.voice, world.clock, self._seen, doubted=self._doubted)
         self.slices = Reflector(
             api, collection("/apis/discovery.k8s.io/v1", "endpointslices", source.namespace), self._slices_changed,
             clock=world.clock, label_selector=source.selector, project=project_slice,
@@ -141,11 +141,13 @@ class Watch:
 
     def _seen(self, name: ServiceName) -> datetime | None:
         """A Service is seen by its slices: not while a LIST that is not believed lacks one of them."""
-        service = self._services.get(name)
-        if self.slices.doubted and service is not None:
-            keys = [Key(name.namespace, slice_) for slice_ in service.slices]
-            return None if any(self.slices.seen_of(key) is None for key in keys) else self.slices.seen
-        return self.slices.seen
+        return None if self._doubted(name) else self.slices.seen
+
+    def _doubted(self, name: ServiceName) -> bool:
+        service, doubted = self._services.get(name), self.slices.doubted
+        return (
+            bool(doubted) and service is not None and any(Key(name.namespace, one) in doubted for one in service.slices)
+        )
 
     async def _say(self, names: set[ServiceName], broken: Set[ServiceName] = frozenset()) -> None:
         for name in sorted(names):

@@ -54,7 +54,11 @@ class Watch:
         self._requests = world.requests
         # A silence that is shorter than the grace is not seen; so nobody has to look for so long.
         self.chorus: Chorus[Key] = Chorus(
-            self.voice, world.clock, lambda key: self.leases.seen_of(key), resolution_seconds=source.grace_seconds
+            self.voice,
+            world.clock,
+            lambda key: self.leases.seen_of(key),
+            doubted=lambda key: key in self.leases.doubted,
+            resolution_seconds=source.grace_seconds,
         )
         self.leases = Reflector(
             api, collection(LEASES, "leases", source.namespace), self._changed, clock=world.clock, project=project,

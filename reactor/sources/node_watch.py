@@ -69,6 +69,7 @@ class Watch:
             Voice(source, world.tell, world.clock, world.on_facts_lost),
             world.clock,
             lambda name: self.nodes.seen_of(Key("", name)),
+            doubted=lambda name: Key("", name) in self.nodes.doubted,
         )
         self.inventory: Standing[Zones] = Standing(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
@@ -91,7 +92,8 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             for reflector in (self.nodes, self.pods, self.slices, self.leases):
                 group.create_task(reflector.run())
-            group.create_task(self.voice.keep(self._zone_seen, self.nodes.look_again, self._requests))
+            doubted = self._zone_is_doubted
+            group.create_task(self.voice.keep(self._zone_seen, self.nodes.look_again, self._requests, doubted))
             group.create_task(self.chorus.keep(self.nodes.look_again, self._requests))
             group.create_task(self._look())
 
@@ -126,7 +128,10 @@ class Watch:
 
     def _zone_seen(self, target: str) -> datetime | None:
         """A zone is not seen while a LIST that is not believed lacks one of its nodes."""
-        return None if target in self._doubted_zones() else self.nodes.seen
+        return None if self._zone_is_doubted(target) else self.nodes.seen
+
+    def _zone_is_doubted(self, target: str) -> bool:
+        return target in self._doubted_zones()
 
     def _doubted_zones(self) -> set[str]:
         zones = {node.zone for key in self.nodes.doubted if (node := self._nodes.get(key.name)) is not None}
@@ -138,7 +143,7 @@ class Watch:
     async def _say_zone(self, zone: str, *, unbroken: bool) -> None:
         labels = {"cluster": self._source.cluster, "zone": zone}
         target = self._target_of_zone(zone)
-        if target in self._doubted_zones():
+        if self._zone_is_doubted(target):
             return
         if zone not in self._zones:
             await self.voice.say_once(target, Health.UNKNOWN, labels=labels, detail="no node of it is left")

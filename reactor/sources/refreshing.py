@@ -19,7 +19,7 @@ from bus.messages import RefreshRequest
 from bus.port import Bus
 from reactor import telemetry
 from reactor.clock import Clock
-from reactor.sources.standing import SeenEach, Standing
+from reactor.sources.standing import Doubted, SeenEach, Standing, never_doubted
 
 AHEAD_SECONDS_MAX = 1.0
 """So far may the clock of those who ask be ahead of ours, and their moment is waited for."""
@@ -74,7 +74,13 @@ async def _listening(
 
 
 async def answer_requests(
-    source: str, standing: Standing[Any], seen: SeenEach, look_again: LookAgain, requests: Requests, clock: Clock
+    source: str,
+    standing: Standing[Any],
+    seen: SeenEach,
+    look_again: LookAgain,
+    requests: Requests,
+    clock: Clock,
+    doubted: Doubted = never_doubted,
 ) -> None:
     """Answer for what stands, until cancelled."""
 
@@ -83,7 +89,7 @@ async def answer_requests(
         not_before = min(request.not_before, now + timedelta(seconds=AHEAD_SECONDS_MAX))
         if not_before > now:
             await clock.sleep((not_before - now).total_seconds())
-        if await standing.ask(request.targets, not_before, seen):
+        if await standing.ask(request.targets, not_before, seen, doubted):
             look_again(not_before)
 
     await requests(source, handle)

@@ -27,6 +27,7 @@ AT_ONCE = 32  # sayings that wait for the bus at the same time
 RETRY_SECONDS = 0.2
 PATIENCE_SECONDS = 0.25  # so long a look waits for the bus, once: the next look must not be late
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
+LEAST_STALE_SECONDS = 0.001  # an observation that is stale at once is none
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +37,16 @@ Seen: TypeAlias = Callable[[], datetime | None]
 believed now."""
 SeenEach: TypeAlias = Callable[[str], datetime | None]
 """The same of what stands under one key."""
+Doubted: TypeAlias = Callable[[str], bool]
+"""Whether a server has said that what is under this key is gone, and is not believed."""
 OnFactsLost: TypeAlias = Callable[[Callable[[], None]], Callable[[], None]]
 """Has something called each time that the bus has lost what was told, until the function that is given back is called.
 """
+
+
+def never_doubted(_: str) -> bool:
+    """For what no server lists."""
+    return False
 
 
 def no_facts_lost(_: Callable[[], None]) -> Callable[[], None]:
@@ -127,14 +135,24 @@ class Standing(Generic[Said]):
         self._entries.pop(key, None)
         self._wanted.pop(key, None)
 
-    async def ask(self, keys: Iterable[str], not_before: datetime, seen: SeenEach) -> bool:
-        """Tell again what was seen at this moment or later; the rest as soon as it is seen. Gives whether a look is
-        needed for that."""
+    async def ask(
+        self, keys: Iterable[str], not_before: datetime, seen: SeenEach, doubted: Doubted = never_doubted
+    ) -> bool:
+        """Tell again what was seen at this moment or later; the rest as soon as it is seen, and of what is doubted that
+        it is. Gives whether a look is needed for that."""
         asked = [key for key in dict.fromkeys(keys) if key in self._entries and not self._entries[key].once]
         for key in asked:
             self._wanted[key] = max(self._wanted.get(key, not_before), not_before)
         await self._answer(asked, seen)
-        return any(key in self._wanted for key in asked)
+        waiting = [key for key in asked if key in self._wanted]
+        await together(self._told_doubt(self._entries[key]) for key in waiting if doubted(key))
+        return bool(waiting)
+
+    async def _told_doubt(self, entry: _Entry[Said]) -> None:
+        try:
+            await self._tell(_doubtful(entry, self._clock.now()))
+        except Retryable as error:  # whoever has to know asks again in a second
+            log.debug("the bus does not take that a list is doubted", extra={"reason": str(error)})
 
     async def answer(self, seen: SeenEach) -> None:
         """Tell what was asked for and has been seen by now."""
@@ -253,6 +271,20 @@ def _dated(entry: _Entry[Said], seen: datetime) -> Said:
     if isinstance(entry.fact, Observation):
         dates["since"] = entry.since
     return entry.fact.model_copy(update=dates)
+
+
+def _doubtful(entry: _Entry[Said], now: datetime) -> Said:
+    """How it was when it was last seen, said now: it goes stale when it would have, and proves no more."""
+    if not isinstance(entry.fact, Observation):
+        return entry.fact
+    age = (now - entry.seen_at).total_seconds()
+    stale = entry.fact.stale_seconds
+    return entry.fact.model_copy(
+        update={
+            "observed_at": now, "since": entry.since, "valid_seconds": -age, "doubted": True,
+            "stale_seconds": None if stale is None else max(stale - age, LEAST_STALE_SECONDS),
+        }
+    )  # fmt: skip
 
 
 async def together(sayings: Iterable[Coroutine[Any, Any, None]]) -> None:

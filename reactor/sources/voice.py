@@ -14,7 +14,7 @@ from reactor import telemetry
 from reactor.clients.changes import Look
 from reactor.clock import Clock
 from reactor.sources.refreshing import LookAgain, Requests, answer_requests
-from reactor.sources.standing import OnFactsLost, SeenEach, Standing, no_facts_lost
+from reactor.sources.standing import Doubted, OnFactsLost, SeenEach, Standing, never_doubted, no_facts_lost
 from rules.language.sources import Source
 from rules.language.targets import MissingLabel, fill
 
@@ -120,12 +120,15 @@ class Voice:
         """Tell what was asked for and has been seen by now."""
         await self._standing.answer(seen)
 
-    async def keep(self, seen: SeenEach, look_again: LookAgain, requests: Requests) -> None:
-        """Repeat what stands, for ever, and answer requests. What cannot be seen is neither repeated nor answered."""
+    async def keep(
+        self, seen: SeenEach, look_again: LookAgain, requests: Requests, doubted: Doubted = never_doubted
+    ) -> None:
+        """Repeat what stands, for ever, and answer requests. What cannot be seen is not repeated; whoever asks for what
+        is doubted is told so."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._standing.keep_each(seen))
             group.create_task(
-                answer_requests(self._source.name, self._standing, seen, look_again, requests, self._clock)
+                answer_requests(self._source.name, self._standing, seen, look_again, requests, self._clock, doubted)
             )
 
     def target(self, labels: Mapping[str, str]) -> str | None:

@@ -99,7 +99,10 @@ class Opinions:
         self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
         self.watches: dict[ServedKind, Reflector] = {}
         self.chorus: Chorus[tuple[ServedKind, Key]] = Chorus(
-            self.voice, world.clock, lambda one: self.watches[one[0]].seen_of(one[1])
+            self.voice,
+            world.clock,
+            lambda one: self.watches[one[0]].seen_of(one[1]),
+            doubted=lambda one: one[1] in self.watches[one[0]].doubted,
         )
 
     def look_again(self, not_before: datetime) -> None:

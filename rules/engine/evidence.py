@@ -45,6 +45,8 @@ class Lack:
     target: str
     since: datetime
     signal: str
+    doubted: bool = False
+    """The source sees nothing: it does not believe the server that says that the object is gone."""
 
 
 def present(
@@ -201,7 +203,7 @@ def _proofs(need: Evidence, member: Member, rule: Rule) -> list[datetime]:
 def _looks(names: Sequence[str] | None, target: str, member: Member, since: datetime) -> Iterator[Lack]:
     for name, signal in member.signals.items():
         if (names is None or name in names) and not signal.proves(since):
-            yield Lack(signal.source, target, since, name)
+            yield Lack(signal.source, target, since, name, signal.doubted)
 
 
 def _patience(lack: Lack, now: datetime) -> timedelta:
@@ -215,6 +217,8 @@ def silent(missing: Sequence[Lack], now: datetime) -> tuple[Held, str] | None:
         return None
     whose = sorted({lack.source or lack.signal or "no source" for lack in late})
     since = min(lack.since for lack in late)
+    if any(lack.doubted for lack in late):
+        return Held.LIST_DOUBTED, f"{', '.join(whose)}: gone, by a list that is not believed yet: {late[0].target}"
     return Held.SOURCE_SILENT, f"{', '.join(whose)}: not seen at {since.isoformat()} or later: {late[0].target}"
 
 

@@ -172,7 +172,7 @@ async def test_a_request_while_the_server_is_away_is_answered_when_it_is_back(
         await answer(heard, CHECKOUT, moment)
 
 
-async def test_nothing_is_said_of_what_a_doubtful_list_lacks(
+async def test_whoever_asks_for_what_a_doubtful_list_lacks_is_told_how_it_was_and_that_it_is_in_doubt(
     asked_world: World, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
 ) -> None:
     east.bookmark_seconds = 60
@@ -185,7 +185,10 @@ async def test_nothing_is_said_of_what_a_doubtful_list_lacks(
             await ask(bus, "readiness", asked_world.clock.now(), "service/east/shop/s0")
             await asyncio.sleep(0.2)
         assert lists.of("endpointslices") >= 2
-        assert len(heard.observations) == 3
+        doubted = [one for one in heard.observations if one.doubted]
+        assert {(one.target, one.status) for one in doubted} == {("service/east/shop/s0", Health.HEALTHY)}
+        assert all(one.valid_seconds is not None and one.valid_seconds < 0 for one in doubted)
+        assert len(heard.observations) == 3 + len(doubted)
         # There with nothing ready is believed at once, and so is what the watch says is gone.
         east.patch("endpointslices", "s1-1", {"endpoints": []}, "shop")
         await heard.status("service/east/shop/s1", Health.UNHEALTHY)

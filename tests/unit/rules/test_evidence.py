@@ -197,6 +197,15 @@ def test_a_source_that_does_not_answer_is_told_of_after_two_seconds() -> None:
     assert holds(rule(), *STANDS, BAD) == [(17, "SourceSilent")]
 
 
+def test_a_source_that_does_not_believe_that_its_object_is_gone_is_told_of_as_that() -> None:
+    """It says how it was at 5 and that this is in doubt; the list is believed at 45: it is gone."""
+    doubted = [look("a", "Unhealthy", at, 5, valid_seconds=5 - at, doubted=True) for at in (16, 30, 44)]
+    assert holds(rule(), *STANDS, BAD, *doubted) == [(17, "ListDoubted")]
+    believed = [look("a", "Unhealthy", 45, 5), look("b", "Healthy", 45, 0)]
+    assert moves(rule(), *STANDS, BAD, *doubted) == []
+    assert moves(rule(), *STANDS, BAD, *doubted, *believed) == [(45, AWAY)]
+
+
 def test_a_window_that_lacks_a_look_asks_for_it_of_all_who_may_be_needed_and_again_every_second() -> None:
     group = Group("web", OBJECT)
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)

@@ -30,7 +30,9 @@ class Choir:
         """How long ago each says that it was seen."""
         self.ages: dict[str, float | None] = {}
         source = TcpProbe(name="s", kind="TcpProbe", host="h", port=1, target="custom/{team}", refresh_seconds=30)
-        self.chorus: Chorus[str] = Chorus(Voice(source, self._tell, self.clock), self.clock, self._seen)
+        self.chorus: Chorus[str] = Chorus(
+            Voice(source, self._tell, self.clock), self.clock, self._seen, doubted=lambda _: False
+        )
 
     def _seen(self, key: str) -> datetime | None:
         age = self.ages.get(key, 0.0)
