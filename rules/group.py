@@ -155,6 +155,8 @@ class RouteState:
     """The weights of the last action, once they were carried out and while no other is asked for."""
     disturbed: Mapping[str, int] | None = None
     """The weights that stood when somebody else changed them; None: nobody has since our last write."""
+    primary_changed: bool = False
+    """Its annotation has named another primary since our last write."""
 
 
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:
@@ -254,6 +256,8 @@ class Group:
     """When somebody last paused or resumed it."""
     wake_at: datetime | None = None
     """When to look again although nothing was heard."""
+    digest: str = ""
+    """Of the rule by which it was last decided; empty: not known."""
     position: int = 0
     """The sequence of the last fact folded in; kept by whoever reads the stream."""
     version: int = VERSION

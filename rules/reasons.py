@@ -31,6 +31,8 @@ class Because(StrEnum):
     REPLACEMENT_HEALTHY = "ReplacementHealthy"
     GRACE_ELAPSED = "GraceElapsed"
     RECOVERED = "Recovered"
+    RULE_CHANGED = "RuleChanged"
+    PRIMARY_CHANGED = "PrimaryChanged"
 
 
 class Held(StrEnum):
@@ -113,6 +115,8 @@ SENTENCES: dict[Because | Held, str] = {
     Because.TOLERATION_ELAPSED: "what the policy tolerates is over, and a landing place is there",
     Because.REPLACEMENT_HEALTHY: "all copies that stay are Healthy, seen since they were placed",
     Because.GRACE_ELAPSED: "the grace period is over: not all new copies are Healthy, and the old one is not the last",
+    Because.RULE_CHANGED: "the rule or its policy says something else now",
+    Because.PRIMARY_CHANGED: "the route, or the rule, names another primary than before",
     Because.RECOVERED: "what it was left for is good again, and has been for recoverySeconds",
     Held.NO_HEALTHY_SECONDARY: "the primary is bad and no secondary is ready: traffic stays where it is",
     Held.UNKNOWN_PRIMARY: "the primary is none of the route's backends",

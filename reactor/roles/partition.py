@@ -148,6 +148,7 @@ class Partition:
     async def _load(self) -> None:
         groups, self._position = await self._records.load()
         self.book = Book(self._desk.routing, groups, mine=self._mine)
+        self.book.reconsider(self._desk.clock.now())
         self.book.reader = Reader(self._began, 2 * self._desk.clock.skew_seconds)
         self._recalled = not self._position
         await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them

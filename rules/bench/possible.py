@@ -16,11 +16,11 @@ from rules.reasons import Because, Held
 BECAUSE: Mapping[type[Rule], frozenset[Because]] = {
     TrafficFailover: frozenset({
         Because.PRIMARY_UNHEALTHY, Because.PRIMARY_HEALTHY, Because.SECONDARIES_CHANGED, Because.RETURNING,
-        Because.ALL_DOWN, Because.DRIFT, Because.TRIAL, Because.TRIAL_FAILED, Because.BY_HAND,
+        Because.ALL_DOWN, Because.PRIMARY_CHANGED, Because.DRIFT, Because.TRIAL, Because.TRIAL_FAILED, Because.BY_HAND,
     }),
     WorkloadFailover: frozenset({
         Because.CLUSTER_UNHEALTHY, Because.CLUSTER_TAINTED, Because.WORKLOAD_UNHEALTHY, Because.TOLERATION_ELAPSED,
-        Because.REPLACEMENT_HEALTHY, Because.GRACE_ELAPSED, Because.RECOVERED,
+        Because.RULE_CHANGED, Because.REPLACEMENT_HEALTHY, Because.GRACE_ELAPSED, Because.RECOVERED,
     }),
     ClusterTaint: frozenset({Because.TARGET_CHANGED}),
     Notification: frozenset({Because.TARGET_CHANGED}),
@@ -86,6 +86,8 @@ def _of_way_back(rule: TrafficFailover, because: set[Because], held: set[Held]) 
     held -= {Held.OVERRIDDEN, Held.CHANGE_REFUSED}
     if not rule.steps:
         because.discard(Because.RETURNING)
+    if rule.primary is not None:
+        because.discard(Because.PRIMARY_CHANGED)
     if rule.failback.mode is not FailbackMode.TRIAL:
         because -= {Because.TRIAL, Because.TRIAL_FAILED}
     if not rule.backs_off or rule.failback.mode is FailbackMode.MANUAL:

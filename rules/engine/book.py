@@ -33,7 +33,7 @@ from rules.engine.pauses import PAUSES, Pauses
 from rules.engine.reader import ALWAYS
 from rules.engine.registry import Kind, is_kept, kind_of
 from rules.engine.routing import Routing, named_ref, scope_of
-from rules.engine.stored import covers, untainted
+from rules.engine.stored import as_it_counts, covers, untainted
 from rules.engine.watching import Key, Watching
 from rules.group import Group, updated
 from rules.kinds import cluster_taint, quorum
@@ -74,7 +74,7 @@ class Book:
                 if not is_kept(group):
                     self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):
-                self._keep(group)
+                self._keep(as_it_counts(routing, group))
         for group in [group for group in self._groups.values() if group.object == self._kind_of(_key(group)).census]:
             others = [self._groups[key] for key in self._of_rule[group.rule] if key != _key(group)]
             for mended in untainted(routing.rules, group, others):
@@ -92,6 +92,15 @@ class Book:
     def stored(self, key: Key) -> Group:
         """Give what is to be stored under this key: a group, or a pause."""
         return self._pauses.group(key[1]) if key[0] == PAUSES else self._groups[key]
+
+    def reconsider(self, now: datetime) -> None:
+        """Have `ring` decide for the groups whose rules say something else than when they were last decided.
+
+        A window that is shorter now may be over already, and its alarm be set for later.
+        """
+        for key, group in list(self._groups.items()):
+            if group.digest and group.digest != self._routing.digest(key[0]):
+                self._keep(updated(group, wake_at=min(group.wake_at or now, now)))
 
     def next_alarm(self) -> datetime | None:
         """When `ring` has something to do."""
@@ -206,6 +215,7 @@ class Book:
         group, around = self._groups[key], self._around(key)
         rule, guards = self._routing.rules[key[0]], self._routing.file_guards
         decision = decide(rule, group, facts, now, around, guards, known=known, reader=self.reader)
+        decision = replace(decision, group=updated(decision.group, digest=self._routing.digest(key[0])))
         if position > group.position:
             decision = replace(decision, group=replace(decision.group, position=position))
         self._keep(decision.group)
@@ -246,6 +256,8 @@ class Book:
             case ClusterTaints() if not cluster_taint.acts(self._routing.rules, fact.rule, fact.cluster):
                 return  # of a rule that is no more, or at rest: nothing of it is left behind
         for rule in self._routing.others:
+            if self._routing.is_passed_over(rule, fact):
+                continue
             for object_ in kind_of(rule).objects(rule, fact):
                 key = (rule.name, object_)
                 if key not in self._groups:

@@ -38,6 +38,7 @@ from rules.language.loader import RuleSet
 from rules.language.model import OnAllDown, Rule, TrafficFailover
 from rules.language.sources import Quorum
 from rules.language.targets import matches
+from rules.language.workload import ClusterTaint, WorkloadFailover
 
 Address = tuple[str, str]
 """Rule and scope."""
@@ -74,6 +75,8 @@ class Routing:
         own = list(rules)
         self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *actors(own, guards, quorums))}
         self.file_guards = guards
+        taints = [rule for rule in own if isinstance(rule, ClusterTaint)]
+        self._taint_signals = [(rule.match, rule.signals) for rule in taints if rule.signals]
         self._digests: dict[str, str] = {}
         self._by_target: dict[str, list[Address]] = defaultdict(list)
         self._by_namespace: dict[str, list[Address]] = defaultdict(list)
@@ -138,12 +141,27 @@ class Routing:
             case _:
                 return list(dict.fromkeys(self._elsewhere(fact)))
 
+    def is_passed_over(self, rule: Rule, fact: Fact) -> bool:
+        """Whether a fact says nothing to a rule because another rule makes something else of it: `is_a_taint`."""
+        return isinstance(fact, Observation) and self.is_a_taint(rule, fact.target, fact.signal)
+
+    def is_a_taint(self, rule: Rule, target: str, signal: str) -> bool:
+        """Whether a ClusterTaint rule puts taints on this cluster by this signal, and the rule does not list it.
+
+        Then it is no word about the cluster's own health: else the workload would leave by another toleration.
+        """
+        if not isinstance(rule, WorkloadFailover) or rule.signals is not None or not self._taint_signals:
+            return False
+        return any(signal in signals and matches(match, target) for match, signals in self._taint_signals)
+
     def _address(self, name: str, object_: str) -> Address:
         rule = self.rules[name]
         return name, scope_of(rule, kind_of(rule).owner(rule, object_))
 
     def _elsewhere(self, fact: Fact) -> Iterable[Address]:
         for rule in self.others:
+            if self.is_passed_over(rule, fact):
+                continue
             for object_ in kind_of(rule).objects(rule, fact):
                 yield rule.name, scope_of(rule, object_)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from rules.engine.registry import kind_of
-from rules.engine.routing import named_ref
+from rules.engine.routing import Routing, named_ref
 from rules.group import Group
 from rules.kinds import cluster_taint, workload_census
 from rules.language.model import Rule, TrafficFailover
@@ -44,3 +44,11 @@ def untainted(rules: Mapping[str, Rule], census: Group, others: Iterable[Group])
         return []
     stirred = workload_census.stirs(rule, census, mended, others)
     return [replace(group, wake_at=AT_ONCE) for group in (mended, *stirred)]
+
+
+def as_it_counts(routing: Routing, group: Group) -> Group:
+    """Give a stored group without what is no word about it by the rules as they are now."""
+    rule = routing.rules[group.rule]
+    if not isinstance(rule, WorkloadFailover):
+        return group
+    return workload_census.without_signals(group, lambda target, signal: routing.is_a_taint(rule, target, signal))

@@ -51,8 +51,8 @@ def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datet
 def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Wish:
     """Give the taints that are to be put on the cluster, or taken off."""
     member, state = group.members.get(group.object), group.workload or WorkloadState()
-    if member is None:
-        return Wish()
+    if member is None or (rule.signals is not None and not any(name in member.signals for name in rule.signals)):
+        return Wish()  # an alert that never fired is no reason to worry
     held = None
     waits = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.HOLD
     if waits and (member.window is not None or not member.settled):

@@ -44,6 +44,8 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         healthy=_healthy(fact, known),
         written=known.written if known is not None else None,
         disturbed=known.disturbed if known is not None else None,
+        primary_changed=known is not None
+        and (known.primary_changed or known.primary != fact.annotations.get(PRIMARY_ANNOTATION)),
     )
     moved = known is not None and known.backends != backends
     if moved and known is not None and known.disturbed is None and not asked_for(replace(group, route=route)):
@@ -102,7 +104,7 @@ def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> 
     if action.mode is Mode.DRY_RUN:
         return replace(group, asked=dict(action.weights))
     group = replace(group, step_at=at if group.step is not None else None)
-    route = replace(route, written=dict(action.weights), disturbed=None)
+    route = replace(route, written=dict(action.weights), disturbed=None, primary_changed=False)
     group = replace(group, route=route)
     if at < route.observed_at:
         return group  # it has been looked at since

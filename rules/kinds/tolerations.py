@@ -63,7 +63,7 @@ def earliest(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> date
     if not tolerations:
         return AT_ONCE
     moments = [
-        taint.time_added + timedelta(seconds=one.toleration_seconds)
+        taint.time_added + timedelta(seconds=max(one.toleration_seconds, 0))
         for one in tolerations
         for taint in taints
         if one.toleration_seconds is not None and taint.time_added is not None and tolerates(one, taint)

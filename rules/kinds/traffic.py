@@ -143,7 +143,10 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
 def _why(route: RouteState, weights: Mapping[str, int], wish: Wish) -> str:
     """They stood like this by our own hand, or when we first saw them right, and somebody else has changed them."""
     stood = route.written if route.written is not None else route.disturbed
-    return Because.DRIFT if stood is not None and dict(stood) == weights else wish.because
+    if stood is not None and dict(stood) == weights:
+        return Because.DRIFT
+    changed = route.primary_changed and wish.because in (Because.DRIFT, Because.PRIMARY_HEALTHY)
+    return Because.PRIMARY_CHANGED if changed else wish.because
 
 
 def _of_state(

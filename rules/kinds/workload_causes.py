@@ -105,10 +105,13 @@ def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Due | N
     at = min([*coming, *([at] if at is not None else [])], default=None)
     if at is None:
         return None
-    own = sorted(key for key, clock in cluster.clocks.items() if runs(clock))
-    names = ", ".join(taint.key for taint in standing) or own[0]
-    because = Because.CLUSTER_UNHEALTHY if own else Because.CLUSTER_TAINTED
-    return Due(at, "Cluster", because, f"{cluster.status or 'tainted'}: {names}")
+    own = {key for key, clock in cluster.clocks.items() if runs(clock)}
+    names = ", ".join(taint.key for taint in standing) or min(own)
+    # By whose taint the time is over: the cluster's own health, or what somebody else has put there.
+    others = [taint for taint in cluster.acute if taint.key not in own]
+    by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations))
+    because = Because.CLUSTER_TAINTED if not own or by_others == at else Because.CLUSTER_UNHEALTHY
+    return Due(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
 
 
 def _by_application(policy: Policy, copy: Copy) -> Due | None:

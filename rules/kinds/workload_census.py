@@ -52,8 +52,11 @@ def _listed(known: ClusterState | None, fact: Cluster, now: datetime) -> Cluster
     kept = tuple(taint for taint in state.taints if (taint.key, taint.effect) in wanted)
     timed = tuple(taint for taint in fact.taints if taint.time_added is not None)
     return replace(
-        state, listed=fact.exists, gone=not fact.exists, observed_at=at, labels=dict(fact.labels), region=fact.region,
-        zone=fact.zone, provider=fact.provider, available=fact.available_replicas,
+        state if not fact.exists else replace(
+            state, labels=dict(fact.labels), region=fact.region, zone=fact.zone, provider=fact.provider,
+        ),
+        listed=fact.exists, gone=not fact.exists, available=fact.available_replicas,
+        observed_at=state.observed_at if state.gone and not fact.exists else at,
         taints=added(added(timed, kept, at), fact.taints, at),
     )  # fmt: skip
 
@@ -76,6 +79,25 @@ def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool
         if len(by_rule) < len(state.by_rule):
             said_at = {said_of: at for said_of, at in state.said_at.items() if said_of in by_rule}
             group = _with(rule, group, name, replace(state, by_rule=by_rule, said_at=said_at))
+    return group
+
+
+def without_signals(group: Group, is_foreign: Callable[[str, str], bool]) -> Group:
+    """Give the census without signals that say nothing of its clusters. `is_foreign(target, signal)`."""
+    for target, member in group.members.items():
+        signals = {name: one for name, one in member.signals.items() if not is_foreign(target, name)}
+        if len(signals) == len(member.signals):
+            continue
+        members = {**group.members, target: replace(member, signals=signals)}
+        if not signals:
+            del members[target]
+            kind, _, name = target.partition("/")
+            known = clusters_of(group).get(name) if kind == "cluster" else None
+            if known is not None and group.workload is not None:
+                quiet = replace(known, status=None, known=False, clocks={}, acute=())
+                clusters = {**clusters_of(group), name: quiet}
+                group = replace(group, workload=replace(group.workload, clusters=clusters))
+        group = replace(group, members=members)
     return group
 
 
@@ -112,6 +134,8 @@ def _counted(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
 
 def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, now: datetime) -> Group:
     state = clusters_of(group).get(name) or ClusterState()
+    if rule.signals is not None and not any(signal in member.signals for signal in rule.signals):
+        return group  # none of those that the rule goes by has ever spoken of it
     known = state.known or member.settled is not None
     recovery = timedelta(seconds=rule.recovery_seconds)
     clocks = {}
@@ -133,6 +157,9 @@ def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) 
         for key, clock in state.clocks.items()
         if runs(clock)
     ]
+    if state.gone and state.observed_at is not None:
+        # Nobody speaks of it any more, and nobody looks after what stands there.
+        own.append(Taint(key=UNREACHABLE, effect="NoExecute", time_added=state.observed_at + later))
     others = (*state.taints, *(taint for taints in state.by_rule.values() for taint in taints))
     state = updated(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))
     if clusters_of(group).get(name) == state:

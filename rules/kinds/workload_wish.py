@@ -248,6 +248,8 @@ def _taking(view: View, names: Iterable[str], leaving: Iterable[str]) -> Iterato
     """What gets a copy has to be healthy now, where anything is known of its health."""
     since = max((due.at for name in leaving if (due := view.dues.get(name)) is not None), default=view.now)
     for name in sorted(names):
+        if view.clusters.get(name, UNHEARD).status is None:
+            continue  # none of the signals that the rule goes by has ever spoken of it
         yield Evidence(f"cluster/{encode_segment(name)}", healthy=True, since=since)
 
 
@@ -287,14 +289,20 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     """Purge the old copy, keep it after all, or say why it is still there."""
     state, now = view.state, view.now
     stay = {other: view.health(other) for other in bound(state.copies, state.moves)}
-    # A copy that has stood there all the time, and of which nobody ever speaks, says nothing about the new one.
-    targets = {other: status for other, status in stay.items() if status or state.copies[other].placed_at is not None}
+    # Where nobody ever speaks of any of them, none says anything about the new one.
+    targets = (
+        stay
+        if any(stay.values())
+        else {other: status for other, status in stay.items() if state.copies[other].placed_at is not None}
+    )
     behaviour = behaviour_of(view.policy, move.cause)
+    # Who writes Never in the grace period wants to remove it by hand.
+    kept = behaviour.purge_mode is PurgeMode.NEVER
     # What was heard of the old copy before its cluster failed is no reason to keep it.
     failed = view.clusters.get(name, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
     silent = failed and not view.heard_since(name, move.evicted_at)
     why = purged_because(
-        now - (move.evicted_at or now), move.grace_seconds, targets, placed=move.placed,
+        now - (move.evicted_at or now), None if kept else move.grace_seconds, targets, placed=move.placed,
         source=None if silent else view.health(name),
         on_expired=behaviour.on_grace_expired or view.rule.on_grace_expired,
     )  # fmt: skip
@@ -307,7 +315,10 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     if passed and move.purge_mode == PurgeMode.GRACEFULLY:
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
         detail = f"{name}: {cluster.status or 'no longer tainted'}; the copies are now: {stays}"
-        return Act(CancelEviction, view.fields(name), Because.RECOVERED, detail, lane=f"evict/{name}", safe=True)
+        failover = view.policy.failover
+        on = failover and (failover.application if move.cause == "Application" else failover.cluster)
+        why = Because.RECOVERED if on else Because.RULE_CHANGED
+        return Act(CancelEviction, view.fields(name), why, detail, lane=f"evict/{name}", safe=True)
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it
     return why, f"{name} keeps its copy; {told}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bus.messages import Mode
 from rules.errors import Problem
-from rules.language import lint_pairs, lint_zones
+from rules.language import lint_pairs, lint_taints, lint_zones
 from rules.language.lint_feeds import Feeds, Reader, feeds, lists_for, readers, wants
 from rules.language.model import TrafficFailover
 from rules.language.sources import ClusterProbe, LeaseWatch, Probe, PrometheusQuery
@@ -28,6 +28,7 @@ HINTS: Mapping[str, str] = {
     "not-fed": "No source of these files could speak of the target.",
     "one-witness": "Fewer than two signals speak of a zone: it is opened by a person, not by proof of two.",
     "not-read": "No rule, guard or Quorum of these files listens to the source.",
+    "taint-signal": "A signal by which a rule puts taints on a cluster is no word about that cluster's own health.",
     "same-route": "Two rules move the weights of one route: each undoes what the other does.",
     "overlapping-selectors": "One object could be selected by two rules.",
 }
@@ -63,6 +64,7 @@ def _all(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterato
                 yield from lint_zones.witnesses(rule, document, at, said)
     if rules:
         yield from _read(rules, sources, guards, said)
+    yield from lint_taints.signals(acting)
     yield from lint_pairs.routes([(rule, doc, at) for rule, doc, at in acting if isinstance(rule, TrafficFailover)])
     yield from lint_pairs.workloads([(rule, doc, at) for rule, doc, at in acting if isinstance(rule, WorkloadFailover)])
 

@@ -95,8 +95,8 @@ class Toleration(Model):
     """For Equal."""
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
     """Empty: any."""
-    toleration_seconds: AtLeastZero | None = None
-    """For how long after it was added; none: for ever."""
+    toleration_seconds: float | None = None
+    """For how long after it was added; none: for ever. Zero and less: not at all."""
 
 
 class SpreadConstraint(Model):

@@ -102,7 +102,6 @@ def _placement(placement: Placement, document: Document, at: Path) -> Iterator[P
             yield document.problem((*at, "clusterAffinities", index, "affinityName"), f"{name!r} stands twice")
     for index, one in enumerate(placement.cluster_tolerations):
         here = (*at, "clusterTolerations", index)
-        yield from _at_least_zero(one.toleration_seconds, document, (*here, "tolerationSeconds"))
         if not one.key and one.operator != "Exists":
             yield document.problem((*here, "operator"), "must be Exists where there is no key")
         if one.operator == "Exists" and one.value:

@@ -57,14 +57,14 @@ def test_what_was_seen_is_counted_and_the_rest_was_never_seen() -> None:
     assert (one.rule, one.kind, one.place) == ("web", "TrafficFailover", "rules/shop.yaml:1")
     assert dict(one.because) == {"PrimaryUnhealthy": 2}
     assert dict(one.held) == {"NoHealthySecondary": 1}
-    assert one.never_because == ("Drift", "PrimaryHealthy", "SecondariesChanged")
-    assert (one.seen, one.possible) == (2, 11)
+    assert one.never_because == ("Drift", "PrimaryChanged", "PrimaryHealthy", "SecondariesChanged")
+    assert (one.seen, one.possible) == (2, 12)
 
 
 def test_a_rule_that_no_test_touches_is_told_with_all_its_reasons() -> None:
     one = covered(a_test([], [{"target": CHECKOUT, "values": "Healthy"}]))
     assert one.seen == 0
-    assert len(one.never_because) == 4
+    assert len(one.never_because) == 5
 
 
 def test_a_rule_that_is_off_is_left_out() -> None:

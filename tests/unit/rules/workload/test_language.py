@@ -110,7 +110,6 @@ def test_what_karmada_fills_in_by_itself_is_no_matter() -> None:
         ({"placement": {"clusterAffinities": [{"affinityName": "a"}, {"affinityName": "a"}]}}, "affinityName"),
         ({"placement": {"clusterTolerations": [{"operator": "Equal"}]}}, "operator"),
         ({"placement": {"clusterTolerations": [{"key": "a", "operator": "Exists", "value": "b"}]}}, "value"),
-        ({"placement": {"clusterTolerations": [{"key": "a", "tolerationSeconds": -1}]}}, "tolerationSeconds"),
         ({"failover": {"application": {"blockPredecessorSeconds": -1}}}, "blockPredecessorSeconds"),
         ({"failover": {"application": {"preConditions": {"delaySeconds": -1}}}}, "delaySeconds"),
         ({"failover": {"application": {"decisionConditions": {"healthyState": ["Healthy"]}}}}, "healthyState"),
