@@ -14,6 +14,7 @@ from rules.bench.play import START
 from rules.bench.world_names import labels_for, labels_of, speaks_of, targets_of, values_of
 from rules.engine.routing import named_ref
 from rules.kinds.traffic import service_target
+from rules.language.fleet import of_object
 from rules.language.kinds import LoadedRule
 from rules.language.loader import RuleSet
 from rules.language.model import Notification, TrafficFailover
@@ -149,6 +150,7 @@ def _routes(rule: TrafficFailover, cast: Cast) -> Iterator[str]:
     for ref in refs:
         if ref is None:
             continue
+        rule = of_object(rule, ref.object)
         entries = rule.backends or ()
         services = [entry.service for entry in entries] or [ref.name, f"{ref.name}-west", f"{ref.name}-north"]
         primary = rule.primary if rule.primary in services else services[0]

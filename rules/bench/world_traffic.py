@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 from bus.messages import Health, SetWeights
 from rules.bench.world_finding import GRACE, Finding, Promise, Question, kept, taken_for, was_bad
@@ -10,6 +11,8 @@ from rules.bench.world_told import Standing, Told
 from rules.bench.world_words import GOOD
 from rules.engine.routing import named_ref
 from rules.kinds.traffic import service_target
+from rules.language.failback import FailbackMode
+from rules.language.fleet import of_object
 from rules.language.model import OnAllDown, TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.reasons import Because, Held
@@ -32,7 +35,12 @@ def weighted(question: Question) -> Iterator[Finding]:
     primary = _primary(rule, known)
     if primary not in weights or action.because == Because.ALL_DOWN:
         return  # nobody is left to choose from; that some are bad is asked where they lose their traffic
-    targets, tiers = _targets(rule, known), {one.service: one.tier for one in rule.backends or ()}
+    if action.because in (Because.TRIAL, Because.TRIAL_FAILED):
+        return  # nobody knows how it is without traffic, and one bad word is enough to take it back
+    if action.because == Because.DRIFT and rule.backs_off:
+        return  # what stood before is put back: the primary may be good, and still have to wait
+    entries = of_object(rule, action.object).backends or ()
+    targets, tiers = _targets(rule, known), {one.service: one.tier for one in entries}
     getting = {service for service, weight in weights.items() if weight and not before.get(service)}
     lowest = min((tiers.get(service, 1) for service in weights if weights[service] and service != primary), default=1)
     for service, weight in weights.items():
@@ -79,9 +87,17 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
             held = hold is not None and hold.reason != Held.NO_HEALTHY_SECONDARY
             what = f"{targets[primary]} has been bad for {bad:g} s, {ready[0]} is ready, and nothing was asked or held"
             yield Finding(Promise.LOST, what if has and gets and not held else "", object_)
-        elif good > rule.recovery_seconds + GRACE:
+        elif good > _longest(rule) + GRACE:
             what = f"{targets[primary]} has been good for {good:g} s and has no traffic"
             yield Finding(Promise.LOST, what if not has and not gets and hold is None else "", object_)
+
+
+def _longest(rule: TrafficFailover) -> float:
+    """How long a primary may be good without its traffic, and without a word why: a trial has a wait before it."""
+    way = rule.failback
+    if way.mode is FailbackMode.MANUAL:
+        return inf
+    return rule.recovery_seconds + (2 * way.trial.seconds if way.mode is FailbackMode.TRIAL else 0)
 
 
 def _selected(rule: TrafficFailover, known: Standing) -> bool:
@@ -95,12 +111,14 @@ def _selected(rule: TrafficFailover, known: Standing) -> bool:
 
 
 def _primary(rule: TrafficFailover, known: Standing) -> str:
+    rule = of_object(rule, known.route.object)
     named = rule.primary or known.route.annotations.get("failover.linkerd.io/primary-service")
     first = [one.service for one in rule.backends or ()] or [one.service for one in known.route.backends]
     return named or next(iter(first), "")
 
 
 def _targets(rule: TrafficFailover, known: Standing) -> Mapping[str, str]:
+    rule = of_object(rule, known.route.object)
     named = {one.service: one.target for one in rule.backends or ()}
     services = list(named) or list(known.weights)
     return {service: named.get(service) or service_target(known.route, service) for service in services}

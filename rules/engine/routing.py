@@ -33,6 +33,7 @@ from bus.messages import (
 from rules.engine.actors import actors
 from rules.engine.registry import kind_of
 from rules.kinds.traffic import service_target
+from rules.language.fleet import namespace_in, of_object
 from rules.language.guards import FileGuard
 from rules.language.loader import RuleSet
 from rules.language.model import OnAllDown, Rule, TrafficFailover
@@ -54,6 +55,7 @@ def named_ref(rule: TrafficFailover) -> RouteRef | None:
 
 def explicit_targets(rule: TrafficFailover, ref: RouteRef) -> frozenset[str] | None:
     """The targets of the rule's own backends; None: they are read from the route."""
+    rule = of_object(rule, ref.object)
     if rule.backends is None:
         return None
     return frozenset(b.target or service_target(ref, b.service) for b in rule.backends)
@@ -81,6 +83,8 @@ class Routing:
         self._by_target: dict[str, list[Address]] = defaultdict(list)
         self._by_namespace: dict[str, list[Address]] = defaultdict(list)
         self._by_cluster: dict[str, list[TrafficFailover]] = defaultdict(list)
+        self._templates: dict[str, list[tuple[str, TrafficFailover]]] = defaultdict(list)
+        """Targets of backends in which names of routes stand, by their first word."""
         self._by_route: dict[tuple[str, str, str, str], list[tuple[TrafficFailover, Address]]] = defaultdict(list)
         self.others = [rule for rule in self.rules.values() if not isinstance(rule, TrafficFailover)]
         """The rules whose kinds say themselves what concerns them."""
@@ -112,6 +116,8 @@ class Routing:
         ref = named_ref(rule)
         if ref is None:
             self._by_cluster[rule.route.cluster].append(rule)
+            for template in {backend.target for backend in rule.backends or () if backend.target is not None}:
+                self._templates[template.partition("/")[0]].append((template, rule))
             return
         address = (rule.name, ref.object)
         self._by_route[ref.cluster, ref.kind, ref.namespace, ref.name].append((rule, address))
@@ -168,6 +174,10 @@ class Routing:
     def _observed(self, fact: Observation) -> Iterable[Address]:
         yield from self._by_target.get(fact.target, ())
         kind, *segments = fact.target.split("/")
+        for template, rule in self._templates.get(kind, ()):
+            namespace = namespace_in(template, fact.target)
+            if namespace is not None and rule.route.namespace in (None, namespace or rule.route.namespace):
+                yield rule.name, f"{rule.route.cluster}/{namespace or rule.route.namespace}"
         if kind == "service" and len(segments) == 3:
             neighbourhood = f"{segments[0]}/{segments[1]}"
             yield from self._by_namespace.get(neighbourhood, ())

@@ -43,7 +43,9 @@ class Watching:
             return
         key, route = (group.rule, group.object), group.route
         services, primary = ([service for service, _ in route.backends], route.primary) if route else ([], None)
-        targets = _targets(rule, group.object, services, primary)
+        # One that has only just been opened finds what was said before with its route.
+        found = route is not None or rule.route.selector is None
+        targets = _targets(rule, group.object, services, primary) if found else frozenset()
         for target in self._targets.get(key, frozenset()) - targets:
             self._watchers[target].discard(key)
         for target in targets:

@@ -29,6 +29,7 @@ from rules.kinds.traffic_backends import (
 from rules.kinds.traffic_backends import service_target as service_target
 from rules.kinds.traffic_backoff import weights_of as standing
 from rules.kinds.wish import Act, Evidence, Wish
+from rules.language.fleet import of_object, too_long
 from rules.language.model import OnAllDown, TrafficFailover, UnknownAs
 from rules.reasons import Because, Held
 from rules.states.traffic import Flap, TrialState
@@ -50,6 +51,7 @@ def uneven(group: Group, weights: Mapping[str, int]) -> bool:
 
 def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Wish:
     """Give the weights that the rule wants now, or why it wants none."""
+    rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
     wish = _weights(rule, group, ref, now)
     if wish.weights is None or not (uneven(group, wish.weights) or _flying(group)):
@@ -121,6 +123,8 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
         return Wish(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
     if route.problem:
         return Wish(held=(Held.ROUTE_UNUSABLE, route.problem))
+    if problem := too_long(rule) if rule.route.selector is not None else "":
+        return Wish(held=(Held.ROUTE_UNUSABLE, problem))
     backends = backends_of(rule, group, route, ref, now)
     if not backends:
         return NOTHING
@@ -361,6 +365,7 @@ def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Bac
 
 def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
     """Fold a listed route, or a person's word in."""
+    rule = of_object(rule, group.object)
     if isinstance(fact, Command):
         return traffic_by_hand.follow(group, fact, now) if fact.object in (None, group.object) else group
     before = group
@@ -406,6 +411,7 @@ def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Gro
     """The primary's signals say when it stopped being bad, and how its trial goes."""
     if group.traffic is None or not rule.own_way_back:
         return group
+    rule = of_object(rule, group.object)
     primary = _primary(rule, group)
     return traffic_way_back.heard(rule, group, *primary, at) if primary is not None and primary[1] == target else group
 
@@ -414,6 +420,7 @@ def advance(rule: TrafficFailover, group: Group, _around: Group | None, now: dat
     """Trials and commands have an end."""
     if group.traffic is None or group.route is None:
         return group
+    rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
     backends = backends_of(rule, group, group.route, ref, now)
     name = primary_name(rule, group.route, [backend.service for backend in backends]) if backends else ""
@@ -428,6 +435,7 @@ def advance(rule: TrafficFailover, group: Group, _around: Group | None, now: dat
 
 def done(rule: TrafficFailover, group: Group, action: Action, at: datetime) -> Group:
     """The weights stand as asked."""
+    rule = of_object(rule, group.object)
     before = group
     group = route_state.done(rule, group, action, at)
     primary = _primary(rule, group)

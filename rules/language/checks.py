@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from rules.errors import Problem
 from rules.language import source_checks, workload_checks, zone_checks
 from rules.language.failback import FailbackMode
+from rules.language.fleet import PLACES
 from rules.language.guards import FileGuard
-from rules.language.model import Notification, OnAllDown, TrafficFailover
+from rules.language.model import BackendRule, Notification, OnAllDown, TrafficFailover
 from rules.language.overlap import could_meet
 from rules.language.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
-from rules.language.targets import check_template, matches
+from rules.language.targets import BadTarget, check_target, check_template, matches
 from rules.language.workload import ClusterTaint, WorkloadFailover
 from rules.language.yaml import Document, Path
 from rules.language.zone import ZoneIsolation
@@ -69,14 +70,37 @@ def _route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Prob
         yield document.problem((*at, "route"), "needs either name or selector")
     elif route.name is not None and route.namespace is None:
         yield document.problem((*at, "route", "namespace"), "required with a name")
-    if route.selector is not None and item.backends is not None:
+    if route.selector is not None and item.backends is not None and not item.templated:
         message = "with a selector, backends are read from each route: remove them, or name one route"
         yield document.problem((*at, "backends"), message)
+    for index, backend in enumerate(item.backends or ()):
+        yield from _template(item, backend, document, (*at, "backends", index))
     if route.kind == "TrafficSplit" and route.rule is not None:
         yield document.problem((*at, "route", "rule"), "a TrafficSplit has no rules: remove it")
     if item.on_all_down is OnAllDown.ZERO and route.kind != "TrafficSplit":
         message = f"Zero only goes with TrafficSplit: an {route.kind} is never left with all weights zero"
         yield document.problem((*at, "onAllDown"), message)
+
+
+def _template(item: TrafficFailover, backend: BackendRule, document: Document, at: Path) -> Iterator[Problem]:
+    target, route = backend.target, item.route
+    if target is None:
+        return
+    places = check_template(target)
+    if route.selector is None:
+        try:
+            check_target(target)
+        except BadTarget as error:
+            yield document.problem((*at, "target"), str(error))
+        if places:
+            message = f"{{{min(places)}}} only goes with a selector: write the target out"
+            yield document.problem((*at, "target"), message)
+    elif unknown := places - set(PLACES):
+        message = f"{{{min(unknown)}}} is nothing of a route: there are {{name}}, {{namespace}} and {{cluster}}"
+        yield document.problem((*at, "target"), message)
+    elif "namespace" not in places and route.namespace is None:
+        message = "needs {namespace} as a segment, or a namespace of the route: else nobody knows whose backend it is"
+        yield document.problem((*at, "target"), message)
 
 
 def _backends(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,6 +56,10 @@ class Reader(NamedTuple):
     """A target or a pattern."""
     signals: tuple[str, ...] | None = None
     """None: all."""
+
+
+_PLACE = re.compile(r"\{[^{}]*\}")
+"""A name of the route, which may be any."""
 
 
 class Feeds:
@@ -113,8 +118,9 @@ def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -
     targets: dict[str, Path] = {}
     for index, backend in enumerate(backends):
         namespace, _, name = backend.service.rpartition("/")
-        standard = f"service/{cluster}/{namespace or route.namespace}/{encode_segment(name)}"
-        targets[backend.target or standard] = ("backends", index)
+        service = encode_segment(name) if "{" not in name else name
+        standard = f"service/{cluster}/{namespace or route.namespace or '*'}/{service}"
+        targets[_PLACE.sub("*", backend.target or standard)] = ("backends", index)
     return Want((), targets, each=True)
 
 

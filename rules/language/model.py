@@ -96,7 +96,7 @@ class BackendRule(Model):
 
     service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     """The Service's name, as in the route; `namespace/name` where it lives in another namespace."""
-    target: TargetName | None = None
+    target: Template | None = None
     """Default: `service/<the route's cluster>/<its namespace>/<service>`."""
     weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Its share when healthy. Default: the weight remembered from the route, else 1."""
@@ -161,6 +161,28 @@ class TrafficFailover(Rule):
     on_drift: OnDrift = OnDrift.RESTORE
     """Somebody else changed the weights. Restore: put them right. Hold: leave them until `releaseTraffic`."""
     _readings: Mapping[str, Readings] = PrivateAttr(default_factory=dict)
+    _of_objects: dict[str, TrafficFailover] | None = PrivateAttr(default=None)
+
+    def model_post_init(self, _context: object) -> None:
+        """Know whether names of the route stand in its backends."""
+        texts = [text for one in self.backends or () for text in (one.service, one.target)] + [self.primary]
+        if self.route.selector is not None and any("{" in text for text in texts if text):
+            self._of_objects = {}
+
+    @property
+    def templated(self) -> bool:
+        """Whether names of the route stand in its backends."""
+        return self._of_objects is not None
+
+    @property
+    def of_objects(self) -> dict[str, TrafficFailover]:
+        """The rule as it speaks of each route; a cache."""
+        return self._of_objects if self._of_objects is not None else {}
+
+    def plain(self) -> TrafficFailover:
+        """The same, with nothing left to fill."""
+        self._of_objects = None
+        return self
 
     @property
     def readings(self) -> Mapping[str, Readings]:

@@ -101,7 +101,7 @@ def _blind_secondaries(
     services = [backend.service for backend in rule.backends or ()]
     primary = rule.primary or next(iter(services), None)
     for index, backend in enumerate(rule.backends or ()):
-        if backend.service == primary or backend.treat_unknown_as is not None:
+        if rule.templated or backend.service == primary or backend.treat_unknown_as is not None:
             continue
         target = backend.target or f"service/{rule.route.cluster}/{rule.route.namespace}/{backend.service}"
         speak = [source for source in mine if could_meet(source.target, target)]
