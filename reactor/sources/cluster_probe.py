@@ -4,7 +4,8 @@
 
 One reading asks `/readyz`, and `/healthz` of servers that are too old for it; four tries, 500 ms apart and each with
 what is left of two seconds, have to fail before the reading has. The answer turns only after readings that agreed for
-`failureSeconds` or `successSeconds`; the first reading of all is taken as it is.
+`failureSeconds` or `successSeconds`. After a start nothing is remembered: a good reading is believed at once, a bad one
+only after `failureSeconds` of bad ones, and until then nothing is said.
 
 Unhealthy is a server that nothing can reach as well as one that says it is not ready: for Karmada, whose rules these
 are, both are Ready=False, and the taint is not-ready. Unknown is said where the fault is ours: credentials that are
@@ -100,6 +101,8 @@ class _Ready:
         if found.status is Health.UNKNOWN:
             self._voice.complain("Forbidden")
         before = self._said
+        if before is None and self._is_too_soon(found.status):
+            return
         self._said, self._sample = damped(
             found.status, self._sample, before, self._clock.monotonic(),
             failure_seconds=self._source.failure_seconds, success_seconds=self._source.success_seconds,
@@ -111,6 +114,13 @@ class _Ready:
             self._target, self._said, labels={"cluster": self._source.cluster}, detail=detail, look=look,
             resolution_seconds=self._source.every_seconds + TRIES * APART_SECONDS,
         )  # fmt: skip
+
+    def _is_too_soon(self, status: Health) -> bool:
+        """Whether a bad reading after a start has not lasted for failureSeconds yet: nothing is said of it."""
+        now = self._clock.monotonic()
+        if self._sample is None or self._sample.status is not status:
+            self._sample = Sample(status, now)
+        return status is Health.UNHEALTHY and now - self._sample.since < self._source.failure_seconds
 
 
 async def answer(api: WatchApi) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -68,6 +69,27 @@ async def test_an_outage_shorter_than_the_threshold_changes_nothing(
                 await asyncio.sleep(0.01)
         await heard.until(lambda: "so far" in heard.observations[-1].detail)
     assert heard.statuses(EAST) == [Health.HEALTHY]
+
+
+async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    outage = east.faults.add(Fault(Answer(503)))
+    async with running(cluster_probe.run(source(failure_seconds=30), world)):
+        async with asyncio.timeout(8):
+            while outage.hits < 8:
+                await asyncio.sleep(0.01)
+        assert not [one for one in heard.observations if one.target == EAST]
+        outage.remove()
+        await heard.status(EAST, Health.HEALTHY)
+    assert {one.status for one in heard.observations if one.target == EAST} == {Health.HEALTHY}
+    told = len(heard.observations)
+    east.faults.add(Fault(Answer(503)))
+    began = time.monotonic()
+    async with running(cluster_probe.run(source(failure_seconds=2), world)):
+        await heard.status(EAST, Health.UNHEALTHY)
+    assert time.monotonic() - began >= 2
+    assert {one.status for one in heard.observations[told:] if one.target == EAST} == {Health.UNHEALTHY}
 
 
 async def test_refused_credentials_are_unknown_and_not_unhealthy(

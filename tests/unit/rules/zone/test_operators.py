@@ -275,3 +275,26 @@ class Operators(RuleBasedStateMachine):
 
 Operators.TestCase.settings = settings(max_examples=80, stateful_step_count=40)
 TestOperators = Operators.TestCase
+
+
+class Forced(Operators):
+    """The same, and in the end no zone is well again: what stands is brought back by force alone."""
+
+    def teardown(self) -> None:
+        self.pause(stop=False)
+        for _ in range(40):
+            self.now += 1
+            for name, group in [(key[0], group) for key, group in self.book.groups.items()]:
+                if group.zone is not None and group.zone.isolation is not None:
+                    self.retry(name, group.zone.isolation.zone, "ann")
+                    self.fail_back(name, group.zone.isolation.zone, "ann", True)
+            if self.flying:
+                self.all_done()
+            self.wait(130.0)
+        for group in self.book.groups.values():
+            assert group.zone is None or group.zone.isolation is None
+        assert not any(self.standing.values()), "nothing is left standing"
+
+
+Forced.TestCase.settings = settings(max_examples=40, stateful_step_count=40)
+TestForced = Forced.TestCase
