@@ -152,3 +152,29 @@ def test_no_history_leaves_more_copies_than_there_were(
         if scheduling is DUPLICATED or limited:
             assert len(staying) <= count, (state.copies, state.moves)
             assert len(staying) + len(replacing) >= count or any(move.surplus for move in state.moves.values())
+
+
+@given(st.sampled_from(["region", "zone", "provider"]), st.sampled_from([(1, 1), (2, 2), (1, 2)]), FLAPS, COPIES)
+@settings(max_examples=150)
+def test_no_history_breaks_a_spread_constraint_that_stood(
+    field: str, bounds: tuple[int, int], flaps: Any, told: Any
+) -> None:
+    """Counted are the copies that are to stay, and those for which nothing is placed yet."""
+    groups = {name: "abc"[index % 3] for index, name in enumerate(NAMES)}
+    given_rule = rule(DUPLICATED)
+    given_rule["placement"]["spreadConstraints"] = [
+        {"spreadByField": field, "minGroups": bounds[0], "maxGroups": bounds[1]},
+        {"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2},
+    ]
+    first = ("m1", "m4") if bounds[1] == 1 else ("m1", "m2")
+    events = [workload(dict.fromkeys(first, 2), replicas=2), *clusters("Healthy", *NAMES)]
+    where: dict[str, dict[str, Any]] = {name: {field: group} for name, group in groups.items()}
+    events += [member(name, **fields) for name, fields in where.items()]
+    events += [cluster(name, status, at=second) for name, status, second in flaps]
+    events += [copy(name, status, at=second) for name, status, second in told]
+    for state in states(given_rule, events, until=1600):
+        away = {name for name, move in state.moves.items() if move.placed}
+        stands = {groups[name] for name in state.copies.keys() - away}
+        assert len(stands) <= bounds[1], (state.copies, state.moves)
+        if not any(move.surplus for move in state.moves.values()):
+            assert len(stands) >= bounds[0], (state.copies, state.moves)
