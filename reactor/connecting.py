@@ -6,9 +6,10 @@ import asyncio
 import json
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from bus import subjects
@@ -18,6 +19,7 @@ from bus.jetstream.connection import ApiError
 from bus.jetstream.provisioning import NO_STREAM
 from bus.port import Bus
 from bus.topology import LEASES
+from reactor.certificates import Certificates
 from reactor.clock import Clock
 from reactor.errors import SettingsError
 from reactor.settings import BusSettings
@@ -79,15 +81,21 @@ def _credentials(settings: BusSettings) -> Credentials:
         password = settings.password_file.read_text("utf-8").strip()
     return Credentials(
         creds_file=settings.credentials, nkey_seed_file=settings.nkey_seed_file,
-        user=settings.user, password=password, tls=_tls(settings),
+        user=settings.user, password=password, password_file=settings.password_file, tls=_tls(settings),
         inbox_prefix=settings.inbox_prefix or (subjects.inbox(settings.user) if settings.user else None),
     )  # fmt: skip
 
 
-def _tls(settings: BusSettings) -> ssl.SSLContext | None:
+def _tls(settings: BusSettings) -> Callable[[], ssl.SSLContext] | None:
     """None: as the URL and the server say, with the system's CAs."""
     if settings.ca_file is None and settings.cert_file is None:
         return None
+    files = (settings.ca_file, settings.cert_file, settings.key_file)
+    return Certificates(partial(_context, settings), files).context
+
+
+def _context(settings: BusSettings) -> ssl.SSLContext:
+    """Raises OSError."""
     context = ssl.create_default_context(cafile=_text(settings.ca_file))
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)

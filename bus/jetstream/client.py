@@ -10,7 +10,7 @@ are put right here, in the places that everything goes through.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import ParseResult
 
@@ -62,8 +62,10 @@ class PromptTransport(TcpTransport):
 class PromptClient(Client):
     """A `nats.aio.client.Client` that does not wait for the dead."""
 
-    def __init__(self) -> None:
+    def __init__(self, renewed: Callable[[], Mapping[str, Any]] = dict) -> None:
+        """`renewed`: options that have changed, asked before each attempt to connect."""
         super().__init__()
+        self._renewed = renewed
         self.leaving = False
         """True from the moment at which we ourselves hang up."""
 
@@ -87,6 +89,7 @@ class PromptClient(Client):
         await super()._process_pong()
 
     async def _connect_to_server(self, s: Srv) -> None:
+        self.options.update(self._renewed())
         if self._transport is None and s.uri.scheme not in WEBSOCKET:
             self._transport = PromptTransport(lambda: self.leaving)
         await super()._connect_to_server(s)

@@ -54,7 +54,10 @@ class Credentials:
     nkey_seed_file: Path | None = None
     user: str | None = None
     password: str | None = None
-    tls: ssl.SSLContext | None = None
+    tls: Callable[[], ssl.SSLContext] | None = None
+    """Asked before each handshake: certificates are renewed while we run."""
+    password_file: Path | None = None
+    """Read before each login."""
     inbox_prefix: str | None = None
     """Of the inboxes that answers come to; permissions are for this one. Default: that of the URL's user."""
 
@@ -65,10 +68,20 @@ class Credentials:
         given = {
             "user_credentials": self.creds_file and str(self.creds_file),
             "nkeys_seed": self.nkey_seed_file and str(self.nkey_seed_file),
-            "user": self.user, "password": self.password, "tls": self.tls,
+            "user": self.user, "password": self.password, "tls": self.tls and self.tls(),
             "inbox_prefix": self.inbox_prefix,
         }  # fmt: skip
         return {name: value for name, value in given.items() if value is not None}
+
+    def renewed(self) -> dict[str, Any]:
+        """What may have changed since the last login, as `options`; what cannot be read stays as it was."""
+        found: dict[str, Any] = {"tls": self.tls()} if self.tls is not None else {}
+        if self.password_file is not None:
+            try:
+                found["password"] = self.password_file.read_text("utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                log.warning("bus=password error=%s", error)
+        return found
 
 
 class ApiError(Unavailable):
@@ -176,7 +189,7 @@ async def connect(
     url: str | Sequence[str], *, name: str, credentials: Credentials, timeout: timedelta, patience: timedelta
 ) -> AsyncIterator[Connection]:
     """Connect, check the server, and close at the end. Raises Unavailable after `patience`, WrongServer."""
-    connection = Connection(PromptClient(), timeout=timeout)
+    connection = Connection(PromptClient(credentials.renewed), timeout=timeout)
     servers = [url] if isinstance(url, str) else list(url)
     prefix = credentials.inbox_prefix or _inbox(servers).get("inbox_prefix", "")
     connection.user = prefix.removeprefix("_INBOX").lstrip("_") or ANYBODY

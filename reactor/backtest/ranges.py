@@ -44,7 +44,7 @@ class Ranges:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=max(self._endpoint.timeout_seconds, RANGE_SECONDS))
-        connector = aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint))
+        connector = aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint)())
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, read_bufsize=_PIECE_BYTES)
         return self
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
 
-from reactor.clients.credentials import authorization, trust
+from reactor.clients.credentials import Trust, authorization, trust
 from reactor.errors import Retryable, Terminal
 from reactor.settings import Endpoint
 
@@ -38,6 +39,7 @@ class Alertmanager:
         self._where = f"alertmanager.{name}"
         self._endpoint = endpoint
         self._session: aiohttp.ClientSession | None = None
+        self._trusted: Trust | None = None
 
     async def alerts(self) -> list[dict[str, Any]]:
         """Give all alerts, as its API v2 describes them. Raises AlertsUnavailable, AlertsRefused or SettingsError."""
@@ -46,7 +48,9 @@ class Alertmanager:
         headers = {"Accept": "application/json"} | ({"Authorization": header} if header else {})
         try:
             # A redirect is no answer: it leads to a login page, and the credentials would go along.
-            async with self._opened().get(url, params=_ALL, headers=headers, allow_redirects=False) as response:
+            async with self._opened().get(
+                url, params=_ALL, headers=headers, allow_redirects=False, ssl=self._trust()
+            ) as response:
                 return await self._read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise AlertsUnavailable(f"{self._where}: {error or type(error).__name__}") from error
@@ -81,10 +85,14 @@ class Alertmanager:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=self._endpoint.timeout_seconds)
-            self._session = aiohttp.ClientSession(
-                timeout=timeout, connector=aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint))
-            )
+            self._session = aiohttp.ClientSession(timeout=timeout)
         return self._session
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        """Another context is another connection: what is open goes on until it is idle."""
+        if self._trusted is None:
+            self._trusted = trust(self._where, self._endpoint)
+        return self._trusted()
 
 
 def elements(text: str) -> Iterator[Any]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ssl
 from base64 import b64encode
+from collections.abc import Callable
 from pathlib import Path
 
+from reactor.certificates import Certificates
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
 
@@ -23,12 +25,17 @@ def authorization(name: str, endpoint: Endpoint) -> str | None:
     return None
 
 
-def trust(name: str, endpoint: Endpoint) -> ssl.SSLContext | bool:
+Trust = Callable[[], ssl.SSLContext | bool]
+"""Asked before each request: a CA file is read again when it changes."""
+
+
+def trust(name: str, endpoint: Endpoint) -> Trust:
     """Give whose certificates are taken: the endpoint's own CA, or True for the system's. Raises SettingsError."""
     if endpoint.ca_file is None:
-        return True
+        return lambda: True
+    file = endpoint.ca_file.expanduser()
     try:
-        return ssl.create_default_context(cafile=str(endpoint.ca_file.expanduser()))
+        return Certificates(lambda: ssl.create_default_context(cafile=str(file)), [file]).context
     except OSError as error:  # also ssl.SSLError
         raise SettingsError(f"{name}.caFile: cannot use {endpoint.ca_file}: {error}") from error
 

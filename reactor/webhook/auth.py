@@ -12,8 +12,10 @@ import hashlib
 import hmac
 import logging
 import ssl
+from functools import partial
 from pathlib import Path
 
+from reactor.certificates import Certificates, serving
 from reactor.errors import SettingsError
 from reactor.settings import Receiver
 
@@ -97,19 +99,26 @@ class Guard:
 def tls(settings: Receiver) -> ssl.SSLContext | None:
     """Give the server's TLS context; None: plain HTTP. Raises SettingsError where a file cannot be used.
 
+    Each handshake is by the files as they are then.
     A client certificate is asked for but not demanded here: probes of /livez and /readyz have none. Posts demand it.
     """
     if settings.tls_cert_file is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    files = (settings.tls_cert_file, settings.tls_key_file, settings.client_ca_file)
     try:
-        context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
-        if settings.client_ca_file:
-            context.load_verify_locations(settings.client_ca_file)
-            context.verify_mode = ssl.CERT_OPTIONAL
+        return serving(Certificates(partial(_context, *files), files))
     except OSError as error:  # ssl.SSLError is one
         raise SettingsError(f"tlsCertFile, tlsKeyFile, clientCaFile: {error}") from error
+
+
+def _context(certificate: Path, key: Path | None, client_ca: Path | None) -> ssl.SSLContext:
+    """Raises OSError."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    if client_ca:
+        context.load_verify_locations(client_ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
 

@@ -38,7 +38,8 @@ async def servers(
     credentials = Credentials()
     if request.param == "tls":
         certificates(tmp_path)
-        credentials = Credentials(tls=ssl.create_default_context(cafile=str(tmp_path / "ca.pem")))
+        context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+        credentials = Credentials(tls=lambda: context)
         pair: list[EmbeddedServer] = [Encrypted(folder, f"{tls(tmp_path)}\n{jetstream(folder)}") for folder in folders]
     else:
         pair = [EmbeddedServer(folder) for folder in folders]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -63,6 +64,45 @@ async def test_where_tls_is_asked_for_nothing_is_said_in_plain_text(tmp_path: Pa
     async with Configured(tmp_path / "nats", jetstream(tmp_path)) as server:
         await refused(server.url.replace("nats://", "tls://"), "TLS is asked for")
         await refused(server.url, "TLS is asked for", ca_file=tmp_path / "ca.pem")
+
+
+async def test_certificates_that_are_renewed_while_we_run_are_taken_at_the_next_connection(tmp_path: Path) -> None:
+    """As cert-manager does it: another CA, another certificate of ours, and a server that goes by them."""
+    certificates(tmp_path)
+    ours = {"ca_file": tmp_path / "ca.pem", "cert_file": tmp_path / "client.pem", "key_file": tmp_path / "client.key"}
+    async with (
+        Encrypted(tmp_path / "nats", f"{tls(tmp_path, clients=True)}\n{jetstream(tmp_path)}") as server,
+        as_settings_say(server.url, **ours) as bus,
+    ):
+        await provision(bus)
+        certificates(tmp_path)
+        await server.restart()
+        async with asyncio.timeout(20):
+            await bus.connection.up.wait()
+            while bus.connection.losses < 1:
+                await asyncio.sleep(0.02)
+            await bus.connection.up.wait()
+        await bus.probe()
+
+
+async def test_a_password_that_is_changed_while_we_run_is_taken_at_the_next_connection(tmp_path: Path) -> None:
+    certificates(tmp_path)
+    file, login = tmp_path / "password", "authorization {{ user: reactor, password: {} }}"
+    server = Encrypted(tmp_path / "nats", f"{tls(tmp_path)}\n{jetstream(tmp_path)}\n{login.format('one')}")
+    file.write_text("one\n")
+    async with (
+        server,
+        as_settings_say(server.url, user="reactor", password_file=file, ca_file=tmp_path / "ca.pem") as bus,
+    ):
+        await provision(bus)
+        file.write_text("two\n")
+        server._text = server._text.replace("password: one", "password: two")
+        await server.restart()
+        async with asyncio.timeout(20):
+            while bus.connection.losses < 1:
+                await asyncio.sleep(0.02)
+            await bus.connection.up.wait()
+        await bus.probe()
 
 
 async def test_tls_that_a_server_merely_offers_is_taken(tmp_path: Path) -> None:

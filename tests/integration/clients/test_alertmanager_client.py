@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor.certificates import Certificates, serving
 from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable, elements
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
+from tests.integration.bus.authority import certificates
 
 ALERT = {"fingerprint": "f1", "labels": {"alertname": "Down"}, "status": {"state": "active"}}
 
@@ -120,3 +123,24 @@ def test_an_array_is_read_element_by_element_as_a_whole_reader_would(raw: list[A
 def test_what_is_no_array_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         list(elements(text))
+
+
+async def test_a_ca_that_is_renewed_while_we_run_is_taken_at_the_next_request(server: Server, tmp_path: Path) -> None:
+    certificates(tmp_path)
+
+    def context() -> ssl.SSLContext:
+        made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        made.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
+        return made
+
+    made = serving(Certificates(context, [tmp_path / "server.pem", tmp_path / "server.key"]))
+    runner = web.ServerRunner(web.Server(server.handle), keepalive_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=made).start()
+    url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+    asked = Alertmanager("main", Endpoint.model_validate({"url": url, "caFile": tmp_path / "ca.pem"}))
+    assert await asked.alerts() == [ALERT]
+    await asyncio.to_thread(certificates, tmp_path)
+    assert await asked.alerts() == [ALERT]
+    await asked.close()
+    await runner.cleanup()

@@ -67,3 +67,29 @@ async def test_only_a_client_with_a_certificate_may_post_and_anybody_may_ask_whe
             await post("stranger")
         async with receiver.session.get(f"{receiver.url}/livez", ssl=context(tmp_path, None)) as answer:
             assert answer.status == 200
+
+
+async def test_certificates_that_are_renewed_are_served_and_a_half_written_pair_is_not(tmp_path: Path) -> None:
+    """As cert-manager does it while the process runs: another certificate, and another CA of the clients."""
+    await asyncio.to_thread(certificates, tmp_path)
+    files = {"tls_cert_file": "server.pem", "tls_key_file": "server.key", "client_ca_file": "ca.pem"}
+    async with reception(**{key: tmp_path / name for key, name in files.items()}) as receiver:
+        url = f"{receiver.url}/v1/alerts/am"
+
+        async def post(with_: ssl.SSLContext) -> int:
+            async with (
+                aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=with_)) as session,
+                session.post(url, data=body(alert()), headers=JSON) as answer,
+            ):
+                return answer.status
+
+        before = context(tmp_path, "client")
+        assert await post(before) == 200
+        old = {name: (tmp_path / name).read_bytes() for name in ("server.pem", "server.key", "ca.pem")}
+        (tmp_path / "server.pem").write_text("-----BEGIN CERT")
+        assert await post(before) == 200
+        (tmp_path / "server.pem").write_bytes(old["server.pem"])
+        await asyncio.to_thread(certificates, tmp_path)
+        assert await post(context(tmp_path, "client")) == 200
+        with pytest.raises(aiohttp.ClientError):
+            await post(before)
