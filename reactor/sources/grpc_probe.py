@@ -19,7 +19,7 @@ from pathlib import Path
 
 import grpc
 
-from reactor.sources.addresses import resolve
+from reactor.sources.addresses import first_open
 from reactor.sources.health_v1 import CHECK, SERVING, decode_status, encode_request, status_name
 from reactor.sources.probing import TryFailed, probe
 from reactor.sources.world import World
@@ -37,7 +37,7 @@ async def run(source: GrpcProbe, world: World) -> None:
 
 async def _tried(source: GrpcProbe) -> str:
     try:
-        address = str((await resolve(source.host, source.port))[0][4][0])
+        address = await first_open(source.host, source.port)
     except OSError as error:
         raise TryFailed(f"{source.host}: {error}") from error
     # A new channel for each try: a lasting one would wait up to two minutes before it connects again after a failure.

@@ -7,9 +7,7 @@ A try succeeds when any address of the host accepts a connection within `timeout
 
 from __future__ import annotations
 
-import asyncio
-
-from reactor.sources.addresses import resolve
+from reactor.sources.addresses import first_open
 from reactor.sources.probing import TryFailed, probe
 from reactor.sources.world import World
 from rules.language.sources import TcpProbe
@@ -26,17 +24,7 @@ async def run(source: TcpProbe, world: World) -> None:
 
 async def _tried(source: TcpProbe) -> str:
     try:
-        addresses = [str(info[4][0]) for info in await resolve(source.host, source.port)]
+        address = await first_open(source.host, source.port)
     except OSError as error:
         raise TryFailed(f"{source.host}: {error}") from error
-    problem = ""
-    for address in dict.fromkeys(addresses):
-        try:
-            _, writer = await asyncio.open_connection(address, source.port)
-        except OSError as error:
-            problem = str(error)
-            continue
-        # Aborted rather than closed: waiting for the other side's goodbye would be part of the try.
-        writer.transport.abort()
-        return f"{address} port {source.port} is open"
-    raise TryFailed(problem)
+    return f"{address} port {source.port} is open"

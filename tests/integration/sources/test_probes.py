@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -26,6 +27,8 @@ TARGET = "service/east/shop/checkout"
 QUICK: dict[str, Any] = {
     "name": "probe", "target": TARGET, "every_seconds": 0.1, "timeout_seconds": 0.5, "failure_threshold": 2
 }  # fmt: skip
+
+PATIENT: dict[str, Any] = {**QUICK, "timeout_seconds": 1.5, "every_seconds": 2.0}
 
 
 class Shop:
@@ -296,3 +299,70 @@ async def test_a_server_without_the_health_service_is_unhealthy(world: World, he
         said = await heard.status(TARGET, Health.UNHEALTHY)
     assert said.detail.startswith("UNIMPLEMENTED")
     await server.stop(None)
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Let a host have two addresses on this port, of which the first takes no connection and refuses none."""
+    opened: list[socket.socket] = []
+    look_up = socket.getaddrinfo
+
+    def fill(port: int) -> None:
+        listener = socket.socket()
+        listener.bind(("127.0.0.2", port))
+        listener.listen(0)
+        opened.append(listener)
+        for _ in range(4):  # with its queue full, the kernel drops what comes
+            waiting = socket.socket()
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.2", port))
+            opened.append(waiting)
+
+    def both(host: Any, *rest: Any, **more: Any) -> Any:
+        if host != "two.example":
+            return look_up(host, *rest, **more)
+        return [*look_up("127.0.0.2", *rest, **more), *look_up("127.0.0.1", *rest, **more)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    yield fill
+    for one in opened:
+        one.close()
+
+
+async def test_an_address_that_does_not_answer_hides_no_other_of_a_port(
+    world: World, heard: Heard, running: Running, silent: Callable[[int], None]
+) -> None:
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        silent(port)
+        async with running(tcp_probe.run(TcpProbe(kind="TcpProbe", host="two.example", port=port, **PATIENT), world)):
+            said = await heard.status(TARGET, Health.HEALTHY)
+    assert "127.0.0.1 port" in said.detail
+
+
+async def test_an_address_that_does_not_answer_hides_no_other_of_a_grpc_service(
+    world: World, heard: Heard, running: Running, silent: Callable[[int], None],
+    health: tuple[HealthService, Callable[[], Awaitable[None]]],
+) -> None:  # fmt: skip
+    service, _ = health
+    silent(service.port)
+    source = GrpcProbe(kind="GrpcProbe", host="two.example", port=service.port, **PATIENT)
+    async with running(grpc_probe.run(source, world)):
+        await heard.status(TARGET, Health.HEALTHY)
+
+
+async def test_no_port_of_a_host_is_opened_that_also_has_a_metadata_address(
+    world: World, heard: Heard, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_up = socket.getaddrinfo
+
+    def both(_: Any, *rest: Any, **more: Any) -> Any:
+        return [*look_up("127.0.0.1", *rest, **more), *look_up("169.254.169.254", *rest, **more)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", both)
+    async with running(tcp_probe.run(TcpProbe(kind="TcpProbe", host="two.example", port=80, **QUICK), world)):
+        said = await heard.status(TARGET, Health.UNHEALTHY)
+    assert "no probe connects there" in said.detail
