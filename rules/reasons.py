@@ -170,5 +170,5 @@ SENTENCES: dict[Because | Held, str] = {
     Held.BACKING_OFF: "the backend has failed again soon after its return, or in a trial: it waits longer each time",
     Held.DRIFTED_BY_HAND: "somebody else has changed the weights, and onDrift: Hold leaves them until released",
     Held.OVERRIDDEN: "a person's command stands: the rule changes nothing by itself",
-    Held.APPROVAL_EXPIRED: "nobody approved it in time: pause and resume the rule to be asked again",
+    Held.APPROVAL_EXPIRED: "nobody approved it in time: it is asked again by itself, and a late yes to the same counts",
 }

@@ -37,6 +37,10 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
         )  # fmt: skip
 
 
+WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED)
+"""A yes to what was shown counts also when it comes late."""
+
+
 def _shown(group: Group) -> str:
     """What names the request that was shown: if the rule wants something else by now, nothing is approved."""
     request = group.leave.request if group.leave is not None else None
@@ -46,7 +50,7 @@ def _shown(group: Group) -> str:
 def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
     waiting = [
         group for group in groups
-        if group.rule == rule and group.held is not None and group.held.reason == Held.AWAITING_APPROVAL
+        if group.rule == rule and group.held is not None and group.held.reason in WAITING
     ]  # fmt: skip
     objects = {(group.held.about if group.held else None) or group.object: group for group in waiting}
     if object_ is None and len(objects) == 1:

@@ -10,7 +10,9 @@ import click
 
 from bus.messages import Pause, Resume
 from reactor.cli.asking import Asker, asking, finish, look, send
+from reactor.cli.naming import near
 from reactor.cli.outcome import told
+from reactor.errors import SettingsError
 from rules.engine.pauses import PAUSES
 from rules.group import Group
 from rules.language.targets import matches
@@ -54,6 +56,17 @@ def resume(asker: Asker, pattern: str) -> None:
 
 
 def _meant(groups: Iterable[Group], pattern: str) -> list[Group]:
+    """Give the groups of the rules that are meant. Raises SettingsError where there are rules, and none is."""
+    groups = list(groups)
+    meant = _matching(groups, pattern)
+    own = [group.rule for group in groups if not group.rule.startswith("@")]
+    paused = any(group.rule == PAUSES and matches(pattern, group.object) for group in groups)
+    if own and not meant and not paused:
+        raise SettingsError(near(pattern, own, "rule is called"))
+    return meant
+
+
+def _matching(groups: Iterable[Group], pattern: str) -> list[Group]:
     return [group for group in groups if not group.rule.startswith("@") and matches(pattern, group.rule)]
 
 
@@ -78,5 +91,5 @@ def _paused(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
 def _resumed(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
     groups = list(groups)
     standing = [group for group in groups if group.rule == PAUSES and matches(pattern, group.object)]
-    still = [group for group in _meant(groups, pattern) if group.paused is not None]
+    still = [group for group in _matching(groups, pattern) if group.paused is not None]
     return None if standing or still else f"resumed {pattern}"

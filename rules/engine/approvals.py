@@ -22,20 +22,28 @@ def approval(
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Give the group with what a person was asked, why these acts may not go yet, and when that changes by itself.
 
-    Another wish is another request. One that has expired is asked for again only when the wish changes, or has been
-    gone in between.
+    Another wish is another request. One that has expired is asked for again after as long a time once more, while the
+    same is still wanted. A yes that comes meanwhile and names the same plan counts.
     """
     leave, wish = group.leave or LeaveState(), fingerprint(acts)
     request = leave.request
     if request is None or request.wish != wish:
         request = Request(wish, now)
         group = replace(group, leave=replace(leave, request=request))
-    until = request.asked_at + timedelta(seconds=expire_seconds)
-    if now >= until:
+    good_for = timedelta(seconds=expire_seconds)
+    until, again = request.asked_at + good_for, request.asked_at + 2 * good_for
+    if request.approved_at is not None and (request.named or request.approved_at < until):
+        late = request.approved_at >= until
+        ends = request.approved_at + good_for if late else until
+        if now < ends:
+            return group, None, ends
+    if now >= again:
+        request = Request(wish, now)
+        group = replace(group, leave=replace(leave, request=request))
+        until = now + good_for
+    elif now >= until:
         asked = f"asked at {request.asked_at.isoformat()}, good for {expire_seconds:g} s"
-        return group, (Held.APPROVAL_EXPIRED, asked), None
-    if request.approved_at is not None:
-        return group, None, until
+        return group, (Held.APPROVAL_EXPIRED, f"{asked}; asked again at {again.isoformat()}: {in_short(acts)}"), again
     return group, (Held.AWAITING_APPROVAL, f"{in_short(acts)}; until {until.isoformat()}"), until
 
 
@@ -61,7 +69,8 @@ def hear(group: Group, fact: Approve) -> Group:
         return group
     if fact.request not in ("", request.wish):
         return group
-    yes = replace(request, approved_at=fact.observed_at, by=fact.who, reason=fact.reason)
+    named = fact.request == request.wish
+    yes = replace(request, approved_at=fact.observed_at, named=named, by=fact.who, reason=fact.reason)
     return replace(group, leave=replace(leave, request=yes))
 
 

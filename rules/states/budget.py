@@ -103,6 +103,8 @@ class Request:
     """A fingerprint: the yes holds for exactly this."""
     asked_at: datetime
     approved_at: datetime | None = None
+    named: bool = False
+    """The yes says to what: it counts also when it comes late."""
     by: str = ""
     reason: str = ""
 

@@ -314,16 +314,16 @@ def test_coverage_says_which_reasons_no_test_has_seen(shop: Path) -> None:
     shown = reactor("test", "--coverage", shop)
     assert shown.exit_code == 0
     unseen = "NoHealthySecondary, Paused, RouteNotFound, RouteUnusable, TargetUnknown, UnknownPrimary"
-    assert f"""coverage: 1 of 1 rule, 1 of 1 kind, 1 of 12 reasons
-  checkout (TrafficFailover, {shop}/shop.yaml:4): 1 of 12
+    assert f"""coverage: 1 of 1 rule, 1 of 1 kind, 1 of 13 reasons
+  checkout (TrafficFailover, {shop}/shop.yaml:4): 1 of 13
     acted: PrimaryUnhealthy
-    never acted: Drift, PrimaryHealthy, SecondariesChanged
+    never acted: Drift, PrimaryChanged, PrimaryHealthy, SecondariesChanged
     never held: ActionFailed, BackingOff, {unseen}
 1 passed, 0 failed
 """ in shown.output  # fmt: skip
     [covered] = json.loads(reactor("test", "--coverage", "-o", "json", shop).output)["coverage"]
     assert covered["because"] == {"PrimaryUnhealthy": 1}
-    assert covered["never"]["because"] == ["Drift", "PrimaryHealthy", "SecondariesChanged"]
+    assert covered["never"]["because"] == ["Drift", "PrimaryChanged", "PrimaryHealthy", "SecondariesChanged"]
     assert "coverage" not in json.loads(reactor("test", "-o", "json", shop).output)
 
 

@@ -128,8 +128,26 @@ def test_the_hold_says_what_would_be_done_and_until_when_the_yes_is_good() -> No
 def test_a_yes_that_comes_too_late_is_none() -> None:
     history = [*HOME, unhealthy("a", at=10)]
     assert moves(ASKING, *history, approved(909.9), until=5000) == [(909.9, MOVED)]
-    assert moves(ASKING, *history, approved(910), until=5000) == []
-    assert holds(ASKING, *history, approved(910), until=5000) == [(10, "AwaitingApproval"), (910, "ApprovalExpired")]
+    assert moves(ASKING, *history, approved(910), until=1800) == []
+    assert holds(ASKING, *history, approved(910), until=1800) == [(10, "AwaitingApproval"), (910, "ApprovalExpired")]
+
+
+def test_a_late_yes_to_the_same_plan_counts() -> None:
+    history = [*HOME, unhealthy("a", at=10)]
+    shown = step(the_rule(**{key: value for key, value in ASKING.items() if key != "name"}), None, 10, *history).group
+    assert shown.leave is not None
+    assert shown.leave.request is not None
+    plan = shown.leave.request.wish
+    assert moves(ASKING, *history, approved(1000, request=plan), until=5000) == [(1000, MOVED)]
+    assert moves(ASKING, *history, approved(1000, request="another"), until=1800) == []
+
+
+def test_what_expired_and_is_still_wanted_is_asked_for_again_by_itself() -> None:
+    history = [*HOME, unhealthy("a", at=10)]
+    assert holds(ASKING, *history, until=3000) == [
+        (10, "AwaitingApproval"), (910, "ApprovalExpired"), (1810, "AwaitingApproval"), (2710, "ApprovalExpired"),
+    ]  # fmt: skip
+    assert moves(ASKING, *history, approved(1900), until=3000) == [(1900, MOVED)]
 
 
 def test_a_yes_to_something_else_is_none() -> None:
