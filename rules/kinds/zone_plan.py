@@ -78,13 +78,13 @@ def seconds_for(rule: ZoneIsolation, step: str, *, undo: bool) -> float:
 
 def settings_for(
     rule: ZoneIsolation, zone: str, step: str, *, undo: bool = False, mode: PlanMode, steps: Sequence[str],
-    targets: Sequence[str] = (),
+    targets: Sequence[str] = (), unproven: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Give what the carrier is told about a step. The same in every try: what differs would be another action.
 
     As JSON has it: a restart reads a stored step back with lists for tuples, and would take it for another one.
 
-    `targets`: of a zone that the rule does not name any more.
+    `targets`: of a zone that the rule does not name any more. `unproven`: it comes back although it may be bad.
 
     `timeoutSeconds` of Evacuate is the time in which pods are asked; taking the rest away comes on top of it.
     """
@@ -97,6 +97,7 @@ def settings_for(
     match step:
         case StepName.FENCE:
             out["batches"] = rule.failback.batches.model_dump(mode="json")
+            out |= {"unproven": True} if undo and unproven else {}
         case StepName.SHIFT_TRAFFIC:
             known = rule.zone(zone)
             out |= {"targets": list(known.targets if known else targets), "drainSeconds": rule.drain_seconds}

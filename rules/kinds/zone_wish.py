@@ -204,7 +204,7 @@ def _act(
         "carrier": rule.carrier, "phase": isolation.phase, "status": status, "step": str(step), "undo": undo,
         "settings": settings_for(
             rule, isolation.zone, step, undo=undo, mode=isolation.mode, steps=isolation.steps,
-            targets=isolation.targets,
+            targets=isolation.targets, unproven=bool(isolation.waived) or isolation.status == "Aborting",
         ),
     }  # fmt: skip
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""

@@ -142,6 +142,25 @@ async def test_a_step_that_has_failed_is_gone_on_with_when_a_person_says_so(tmp_
         check_whole(prod.world)
 
 
+@pytest.mark.timeout(240)
+async def test_a_zone_that_stays_sick_is_brought_back_by_force_and_left_open(prod: Zoned) -> None:
+    before = prod.world.picture()
+    prod.fail()
+    await prod.isolated()
+    assert (await prod.service.answered("failback", RULE, *WORDS))[0] == 0
+    await prod.until(is_at("Failback", "Pending"), "it waits for the zone's health")
+    code, said = await prod.service.answered("failback", RULE, *WORDS)
+    assert (code, "--force opens it without proof" in said) == (1, True), said
+    code, said = await prod.service.answered("failback", RULE, "--force", *WORDS)
+    assert (code, "begins: at once" in said) == (0, True), said
+    await prod.over()
+    after = prod.world.picture()
+    assert {name: fields[2] for name, fields in after.items()} == {name: fields[2] for name, fields in before.items()}
+    state = await prod.state()
+    assert SICK in state.left_open
+    assert any("said FailbackZone: INC-7" in text for one in await prod.records() for text in one["because"])
+
+
 async def test_in_mode_approve_nothing_moves_before_somebody_has_said_yes(tmp_path: Path) -> None:
     async with zoned(tmp_path, mode="Approve") as prod:
         failed = prod.fail()

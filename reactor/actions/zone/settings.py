@@ -54,6 +54,8 @@ class StepSettings(_Part):
     timeout_seconds: Seconds = 900
     """From `decidedAt`; what it means is the step's own."""
     batches: Batches = Batches()
+    unproven: bool = False
+    """Fence: nodes come back whether or not those before them are Ready, because a person has said so."""
     targets: tuple[str, ...] = ()
     """ShiftTraffic: targets in this zone that our traffic rules are told are Unhealthy (signal zone-isolation)."""
     drain_seconds: Seconds = 0

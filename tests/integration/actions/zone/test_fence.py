@@ -123,6 +123,21 @@ async def test_a_node_that_is_not_well_when_it_is_back_keeps_the_others_fenced(e
     await us.until_done(action)
 
 
+async def test_what_a_person_brings_back_without_proof_waits_for_no_node(east: Cluster, api: KubeApi) -> None:
+    for number in range(3):
+        east.create(node(f"a{number}"))
+    us = reactor(api)
+    await us.failover(["Fence"])
+    for number in range(3):
+        east.set_condition("nodes", f"a{number}", kind="Ready", status="False")
+    action = us.action("Fence", undo=True)
+    action = action.model_copy(update={"settings": {**action.settings, "unproven": True}})
+    for _ in range(3):
+        await us.once(action)
+        us.clock.forward(600)
+    assert not fenced(east)
+
+
 async def test_two_reactors_at_once_leave_one_taint(east: Cluster, api: KubeApi) -> None:
     for number in range(6):
         east.create(node(f"a{number}"))
