@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test check bench chaos kills kube soak lock clean
+.PHONY: help setup demo run servers test check bench chaos kills kube karmada soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -56,6 +56,15 @@ kills: $(VENV)/.test ## kill the reactor at each step of a zone's isolation, whi
 kube: $(VENV)/.test ## run the contract tests on a real Kubernetes API server, built here with Go in ten minutes
 	@assets=$$(scripts/api-server) && PATH="$$assets:$$PATH" KUBEBUILDER_ASSETS="$$assets" REACTOR_REQUIRE_KUBE=envtest \
 		$(PYTEST) $(or $(ARGS),tests/contract/kube tests/e2e/test_real_api_server.py)
+
+karmada: $(VENV)/.test ## run the tests of Karmada on a real one, built here: make karmada KARMADA_SOURCE=checkout
+ifeq ($(strip $(KARMADA_SOURCE)),)
+	@echo "make karmada: skipped: KARMADA_SOURCE names no checkout of https://github.com/karmada-io/karmada"
+else
+	@assets=$$(scripts/api-server) && binaries=$$(KARMADA_SOURCE="$(KARMADA_SOURCE)" scripts/karmada) && \
+		KUBEBUILDER_ASSETS="$$assets" KARMADA_BINARIES="$$binaries" KARMADA_SOURCE="$(KARMADA_SOURCE)" \
+		REACTOR_REQUIRE_KARMADA=1 $(PYTEST) $(or $(ARGS),tests/contract/karmada tests/e2e/test_real_karmada.py)
+endif
 
 soak: $(VENV)/.test ## run it under load for long: make soak MINUTES=30
 	@$(VENV)/bin/python -m scripts.soak --minutes $(or $(MINUTES),30) $(ARGS)

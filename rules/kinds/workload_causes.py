@@ -40,18 +40,28 @@ def policy_of(rule: WorkloadFailover, state: WorkloadState) -> Policy | str | No
     """Give the policy that governs a workload, why it cannot be used, or None where the rule honours none for it."""
     if rule.policies is None:
         return rule
-    return _read(state.policy) if state.policy is not None else None
+    added = rule.policies.failover.model_dump_json(by_alias=True, exclude_unset=True)
+    return _read(state.policy, added) if state.policy is not None else None
 
 
 @lru_cache(maxsize=1024)
-def _read(text: str) -> Policy | str:
+def _read(text: str, added: str) -> Policy | str:
+    """Read a policy, with what the rule adds to the failovers that it has."""
+    body = json.loads(text)
+    failover = body.get("failover")
+    for kind, more in json.loads(added).items():
+        if isinstance(failover, dict) and isinstance(failover.get(kind), dict):
+            known = failover[kind].get("decisionConditions") or {}
+            if "decisionConditions" in more:
+                more["decisionConditions"] = {**known, **more["decisionConditions"]}
+            failover[kind] |= more
     try:
-        policy = Policy.model_validate_json(text, by_name=False)
+        policy = Policy.model_validate_json(json.dumps(body), by_name=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     # What a rule file may not say, a policy may not say either: one that is suspended moves nothing.
-    found = workload_checks.policy(policy, Document("", json.loads(text)), ())
+    found = workload_checks.policy(policy, Document("", body), ())
     wrong = next((one for one in found if one.severity == "error"), None)
     return f"{wrong.path}: {wrong.message}" if wrong is not None else policy
 

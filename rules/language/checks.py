@@ -10,6 +10,7 @@ from rules.language import source_checks, workload_checks, zone_checks
 from rules.language.failback import FailbackMode
 from rules.language.fleet import PLACES
 from rules.language.guards import FileGuard
+from rules.language.lint_feeds import KARMADA
 from rules.language.model import BackendRule, Notification, OnAllDown, TrafficFailover
 from rules.language.overlap import could_meet
 from rules.language.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
@@ -161,6 +162,9 @@ def together(rules: Rules, sources: Sources) -> Iterator[Problem]:
     """Findings that need all entries."""
     yield from zone_checks.together([(item, doc, at) for item, doc, at in rules if isinstance(item, ZoneIsolation)])
     said = {item.says for item, _, _ in sources}
+    carried = (item for item, _, _ in rules if isinstance(item, WorkloadFailover | ClusterTaint))
+    if any(item.carrier == "Karmada" for item in carried):
+        said.add(KARMADA)  # the control plane's own inventory, which needs no source
     for item, document, at in rules:
         for index, signal in enumerate(item.signals or ()):
             if sources and signal not in said:

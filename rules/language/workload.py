@@ -191,11 +191,52 @@ class Policy(Model):
         return "duplicated" if scheduling is None else scheduling.strategy
 
 
+class BehaviourAdditions(Model):
+    """What Karmada's API refuses in a policy, for a failover that the policy has."""
+
+    purge_mode: AnyPurgeMode | None = None
+    """In the place of the policy's: Never for clusters, which Karmada's API refuses."""
+    grace_period_seconds: Annotated[int, Field(json_schema_extra={"minimum": 1})] | None = None
+    """How long Gracefully waits, in the place of the policy's."""
+    on_grace_expired: OnGraceExpired | None = None
+    """Default: the rule's."""
+    block_predecessor_seconds: AtLeastZero | None = 600
+    """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
+
+
+class DecisionAdditions(Model):
+    """When a failure is one, besides for how long."""
+
+    healthy_state: BadStates
+    """What counts as bad."""
+
+
+class ApplicationAdditions(BehaviourAdditions):
+    """For copies that are bad on a cluster that is not."""
+
+    decision_conditions: DecisionAdditions | None = None
+    """When a failure is one. Default: while the copy is Unhealthy."""
+
+    pre_conditions: PreConditions | None = None
+    """What has to be so before a failure counts. Default: nothing."""
+
+
+class FailoverAdditions(Model):
+    """Goes on top of what the policies say. A failover that a policy does not have stays off."""
+
+    application: ApplicationAdditions | None = None
+    """For policies with application failover."""
+    cluster: BehaviourAdditions | None = None
+    """For policies with cluster failover."""
+
+
 class PolicySelection(Model):
     """Policies of a Karmada control plane that are honoured as they stand."""
 
     selector: Selector
     """Those with these labels."""
+    failover: FailoverAdditions = FailoverAdditions()
+    """What Karmada's API has no place for."""
 
 
 class WorkloadFailover(Rule, Policy):

@@ -143,7 +143,7 @@ class Driven(Plane):
 
 
 @contextlib.asynccontextmanager
-async def driven(karmada: Karmada) -> AsyncIterator[Plane]:
+async def driven(karmada: Karmada) -> AsyncIterator[Driven]:
     """Use a running Karmada for one test, and leave it as it was."""
     plane = Driven(karmada)
     await plane._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})

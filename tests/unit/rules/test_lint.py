@@ -390,3 +390,13 @@ def test_many_rules_and_sources_are_looked_through_in_seconds() -> None:
                  backends=backends(f"a{n}", f"a{n + 1}")) for n in range(699)
     ]  # fmt: skip
     assert hints(*many, sources=sources) == []
+
+
+@pytest.mark.parametrize(("carrier", "warned"), [("Karmada", False), ("Kubernetes", True)])
+def test_the_inventory_of_a_karmada_control_plane_has_its_signal_without_a_source(
+    carrier: str, *, warned: bool
+) -> None:
+    rule = workload(carrier=carrier, signals=["karmada"])
+    text = json.dumps({"apiVersion": "reactor/v1", "sources": [ENDPOINTS], "rules": [rule]})
+    problems = examine([("f.yaml", text)]).problems
+    assert any("no source here has" in one.message for one in problems) is warned

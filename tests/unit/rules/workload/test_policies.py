@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Hold
+from bus.messages import Evict, Hold
 from rules.bench.play import Player, at
 from rules.engine.book import Book
 from rules.engine.decide import decide
@@ -50,6 +50,32 @@ def start() -> list[Event]:
 def test_a_workload_goes_by_the_policy_that_governs_it() -> None:
     events = [workload({"m1": 2}, replicas=2, policy=policy()), *start()]
     assert acts(drop_in(), *events) == [(60.0, "Place", {"m2": 2}), (60.0, "Evict", "m1")]
+
+
+def test_what_karmadas_api_has_no_place_for_stands_beside_the_selector() -> None:
+    rule = drop_in()
+    rule["policies"]["failover"] = {"cluster": {"purgeMode": "Never"}, "application": {"gracePeriodSeconds": 5}}
+    events = [workload({"m1": 2}, replicas=2, policy=policy()), *start()]
+    (evicted,) = [one.what for one in happens(rule, *events) if isinstance(one.what, Evict)]
+    assert (evicted.purge_mode, evicted.grace_period_seconds) == ("Never", None)
+
+
+def test_what_counts_as_bad_is_added_to_how_long_the_policy_says() -> None:
+    rule = drop_in()
+    rule["policies"]["failover"] = {"application": {"decisionConditions": {"healthyState": ["Unhealthy", "Unknown"]}}}
+    application = {"purgeMode": "Gracefully", "gracePeriodSeconds": 60, "decisionConditions": {"tolerationSeconds": 20}}
+    own = policy(failover={"application": application})
+    events = [
+        workload({"m1": 2}, replicas=2, policy=own), *clusters("Healthy", "m1", "m2"), copy("m1", "Healthy", at=5),
+        copy("m1", "Unknown", at=30),
+    ]  # fmt: skip
+    assert acts(rule, *events)[:1] == [(50.0, "Place", {"m2": 2})]
+
+
+def test_a_failover_that_a_policy_does_not_have_stays_off() -> None:
+    rule = drop_in()
+    rule["policies"]["failover"] = {"cluster": {"gracePeriodSeconds": 5}}
+    assert acts(rule, workload({"m1": 2}, replicas=2, policy=policy(failover={})), *start()) == []
 
 
 def test_one_that_no_policy_governs_is_left_alone() -> None:
