@@ -19,6 +19,8 @@ from rules.states.workload import UNHEARD, ClusterState, Move, WorkloadState
 
 UNREACHABLE = "ClusterUnreachable"
 """The carrier's word for a cluster that does not answer."""
+UNKNOWN = "UnknownCluster"
+"""And for one that the settings do not name (any more)."""
 GRACE_SECONDS = 600
 """For a copy that was to go first, and cannot: what Gracefully has by default."""
 WHEN_BACK = datetime.max.replace(tzinfo=UTC)
@@ -28,7 +30,7 @@ WHEN_BACK = datetime.max.replace(tzinfo=UTC)
 def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, at: datetime) -> Group:
     """An eviction that did not reach its cluster has begun: Directly goes on as Gracefully does."""
     state = group.workload or WorkloadState()
-    if rule.carrier != "Kubernetes" or not isinstance(action, Evict) or fact.reason != UNREACHABLE:
+    if rule.carrier != "Kubernetes" or not isinstance(action, Evict) or fact.reason not in (UNREACHABLE, UNKNOWN):
         return group
     move: Move | None = state.moves.get(action.from_)
     if move is None or move.evicted_at is not None:

@@ -94,3 +94,9 @@ def test_a_copy_that_was_to_leave_and_of_which_nobody_knows_any_more_is_not_repl
     soon = {"decisionConditions": {"tolerationSeconds": 5}}
     given = rule("Gracefully", failover={"cluster": {}, "application": soon})
     assert acts(given, *events, outcomes=False, until=101) == [(100.0, "Place", {"m2": 2, "m3": 2})]
+
+
+def test_a_copy_on_a_cluster_that_the_settings_name_no_more_is_replaced() -> None:
+    gone = outcome(f"nginx/{OBJECT}/1", "Failed", at=115, reason="UnknownCluster")
+    came = acts(rule("Directly"), *DEAD, gone, outcomes=False, until=125)
+    assert came == [(110.0, "Evict", "m2"), (115.0, *PLACED[1:])]
