@@ -68,9 +68,10 @@ def joined(last: Signal | None, new: Signal) -> Signal:
     failed = new.status is Health.UNHEALTHY or (last is not None and last.failed)
     if last is None:
         return replace(new, since=new.begun, failed=failed)
-    # The source may not have known what it said itself in between: never earlier than another status of its own.
     if not goes_on(last, new):
-        return replace(new, since=max(new.begun, last.observed_at), failed=failed)
+        # The source may not have known what it said itself in between: never earlier than another status of its own.
+        same = (last.status_before or last.status) is new.status and new.since is not None
+        return replace(new, since=new.begun if same else max(new.begun, last.observed_at), failed=failed)
     if new.proven_until is not None and (last.proven_until is None or last.proven_until > new.proven_until):
         new = replace(new, valid_until=last.proven_until)  # said by another process, that saw it later
     return replace(new, since=last.begun, failed=failed)

@@ -192,6 +192,13 @@ def test_a_repeat_that_was_last_seen_long_before_proves_no_more_than_that() -> N
 # --- silence and the way back --------------------------------------------------------------------------------------
 
 
+def test_what_a_source_has_seen_all_the_time_is_not_begun_again_by_its_words_that_prove_nothing_yet() -> None:
+    """As a Quorum's: one of its members has only just turned bad, and the others were last seen before."""
+    words = (look("a", "Unhealthy", 5.5, 5, valid_seconds=-4), look("a", "Unhealthy", 10, 5, valid_seconds=-8))
+    over = (look("a", "Unhealthy", 15, 5), look("b", "Healthy", 15, 0))
+    assert moves(rule(), *STANDS, *words, *over) == [(15, AWAY)]
+
+
 def test_a_source_that_does_not_answer_is_told_of_after_two_seconds() -> None:
     assert holds(rule(), *STANDS, BAD, until=16.9) == []
     assert holds(rule(), *STANDS, BAD) == [(17, "SourceSilent")]
