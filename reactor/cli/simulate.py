@@ -67,9 +67,9 @@ def simulate(
     {"at": 0, "observe": {"target": "service/east/shop/checkout", "status": "Unhealthy", "signal": "readiness"}}
     {"at": 3, "silence": {"signal": "readiness", "seconds": 15}}
 
-    A world is invented for whatever the rules are about: outages, flaps, mass failures, sources that are late or lie,
-    actions that fail or are lost. On the way the promises are judged; of a seed that breaks one, the shortest history
-    that does is printed.
+    A world is invented for whatever the rules are about: outages, flaps, mass failures, sources that are late, silent
+    or lie, actions that fail or are lost. On the way the promises are judged; of a seed that breaks one, the shortest
+    history that does is printed.
 
     \b
     reactor simulate --rules shop.yaml --world 7 --hours 48 --seeds 10

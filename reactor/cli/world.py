@@ -26,7 +26,7 @@ def run(rules: RuleSet, seed: int, seeds: int, hours: float, output: str) -> Non
             worlds.add(number, result)
             if result.broken and worlds.shortest is None:
                 say(f"world {number} breaks a promise: looking for the shortest history that does")
-                worlds.shortest = shortest(rules, result.history, result.broken[0])
+                worlds.shortest = shortest(rules, result.history, result.broken[0], result.truth)
     if output == "json":
         click.echo(json.dumps(as_json(worlds), indent=2, ensure_ascii=False))
     else:

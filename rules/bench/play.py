@@ -13,6 +13,7 @@ from rules.bench.kinds import completed
 from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing, named_ref
+from rules.kinds.quorum import QUORUM
 from rules.language.model import Rule, TrafficFailover
 
 if TYPE_CHECKING:
@@ -86,6 +87,10 @@ class Player:
         self._outcomes = outcomes
         self._answers = answers
         self._said: set[str] = set()
+        self._quorums: dict[str, datetime | None] = {
+            name.removeprefix(QUORUM): None for name in book.rules if name.startswith(QUORUM)
+        }
+        """When each was last asked."""
 
     def until(self, moment: datetime) -> Iterator[Said]:
         """Everything that happens by itself before this moment."""
@@ -130,6 +135,7 @@ class Player:
                         decided_at=now,
                     )  # fmt: skip
                     yield Said(second(now), hold, decision.because)
+            self._ask_quorums(decisions, now)
             done = [self._done(action, now) for action in fresh if self._is_done_at_once(action, now)]
             said = [fact for decision in decisions for fact in decision.says]
             if not done and not said:
@@ -137,6 +143,13 @@ class Player:
             decisions = self._book.take([*done, *said], now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)
+
+    def _ask_quorums(self, decisions: Sequence[Decision], now: datetime) -> None:
+        """A Quorum is asked for its judgement as any source is, once in a moment; it says it when it is rung."""
+        for lack in (lack for decision in decisions for lack in decision.lacks):
+            if lack.source in self._quorums and lack.since <= now and self._quorums[lack.source] != now:
+                self._quorums[lack.source] = now
+                self._book.ask_quorum(lack.source, lack.since, now)
 
     def _is_done_at_once(self, action: Action, now: datetime) -> bool:
         if action.mode is not Mode.ENFORCE:  # a rehearsal has no outcome

@@ -1,102 +1,51 @@
 """A seeded world for any rules: what is true, what is heard of it, and what people do. All of it follows from the seed.
 
-Sources see late, say things twice and in another order, lose words, know it no better for a while, die, and have
-clocks that are a little wrong. What answers to the reactor's actions is in `world_hands`.
+Sources (`world_eyes`) see late, say things twice and in another order, lose words, know it no better for a while, die,
+are not heard in outages, and have clocks that are a little wrong. What answers to the reactor's actions is in
+`world_hands`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from bus.messages import FailbackZone, Health, IsolateZone, Observation, Pause, Resume, Taint, ZoneInventory
+from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneInventory
 from rules.bench.play import at as at_
-from rules.bench.world_cast import NODES, Cast, Speaker
+from rules.bench.world_cast import NODES, Cast
 from rules.bench.world_dice import Dice
+from rules.bench.world_eyes import Eyes, eyes
 from rules.bench.world_hands import Drift, Event, Resync, Vanish
-from rules.bench.world_weather import Interval, Weather, away, weather
+from rules.bench.world_outages import Outage, outages
+from rules.bench.world_weather import Weather, away, weather
 from rules.language.zone import ZoneIsolation
 
-LATENCY = 0.25
-"""Seconds from a look to its word, mostly."""
-PACE = 0.45
-"""An unchanged status is said again after this share of the time in which it goes stale."""
 RESYNC = 600.0
 """Seconds between two full lists."""
 
 
 @dataclass(frozen=True, slots=True)
-class Eyes:
-    """How well a source sees, and how its words travel."""
+class World:
+    """What is true in a world, and all that happens in it whatever the reactor does."""
 
-    loss: float = 0.02
-    doubt: float = 0.01
-    """Chance that a look gives no answer."""
-    late: float = 0.05
-    late_max: float = 12.0
-    doubled: float = 0.02
-    skew: float = 0.0
-    """Seconds that its clock is ahead."""
-    gone: list[Interval] = field(default_factory=list)
+    eyes: Eyes
+    outages: Sequence[Outage]
+    events: Sequence[Event]
+    """In the order of time."""
 
 
-def script(cast: Cast, seed: int, seconds: float) -> list[Event]:
-    """Give all that happens in a world whatever the reactor does, in the order of time."""
+def world(cast: Cast, seed: int, seconds: float) -> World:
+    """Give the world of this seed."""
     dice = Dice(seed)
-    sky = weather(cast, dice, seconds)
-    events: list[Event] = []
-    for speaker in cast.speakers:
-        events += _words(speaker, sky, dice.of("eyes", speaker.target, speaker.signal), seconds)
+    tolerations = sorted(set().union(*cast.tolerations.values()))
+    signals = sorted({speaker.signal for speaker in cast.speakers})
+    silent = outages(dice.of("outages"), tolerations, signals, seconds)
+    sky = weather(cast, dice, seconds, silent)
+    looking = eyes(cast, sky, silent, dice, seconds)
+    events: list[Event] = [word for eye in looking.of.values() for word in eye.words()]
     events += _inventory(cast, sky, dice.of("inventory"), seconds)
     events += _people(cast, dice.of("people"), seconds)
-    return sorted(events, key=lambda event: event[0])
-
-
-# --- what is said ----------------------------------------------------------------------------------------------------
-
-
-def _words(speaker: Speaker, sky: Weather, dice: Dice, seconds: float) -> Iterator[Event]:
-    eyes = Eyes(
-        skew=dice.pick((0.0, 0.0, -1.0, 1.0)),
-        gone=away(dice.of("away"), seconds) if dice.chance(0.3) else [],
-        late_max=dice.pick((2.0, 12.0)),
-    )
-    for second, status, resolved in _looks(speaker, sky, dice, seconds):
-        if any(first <= second < last for first, last in eyes.gone) or dice.chance(eyes.loss):
-            continue
-        if dice.chance(eyes.doubt):
-            status, resolved = Health.UNKNOWN, False
-        word = Observation(
-            target=speaker.target, signal=speaker.signal, status=status, resolved=resolved,
-            observed_at=at_(max(second + eyes.skew, 0)), stale_seconds=speaker.stale,
-        )  # fmt: skip
-        heard = second + (dice.between(LATENCY, eyes.late_max) if dice.chance(eyes.late) else LATENCY)
-        yield heard, word
-        if dice.chance(eyes.doubled):
-            yield heard + dice.between(LATENCY, 60), word
-
-
-def _looks(speaker: Speaker, sky: Weather, dice: Dice, seconds: float) -> Iterator[tuple[float, Health, bool]]:
-    """Give each second in which something is seen: on every change, and now and then while nothing changes."""
-    pace = round(speaker.stale * PACE * 4) / 4
-    bad = [span for span in sky.bad[speaker.target] if not dice.chance(0.05)]  # some troubles it does not see
-    lag = dice.pick((0.25, 1.0, 5.0))
-    seen = [(first + lag, last + lag) for first, last in bad if last - first > lag / 2]
-    moments = {tick * pace: False for tick in range(int(seconds / pace) + 1)} | {
-        second: True for span in seen for second in span if second < seconds
-    }
-    index, ended = 0, None
-    for second in sorted(moments):
-        while index < len(seen) and seen[index][1] <= second:
-            ended, index = seen[index][1], index + 1
-        is_bad = index < len(seen) and seen[index][0] <= second
-        if not speaker.alert:
-            yield second, Health.UNHEALTHY if is_bad else Health.HEALTHY, False
-        elif is_bad:
-            yield second, Health.UNHEALTHY, False
-        elif ended is not None:  # an alert says that it is resolved, and Healthy only when that is confirmed
-            proven = speaker.confirms and second >= ended + 30
-            yield second, Health.HEALTHY if proven else Health.UNKNOWN, not proven
+    return World(looking, silent, sorted(events, key=lambda event: event[0]))
 
 
 # --- what exists -----------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from bus.messages import Action
 from rules.bench.world_told import Told
+from rules.bench.world_truth import Truth
 from rules.bench.world_words import BAD, WORSE, Statuses, Taken, taken
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
@@ -20,6 +21,7 @@ GRACE = 5.0
 class Promise(StrEnum):
     """What the product promises, in the words of the design."""
 
+    NEEDLESS = "Never needless"
     EARLY = "Never early"
     LOST = "Never lost"
     DOUBLED = "Never doubled"
@@ -51,6 +53,7 @@ class Question:
     action: Any
     decision: Decision
     now: float
+    truth: Truth
 
 
 def kept(promise: Promise, ok: bool, otherwise: str) -> Finding:

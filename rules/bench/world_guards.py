@@ -46,6 +46,8 @@ def _begins(question: Question) -> bool:
     action, told = question.action, question.told
     leaving = told.leaving.get((action.rule, action.object), {})
     match action:
+        case Place() | Evict() if action.because == Because.RECOVERED:
+            return False  # what was placed in vain goes again
         case SetWeights():
             return action.because not in HOME
         case Place():

@@ -30,8 +30,10 @@ from bus.messages import (
     WorkloadCopy,
 )
 from rules.bench.play import at as at_
+from rules.bench.play import second as second_
 from rules.bench.world_cast import Cast
 from rules.bench.world_dice import Dice
+from rules.bench.world_weather import Interval
 from rules.kinds.route_state import DECISION_ANNOTATION
 from rules.language.targets import encode_segment
 from rules.reasons import Held
@@ -96,8 +98,8 @@ class Hands:
     later: Later = lambda *_: None
     routes: dict[str, Route] = field(default_factory=dict)
     workloads: dict[str, Workload] = field(default_factory=dict)
-    ready_at: dict[str, float] = field(default_factory=dict)
-    """Target of a copy to the second from which on it is ready."""
+    starts: dict[str, list[Interval]] = field(default_factory=dict)
+    """Target of a copy to when it was placed, and when it was ready, each time that it was."""
     gone: set[str] = field(default_factory=set)
     newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """Rule, object and lane to the newest generation."""
@@ -150,18 +152,25 @@ class Hands:
             case Try():
                 return self._tried(what, now)
 
-    def sees(self, fact: Fact, now: float) -> Fact | None:
+    def sees(self, fact: Fact) -> Fact | None:
         """Give what is really heard of a copy: nothing where there is none, and Unhealthy while it starts."""
         if not isinstance(fact, Observation) or not fact.target.startswith("workload/"):
             return fact
-        ready_at = self.ready_at.get(fact.target)
         _, cluster, object_ = fact.target.split("/", 2)
         copies = self.workloads[object_].clusters if object_ in self.workloads else {}
         if object_ in self.gone or not any(encode_segment(name) == cluster for name in copies):
             return None
-        if ready_at is not None and now < ready_at and fact.status is Health.HEALTHY:
-            return fact.model_copy(update={"status": Health.UNHEALTHY})
-        return fact
+        seen = second_(fact.observed_at)
+        begun = [start for start in self.starts.get(fact.target, ()) if start[0] <= seen]
+        if not begun:
+            return fact
+        placed_at, ready_at = begun[-1]
+        starting = seen < ready_at and fact.status is Health.HEALTHY
+        changes: dict[str, object] = {"status": Health.UNHEALTHY} if starting else {}
+        if fact.since is not None:
+            well = fact.status is Health.HEALTHY and not starting
+            changes["since"] = max(fact.since, at_(ready_at if well else placed_at))
+        return fact.model_copy(update=changes)
 
     def _tried(self, what: Try, now: float) -> list[Fact]:
         action = what.action
@@ -199,7 +208,8 @@ class Hands:
 
     def _starts(self, cluster: str, object_: str, now: float) -> None:
         target = f"workload/{encode_segment(cluster)}/{object_}"
-        self.ready_at[target] = now + self.dice.of("start", target, now).pick((5.0, 30.0, 120.0, 1200.0))
+        ready_at = now + self.dice.of("start", target, now).pick((5.0, 30.0, 120.0, 1200.0))
+        self.starts.setdefault(target, []).append((now, ready_at))
 
     def _removed(self, object_: str, cluster: str, after: float) -> None:
         here = self.workloads[object_].clusters

@@ -15,11 +15,13 @@ from typing import Any
 from bus.messages import Action, DecisionRecord, Fact, Health, Notify, Observation, SetTaints, SetWeights, ZoneStep
 from rules.bench.play import second as second_
 from rules.bench.replayer import Match, recorded, replay
-from rules.bench.world_finding import Finding, Promise, Question, content, kept
+from rules.bench.world_finding import GRACE, Finding, Promise, Question, content, kept
+from rules.bench.world_founded import founded
 from rules.bench.world_guards import guarded
 from rules.bench.world_simple import notified, tainted, untold
 from rules.bench.world_told import UNDOABLE, Told
 from rules.bench.world_traffic import unmoved, weighted
+from rules.bench.world_truth import Truth
 from rules.bench.world_workload import moved, unplaced
 from rules.bench.world_zone import isolated, unisolated
 from rules.engine.decide import Decision
@@ -56,12 +58,14 @@ class Broken:
 class Witness:
     """Looks on while a world is played."""
 
-    def __init__(self, routing: Routing) -> None:
-        self.routing = routing
+    def __init__(self, routing: Routing, truth: Truth) -> None:
+        self.routing, self.truth = routing, truth
         self.told = Told()
         self.tested: Counter[Promise] = Counter()
         self.broken: list[Broken] = []
         self._looked_at = 0.0
+        self._over: dict[tuple[str, str], float] = {}
+        """Since when the hold of a rule and object is over: what waited for it may still ask for a look."""
 
     def heard(self, facts: Iterable[Fact], now: datetime) -> None:
         """Take what is said in one instant, before anything is decided of it."""
@@ -80,8 +84,9 @@ class Witness:
                 continue
             if group.held is not None:
                 self.told.holds[group.rule, group.object] = group.held
+                self._over.pop((group.rule, group.object), None)
             else:
-                self.told.holds.pop((group.rule, group.object), None)
+                self._over.setdefault((group.rule, group.object), second_(now))
             fresh = [action for action in decision.actions if action.id not in self.told.asked]
             for action in decision.actions:
                 if action.id in self.told.asked:
@@ -89,12 +94,13 @@ class Witness:
                     why = "" if same else f"{action.id} was asked before with another content"
                     self._note([Finding(Promise.DOUBLED, why)], action, now)
             for action in fresh:
-                question = Question(self.told, rule, self.routing, action, decision, second_(now))
+                question = Question(self.told, rule, self.routing, action, decision, second_(now), self.truth)
                 self._note(_doubled(question), action, now)
                 self._note(_named(question), action, now)
                 if not isinstance(action, Notify) or isinstance(rule, Notification):
                     self._note(guarded(question), action, now)
                     self._note(_ACTS[type(rule)](question), action, now)
+                    self._note(founded(question), action, now)
                 self.told.ask(action)
             if fresh:
                 self._note([self._explained(decision, now)], fresh[0], now)
@@ -103,6 +109,9 @@ class Witness:
         """Look for what was lost, in the moments up to this one."""
         while self._looked_at + SAMPLE < second:
             self._looked_at += SAMPLE
+            for key in [key for key, over in self._over.items() if over + GRACE < self._looked_at]:
+                del self._over[key]
+                self.told.holds.pop(key, None)
             for rule in self.routing.rules.values():
                 look = _LOSSES.get(type(rule))
                 if look is None or self.told.paused(rule.name):

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from rules.bench.world_play import Heard, play_history
 from rules.bench.world_promises import Broken
+from rules.bench.world_truth import Truth
 from rules.language.loader import RuleSet
 
 Item = TypeVar("Item")
@@ -26,15 +27,20 @@ class Shortest:
     """As it breaks now."""
 
 
-def shortest(rules: RuleSet, history: Sequence[Heard], broken: Broken, *, runs_max: int = RUNS_MAX) -> Shortest:
-    """Leave out whatever is not needed: first events, the largest parts first, then rules, then events again."""
+def shortest(
+    rules: RuleSet, history: Sequence[Heard], broken: Broken, truth: Truth, *, runs_max: int = RUNS_MAX
+) -> Shortest:  # fmt: skip
+    """Leave out whatever is not needed: first events, the largest parts first, then rules, then events again.
+
+    `truth`: as it was. Who vouches for what they say may leave out any of it: not to be heard is no lie.
+    """
     budget = [runs_max]
 
     def breaks(needed: RuleSet, events: Sequence[Heard]) -> Broken | None:
         if budget[0] <= 0:
             return None
         budget[0] -= 1
-        found = play_history(needed, events, broken.at + 1).broken
+        found = play_history(needed, events, broken.at + 1, truth).broken
         return next((one for one in found if (one.promise, one.rule) == (broken.promise, broken.rule)), None)
 
     left = [event for event in history if event[0] <= broken.at]

@@ -59,6 +59,8 @@ class Copies:
     listed: Workload | WorkloadCopy
     since: dict[str, float] = field(default_factory=dict)
     """Cluster to the second in which the reactor placed a copy there; 0: it was there already."""
+    known_at: dict[str, float] = field(default_factory=dict)
+    """Cluster to when its copy was first listed."""
     changed_at: float = 0.0
     """When an action last changed it: lists from before say nothing."""
     exists: bool = True
@@ -171,6 +173,8 @@ class Told:
         if seen <= copies.changed_at and copies.changed_at:
             return
         copies.listed, copies.exists = fact, fact.exists
+        for name in fact.clusters if isinstance(fact, Workload) else (fact.cluster,):
+            copies.known_at.setdefault(name, seen)
         if isinstance(fact, Workload):
             if fact.exists:  # what appears where there was none is new
                 first = seen if known is not None else 0.0
@@ -182,6 +186,7 @@ class Told:
         else:
             copies.gone.add(fact.cluster)
             copies.since.pop(fact.cluster, None)
+            copies.known_at.pop(fact.cluster, None)
             for (_, object_), leaving in self.leaving.items():
                 if object_ == fact.object:
                     leaving.pop(fact.cluster, None)  # whoever took it away: what appears there later is another one

@@ -32,7 +32,7 @@ def weighted(question: Question) -> Iterator[Finding]:
     yield Finding(
         Promise.LAST, "" if any(weights.values()) or may_be_zero else f"{action.object} gets no weight at all"
     )
-    primary = _primary(rule, known)
+    primary = primary_of(rule, known)
     if primary not in weights or action.because == Because.ALL_DOWN:
         return  # nobody is left to choose from; that some are bad is asked where they lose their traffic
     if action.because in (Because.TRIAL, Because.TRIAL_FAILED):
@@ -40,7 +40,7 @@ def weighted(question: Question) -> Iterator[Finding]:
     if action.because == Because.DRIFT and rule.backs_off:
         return  # what stood before is put back: the primary may be good, and still have to wait
     entries = of_object(rule, action.object).backends or ()
-    targets, tiers = _targets(rule, known), {one.service: one.tier for one in entries}
+    targets, tiers = targets_of(rule, known), {one.service: one.tier for one in entries}
     getting = {service for service, weight in weights.items() if weight and not before.get(service)}
     lowest = min((tiers.get(service, 1) for service in weights if weights[service] and service != primary), default=1)
     for service, weight in weights.items():
@@ -69,7 +69,7 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
         fresh = now - known.since < rule.toleration_seconds + rule.recovery_seconds + GRACE
         if not mine or fresh or not known.route.exists or known.route.problem or known.at > now - GRACE:
             continue
-        targets, primary = _targets(rule, known), _primary(rule, known)
+        targets, primary = targets_of(rule, known), primary_of(rule, known)
         if primary not in targets or any(service not in known.weights for service in targets):
             continue
         flying = told.flying.get((rule.name, object_, ""))
@@ -110,14 +110,16 @@ def _selected(rule: TrafficFailover, known: Standing) -> bool:
     )
 
 
-def _primary(rule: TrafficFailover, known: Standing) -> str:
+def primary_of(rule: TrafficFailover, known: Standing) -> str:
+    """Give the service that has the traffic while all is well."""
     rule = of_object(rule, known.route.object)
     named = rule.primary or known.route.annotations.get("failover.linkerd.io/primary-service")
     first = [one.service for one in rule.backends or ()] or [one.service for one in known.route.backends]
     return named or next(iter(first), "")
 
 
-def _targets(rule: TrafficFailover, known: Standing) -> Mapping[str, str]:
+def targets_of(rule: TrafficFailover, known: Standing) -> Mapping[str, str]:
+    """Give what each service's health is told as."""
     rule = of_object(rule, known.route.object)
     named = {one.service: one.target for one in rule.backends or ()}
     services = list(named) or list(known.weights)

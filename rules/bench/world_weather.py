@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rules.bench.world_cast import Cast
 from rules.bench.world_dice import Dice
+from rules.bench.world_outages import Outage, around
 
 Interval = tuple[float, float]
 """From this second on, up to that one."""
@@ -29,8 +30,8 @@ class Weather:
         return any(first <= second < last for first, last in self.bad.get(target, ()))
 
 
-def weather(cast: Cast, dice: Dice, seconds: float) -> Weather:
-    """Draw outages, flaps, slow degradation, and failures of many at once."""
+def weather(cast: Cast, dice: Dice, seconds: float, outages: Sequence[Outage] = ()) -> Weather:
+    """Draw troubles, flaps, slow degradation, failures of many at once, and what happens while nothing is heard."""
     gap = dice.of("gap").pick(GAPS)
     first = 0.0 if dice.of("cold").chance(0.25) else CALM
     bad = {
@@ -40,6 +41,12 @@ def weather(cast: Cast, dice: Dice, seconds: float) -> Weather:
     for together in _masses(sorted(bad), dice.of("mass"), first, seconds):
         for target, interval in together:
             bad[target].append(interval)
+    for target, intervals in bad.items():
+        mine = dice.of("outages", target)
+        for outage in outages:
+            if mine.chance(0.5):
+                spans = around(outage, mine.pick(sorted(cast.tolerations[target])), mine)
+                intervals += [(begin, min(end, seconds)) for begin, end in spans if begin >= first]
     return Weather({target: merged(intervals) for target, intervals in bad.items()})
 
 

@@ -35,6 +35,8 @@ class Spell:
     """When it was last seen so."""
     until: float
     """From here on it is stale."""
+    proves: float
+    """Up to here it says how it is: an outsider's word no longer than that, of others the source can be asked."""
 
 
 Part = tuple[float, Health | None]
@@ -52,18 +54,21 @@ class Words:
         spells = self.of.setdefault(fact.target, {}).setdefault(fact.signal, [])
         seen = min(seen, heard)  # a clock that is ahead does not see the future
         until = inf if fact.stale_seconds is None else seen + fact.stale_seconds
+        proves = inf if fact.valid_seconds is None or fact.source else seen + fact.valid_seconds
         if spells:
             last = spells[-1]
             if seen <= last.last:
                 return
-            # Heard too late, it does not undo the silence before it: until then nobody knew.
-            if last.status is fact.status and last.resolved == fact.resolved and heard < last.until:
-                last.last, last.until = seen, until
+            # Heard too late, it does not undo the silence before it: until then nobody knew. Nor does a source that has
+            # begun anew say anything of the time before.
+            goes_on = fact.since is None or second(fact.since) <= last.last
+            if goes_on and last.status is fact.status and last.resolved == fact.resolved and heard < last.until:
+                last.last, last.until, last.proves = seen, until, proves
                 return
         begun = seen if fact.since is None else min(seen, second(fact.since))
         if spells:
             begun = max(begun, min(seen, spells[-1].last))  # never before another status of the same signal
-        spells.append(Spell(fact.status, fact.resolved, begun, heard, seen, until))
+        spells.append(Spell(fact.status, fact.resolved, begun, heard, seen, until, proves))
 
     def signals(self, target: str, names: Sequence[str] | None) -> dict[str, list[Spell]]:
         """Give what signals say of a target: those of these names; None: all."""
@@ -75,6 +80,10 @@ class Words:
         spells = [spell for said in self.signals(target, names).values() for spell in said]
         return min((max(spell.seen, since) for spell in spells if spell.last > since or not since), default=None)
 
+    def looked(self, target: str, names: Sequence[str] | None) -> float:
+        """Give when the target was last seen, by any of these signals, as far as that was heard."""
+        return max((spells[-1].last for spells in self.signals(target, names).values() if spells), default=0.0)
+
     def ever(self, target: str, names: Sequence[str] | None, health: Health, since: float) -> bool:
         """Whether anybody has said so, for a moment or longer."""
         spells = [spell for said in self.signals(target, names).values() for spell in said]
@@ -85,7 +94,7 @@ class Words:
     ) -> list[Part]:
         """Give how the target was, second by second, up to now. `since`: what was seen before does not count."""
         lines = [_line(spells, now, towards, since) for spells in self.signals(target, names).values()]
-        return _worst([line for line in lines if line])
+        return _worst([line for line in lines if line], settles=towards is not BAD)
 
     def now(
         self, target: str, names: Sequence[str] | None, now: float, towards: Statuses, since: float = 0.0
@@ -102,7 +111,7 @@ class Words:
         lengths = []
         for spells in self.signals(target, names).values():
             last = spells[-1]
-            stands = last.status is health and now < last.until
+            stands = last.status is health and now < min(last.until, last.proves)
             lengths.append(now - max(last.heard, last.seen) if stands else 0.0)
         pick = max if health is Health.UNHEALTHY else min
         return pick(lengths, default=0.0)
@@ -126,8 +135,11 @@ def _line(spells: Sequence[Spell], now: float, towards: Statuses, since: float) 
     return [part for part in out if part[0] <= now]
 
 
-def _worst(lines: Sequence[Sequence[tuple[float, Health, bool]]]) -> list[Part]:
-    """All signals together: the worst decides; a resolved alert is settled by another one's Healthy."""
+def _worst(lines: Sequence[Sequence[tuple[float, Health, bool]]], *, settles: bool) -> list[Part]:
+    """All signals together: the worst decides.
+
+    `settles`: a resolved alert is settled by another one's Healthy, as where that one was bad in the same episode.
+    """
     if len(lines) == 1 and not any(resolved for _, _, resolved in lines[0]):
         return _joined((at, status) for at, status, _ in lines[0])
     changes = sorted((at, index, number) for index, line in enumerate(lines) for number, (at, _, _) in enumerate(line))
@@ -137,15 +149,15 @@ def _worst(lines: Sequence[Sequence[tuple[float, Health, bool]]]) -> list[Part]:
         current[index] = lines[index][number]
         if place + 1 < len(changes) and changes[place + 1][0] == at:
             continue
-        out.append((at, _together(current.values())))
+        out.append((at, _together(current.values(), settles=settles)))
     return _joined(out)
 
 
-def _together(said: Iterable[tuple[float, Health, bool]]) -> Health:
+def _together(said: Iterable[tuple[float, Health, bool]], *, settles: bool) -> Health:
     answers = {(status, resolved) for _, status, resolved in said}
     if any(status is Health.UNHEALTHY for status, _ in answers):
         return Health.UNHEALTHY
-    if (Health.UNKNOWN, False) in answers:
+    if (Health.UNKNOWN, False) in answers or ((Health.UNKNOWN, True) in answers and not settles):
         return Health.UNKNOWN
     return Health.HEALTHY if any(status is Health.HEALTHY for status, _ in answers) else Health.UNKNOWN
 

@@ -59,7 +59,7 @@ def moved(question: Question) -> Iterator[Finding]:
     match action:
         case Place():
             for name in action.leaving:
-                if not leaving.get(name):
+                if not leaving.get(name) and name in copies.since:
                     yield _due(case, name)
             for name in action.clusters.keys() - copies.since.keys():
                 target = f"cluster/{encode_segment(name)}"
@@ -193,7 +193,8 @@ def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Finding
                 continue
             bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
             borne = rule.toleration_seconds + _borne(Taint(key=NOT_READY, effect="NoExecute"), policy)
-            if min(bad, now - told.clouded) > borne + GRACE:
+            known = now - copies.known_at.get(name, now) > GRACE
+            if known and min(bad, now - told.clouded) > borne + GRACE:
                 lost = name not in leaving and (rule.name, object_) not in told.holds
                 what = f"{target} has been bad for {bad:g} s, and {object_} stays there without a word"
                 yield Finding(Promise.LOST, what if lost else "", object_)

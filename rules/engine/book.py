@@ -38,7 +38,7 @@ from rules.engine.watching import Key, Watching
 from rules.group import Group, updated
 from rules.kinds import cluster_taint, quorum
 from rules.kinds.quorum import QUORUM, QuorumRule
-from rules.language.model import TrafficFailover
+from rules.language.model import Rule, TrafficFailover
 from rules.language.selectors import matches as selected
 from rules.language.targets import matches
 
@@ -88,6 +88,11 @@ class Book:
     def groups(self) -> Mapping[Key, Group]:
         """All groups, by rule and object."""
         return self._groups
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """All rules that it decides by, those of quorums and limits included."""
+        return self._routing.rules
 
     def stored(self, key: Key) -> Group:
         """Give what is to be stored under this key: a group, or a pause."""

@@ -18,7 +18,7 @@ from rules.bench.world_finding import Promise
 from rules.bench.world_play import play_history, play_world
 from rules.bench.world_report import Worlds, as_json, lines
 from rules.bench.world_shrink import shortest
-from rules.engine import debounce, decide, guard, observe, owe
+from rules.engine import debounce, decide, guard, observe, owe, signals
 from rules.engine.limits import Census
 from rules.group import Signal
 from rules.kinds import budget as budget_
@@ -39,6 +39,7 @@ class Mutant:
     rules: str
     promise: Promise
     patch: Patch
+    seeds: int = 4
 
 
 def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
@@ -70,18 +71,9 @@ def _windows_from_receipt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(observe, "heard", received)
 
 
-def _no_word_goes_stale(patch: pytest.MonkeyPatch) -> None:
-    original = observe._observation
-
-    def fresh(rule: Any, group: Any, fact: Any, now: Any, reader: Any) -> Any:
-        return original(rule, group, fact.model_copy(update={"stale_seconds": None}), now, reader)
-
-    patch.setattr(observe, "_observation", fresh)
-
-
 def _unknown_taken_for_bad(patch: pytest.MonkeyPatch) -> None:
-    wait = debounce._wait
-    patch.setattr(debounce, "_wait", lambda member, at: debounce._move(wait(member, at), at, healthy=False))
+    for module in (debounce, signals):
+        patch.setattr(module, "is_bad", lambda _rule, status: status is not Health.HEALTHY)
 
 
 def _unknown_taken_for_healthy(patch: pytest.MonkeyPatch) -> None:
@@ -220,11 +212,27 @@ def _dry_run_goes_its_own_way(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(debounce, "_length", shorter)
 
 
+def _windows_end_by_the_clock(patch: pytest.MonkeyPatch) -> None:
+    """As in version 0.1.0: a window that ends inside an outage fires in it, or when it is over."""
+    patch.setattr(debounce, "is_proven", lambda *_: True)
+    _acts_against_the_present(patch)
+
+
+def _any_look_will_do(patch: pytest.MonkeyPatch) -> None:
+    """What was last seen before an outage proves what is so at its end."""
+    patch.setattr(Signal, "proves", lambda *_: True)
+
+
+def _what_no_look_bridges_goes_on(patch: pytest.MonkeyPatch) -> None:
+    """A source that begins anew is believed to have looked all the time."""
+    patch.setattr(debounce, "_is_broken", lambda *_: False)
+    patch.setattr(signals, "goes_on", lambda last, new: (last.status_before or last.status) is new.status)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("three_regions", Promise.EARLY, _windows_a_twentieth_too_short),
     Mutant("brownout", Promise.EARLY, _windows_that_do_not_wait_while_nobody_knows),
     Mutant("linkerd_failover", Promise.BLIND, _late_words_taken_as_new),
-    Mutant("zones drilled", Promise.BLIND, _no_word_goes_stale),
     Mutant("oncall", Promise.EARLY, _windows_that_good_news_does_not_close),
     Mutant("active_passive", Promise.LOST, _nobody_wakes_up),
     Mutant("zones drilled", Promise.EARLY, _the_first_signal_decides),
@@ -235,14 +243,17 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("three_regions", Promise.DOUBLED, _what_is_asked_is_forgotten),
     Mutant("three_regions", Promise.BLIND, _unknown_taken_for_healthy),
     Mutant("three_regions", Promise.BLIND, _unknown_taken_for_bad),
-    Mutant("zones", Promise.BLIND, _a_zone_by_one_signal),
-    Mutant("plain_clusters", Promise.BLIND, _too_many_bad_peers_are_no_reason),
+    Mutant("zones drilled", Promise.BLIND, _a_zone_by_one_signal),
+    Mutant("plain_clusters", Promise.BLIND, _too_many_bad_peers_are_no_reason, 16),
     Mutant("three_regions", Promise.LAST, _weights_as_a_difference),
     Mutant("proportional", Promise.LAST, _zero_where_all_is_down),
     Mutant("plain_clusters", Promise.LAST, _purged_without_a_look),
     Mutant("zones", Promise.LAST, _two_zones_at_once),
     Mutant("three_regions", Promise.LAST, _a_pause_that_nobody_minds),
     Mutant("zone_isolation", Promise.EARLY, _a_zone_that_is_not_proven_well),
+    Mutant("active_passive", Promise.NEEDLESS, _windows_end_by_the_clock, 100),
+    Mutant("active_passive", Promise.BLIND, _any_look_will_do),
+    Mutant("active_passive", Promise.EARLY, _what_no_look_bridges_goes_on, 100),
     Mutant("three_regions", Promise.EXPLAINED, _no_word_about_why),
     Mutant("three_regions", Promise.EXPLAINED, _a_decision_by_what_is_not_recorded),
     Mutant("three_regions", Promise.REHEARSED, _dry_run_goes_its_own_way),
@@ -253,7 +264,7 @@ MUTANTS: tuple[Mutant, ...] = (
 def test_a_broken_core_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant.patch(monkeypatch)
     found: set[Promise] = set()
-    for seed in SEEDS:
+    for seed in range(mutant.seeds):
         found |= {one.promise for one in play_world(rule_set(mutant.rules), seed, HOURS).broken}
         if mutant.promise in found:
             return
@@ -273,6 +284,7 @@ def test_every_promise_has_a_mutant() -> None:
         ("three_regions", _weights_as_a_difference, 4),
         ("proportional", _zero_where_all_is_down, 8),
         ("plain_clusters", _purged_without_a_look, 20),
+        ("active_passive", _windows_end_by_the_clock, 8),
     ],
 )
 def test_what_breaks_is_told_with_a_history_of_a_few_events_that_breaks_it_again(
@@ -281,12 +293,12 @@ def test_what_breaks_is_told_with_a_history_of_a_few_events_that_breaks_it_again
     patch(monkeypatch)
     seeds = ((seed, play_world(rule_set(rules), seed, HOURS)) for seed in SEEDS)
     seed, result = next((seed, result) for seed, result in seeds if result.broken)
-    found = shortest(rule_set(rules), result.history, result.broken[0])
+    found = shortest(rule_set(rules), result.history, result.broken[0], result.truth)
     assert found.broken.promise is result.broken[0].promise
     assert 0 < len(found.history) <= most < len(result.history)
 
     told = list(lines(found))
-    again = play_history(found.rules, history.read(told, "broken.jsonl"), found.broken.at + 1)
+    again = play_history(found.rules, history.read(told, "broken.jsonl"), found.broken.at + 1, result.truth)
     assert found.broken in again.broken
 
     worlds = Worlds(HOURS, shortest=found)
@@ -300,5 +312,5 @@ def test_rules_that_are_not_needed_are_left_out(monkeypatch: pytest.MonkeyPatch)
     _zero_where_all_is_down(monkeypatch)
     rules = rule_set("all down")
     result = next(result for seed in SEEDS if (result := play_world(rules, seed, HOURS)).broken)
-    found = shortest(rules, result.history, result.broken[0])
+    found = shortest(rules, result.history, result.broken[0], result.truth)
     assert [rule.name for rule in found.rules.rules] == [found.broken.rule]
