@@ -310,6 +310,14 @@ async def test_a_karmada_control_plane_has_to_be_one_and_to_know_the_clusters(wo
         "7: rules[0].resourceSelectors[0].name: none of the clusters karmada has the Deployment shop/nginx",
         "8: rules[0].placement: karmada: there is no member cluster west",
     ]
+    labels = {"app": "manager"}
+    container = {"name": "m", "image": "karmada-controller-manager:v1.19.0", "args": ["--feature-gates=AllBeta=true"]}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    metadata = {"name": "karmada-controller-manager", "namespace": "karmada-system"}
+    plane.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
+                  "spec": {"selector": {"matchLabels": labels}, "template": template}})  # fmt: skip
+    fights = [one for one in await world.asked(text, "karmada") if "feature gate Failover on" in one]
+    assert [one.partition(": ")[0] for one in fights] == ["6"], "Karmada would fail over beside the rule"
 
 
 @pytest.mark.parametrize(
