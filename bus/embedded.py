@@ -108,7 +108,8 @@ class EmbeddedServer:
 
     async def stop(self) -> None:
         """End it in an orderly way; by force where it does not end in time."""
-        (self.folder / "url").unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # then it has not been started there
+            (self.folder / "url").unlink(missing_ok=True)
         if self._process is None or self._process.returncode is not None:
             return
         self._process.send_signal(signal.SIGCONT)  # one that was stopped could not hear the next

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import binascii
 import json
 import logging
 import ssl
@@ -11,6 +12,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+
+import nkeys
 
 from bus import subjects
 from bus.errors import NotFound, NotReady, Refused, Unavailable
@@ -29,6 +32,7 @@ log = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=10)
 CLOCKS_APART = timedelta(seconds=1)
 """More than NTP ever leaves between two machines; less than any window that is worth a second."""
+JWT = b"BEGIN NATS USER JWT"
 START_SECONDS = 60.0
 START_AGAIN_SECONDS = 0.5
 LOOKS = 3
@@ -76,6 +80,10 @@ def _credentials(settings: BusSettings) -> Credentials:
     ):  # fmt: skip
         if file is not None:
             file.read_bytes()  # nats-py would fail in the middle of connecting, ssl without the file's name
+    if settings.nkey_seed_file is not None:
+        _check_seed(settings.nkey_seed_file)
+    if settings.credentials is not None and JWT not in settings.credentials.read_bytes():
+        raise ValueError(f"credentials: {settings.credentials} is no .creds file: it has no line {JWT.decode()}")
     password = settings.password.get_secret_value() if settings.password else None
     if settings.password_file is not None:
         password = settings.password_file.read_text("utf-8").strip()
@@ -84,6 +92,14 @@ def _credentials(settings: BusSettings) -> Credentials:
         user=settings.user, password=password, password_file=settings.password_file, tls=_tls(settings),
         inbox_prefix=settings.inbox_prefix or (subjects.inbox(settings.user) if settings.user else None),
     )  # fmt: skip
+
+
+def _check_seed(file: Path) -> None:
+    """Raises ValueError where it holds none; nats-py would fail in the middle of connecting, without its name."""
+    try:
+        nkeys.from_seed(bytearray(file.read_bytes().strip()))
+    except (nkeys.NkeysError, binascii.Error, ValueError, IndexError) as error:
+        raise ValueError(f"nkeySeedFile: {file} holds no seed of an nkey (SU…)") from error
 
 
 def _tls(settings: BusSettings) -> Callable[[], ssl.SSLContext] | None:

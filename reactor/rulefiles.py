@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from reactor.errors import SettingsError
 from reactor.settings import Settings
+from reactor.textfiles import text_of
 from rules.language.kinds import LoadedRule, LoadedSource
 from rules.language.loader import RuleSet, load
 from rules.language.model import TrafficFailover
@@ -50,7 +51,7 @@ def read(paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
     """Give each file's name and text. Raises SettingsError where one cannot be read."""
     for path in paths:
         try:
-            yield str(path), path.read_text("utf-8")
+            yield str(path), text_of(path)
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"{path}: {error}") from error
 

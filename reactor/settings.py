@@ -59,11 +59,22 @@ class BusSettings(Part):
     @field_validator("url")
     @classmethod
     def _nats(cls, url: str | list[str] | None) -> str | list[str] | None:
+        if url == []:
+            msg = "the list is empty: leave url out for an embedded server"
+            raise ValueError(msg)
         for one in [url] if isinstance(url, str) else url or []:
-            if one and not is_nats(one):
+            if not is_nats(one):
                 msg = "write nats://HOST:PORT, or a list of them"  # without what stands there: it may have a password
                 raise ValueError(msg)
         return url
+
+    @field_validator("store", "server_binary")
+    @classmethod
+    def _path(cls, path: Path | None) -> Path | None:
+        if path is not None and "\0" in str(path):
+            msg = "a path has no NUL character"
+            raise ValueError(msg)
+        return path
 
     @model_validator(mode="after")
     def _one_identity(self) -> BusSettings:

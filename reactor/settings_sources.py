@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_settings import EnvSettingsSource
 
 from reactor.errors import SettingsError
+from reactor.textfiles import text_of
 from rules.errors import Problem
 from rules.language.yaml import read, show
 
@@ -71,7 +72,7 @@ def read_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise SettingsError(f"{path}: {'it is a folder: name a file' if path.is_dir() else 'no such file'}")
     try:
-        value = yaml.safe_load(text := path.read_text("utf-8"))
+        value = yaml.safe_load(text := text_of(path))
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise SettingsError(
@@ -83,6 +84,8 @@ def read_file(path: Path) -> dict[str, Any]:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
         raise SettingsError(f"{path}{at}: not YAML: {error.problem or error.context}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path}: nested too deep: settings have a few levels") from error
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise SettingsError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if value is None:

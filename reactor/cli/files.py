@@ -10,6 +10,7 @@ import click
 
 from reactor.errors import SettingsError
 from reactor.rulefiles import find
+from reactor.textfiles import text_of
 from rules.errors import InvalidFiles, Problem
 
 STDIN = "-"
@@ -40,7 +41,7 @@ def read_text(name: str) -> str:
     """Give the text of a file, or of stdin for `-`. Raises OSError, UnicodeDecodeError."""
     if name == STDIN:
         return sys.stdin.buffer.read().decode("utf-8")
-    return Path(name).read_bytes().decode("utf-8")
+    return text_of(Path(name))
 
 
 def read_all(names: Iterable[str], problems: list[Problem]) -> Iterator[Text]:

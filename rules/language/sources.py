@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -12,7 +13,32 @@ from rules.language.matchers import Matchers
 from rules.language.model import ClusterName, KubeName, Model, Name, Pattern, Period, Seconds, Selector, Template
 from rules.language.regex import compiled
 
-Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s]*$", max_length=2048)]
+
+def _url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        unusable = parts.port == 0
+    except ValueError as error:
+        msg = f"no URL that can be asked: {error}"
+        raise ValueError(msg) from error
+    if unusable:
+        msg = "no URL that can be asked: nothing listens on port 0"
+        raise ValueError(msg)
+    if "@" in parts.netloc:
+        msg = "a user and password have no place in a rule file, which many may read"
+        raise ValueError(msg)
+    return text
+
+
+def _header(text: str) -> str:
+    if not text.isprintable():
+        msg = "a header is one line of printable characters"
+        raise ValueError(msg)
+    return text
+
+
+Url = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/?#]+[^\s]*$", max_length=2048), AfterValidator(_url)]
+Header = Annotated[str, AfterValidator(_header)]
 Host = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\s/@]+$")]
 Port = Annotated[int, Field(ge=1, le=65_535)]
 Threshold = Annotated[int, Field(ge=1, le=1000)]
@@ -69,7 +95,7 @@ class HttpProbe(Probe):
     kind: Literal["HttpProbe"]
     url: Url
     method: Literal["GET", "HEAD"] = "GET"
-    headers: Mapping[str, str] = {}
+    headers: Mapping[Header, Header] = {}
     expect_status: (
         Annotated[str, StringConstraints(pattern=r"^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$")] | int
     ) = "200-399"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 import yaml
@@ -158,7 +159,10 @@ class _Builder:
         if _SPECIAL.match(text):
             raise self._stop(event, path, f"{text} is not a number that can be used here")
         if _FLOAT.match(text) and len(text) < 40:
-            return float(text)
+            number = float(text)
+            if not isfinite(number):  # 1e999
+                raise self._stop(event, path, f"{text} is not a number that can be used here")
+            return number
         return text
 
 

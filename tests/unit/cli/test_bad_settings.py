@@ -172,3 +172,33 @@ def test_what_waits_for_no_approval_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert (done.exit_code, done.stderr) == (
         1, "reactor: r waits for no approval: `reactor status` lists what waits\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("bus: {url: ''}", "reactor.yaml:1:7: bus.url: write nats://HOST:PORT, or a list of them"),
+        ("bus: {url: ['']}", "reactor.yaml:1:7: bus.url: write nats://HOST:PORT, or a list of them"),
+        ("bus: {url: []}", "reactor.yaml:1:7: bus.url: the list is empty"),
+        ("bus: {url: 'nats://127.0.0.1:1', nkeySeedFile: seed}", "bus: nkeySeedFile: seed holds no seed of an nkey"),
+        ("bus: {url: 'nats://127.0.0.1:1', credentials: seed}", "bus: credentials: seed is no .creds file"),
+        ('bus: {store: "a\\0b"}', "reactor.yaml:1:7: bus.store: a path has no NUL character"),
+        ("bus: {store: /dev/null/x}", "the bus's folder /dev/null/x cannot be used: Not a directory"),
+        ("bus: " + "[" * 2000 + "]" * 2000, "reactor.yaml: nested too deep"),
+    ],
+)
+def test_odd_settings_are_told_in_one_line_with_their_place(text: str, said: str) -> None:
+    Path("seed").write_text("nonsense")
+    Path("reactor.yaml").write_text(text + "\nreceiver: {listen: '127.0.0.1:0'}\n")
+    done = reactor("run", "-c", "reactor.yaml")
+    assert done.exit_code == 1
+    [line] = [line for line in done.stderr.splitlines() if "level=info" not in line]
+    assert line.startswith(f"reactor: {said}"), line
+
+
+def test_what_is_no_file_among_rule_files_hangs_nobody() -> None:
+    os.mkfifo("pipe.yaml")
+    Path("endless.yaml").symlink_to("/dev/zero")
+    for name in ("pipe.yaml", "endless.yaml"):
+        done = reactor("check", name)
+        assert (done.exit_code, "is no regular file" in done.output) == (1, True), done.output

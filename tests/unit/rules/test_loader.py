@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,21 @@ def test_whatever_a_file_holds_it_is_read_or_its_mistakes_are_told(text: str, cu
     except InvalidFiles as error:
         found = error.problems
     assert found is None or (found and all(problem.line >= 1 and problem.column >= 1 for problem in found))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"url": "http://x:99999/"}, "no URL that can be asked: Port out of range 0-65535"),
+        ({"url": "http://x:0/"}, "nothing listens on port 0"),
+        ({"url": "http://[x/"}, "no URL that can be asked"),
+        ({"url": "http://me:secret@x/"}, "a user and password have no place in a rule file"),
+        ({"url": "http://x/", "headers": {"A": "b\r\nC: d"}}, "a header is one line of printable characters"),
+        ({"url": "http://x/", "headers": {"A\n": "b"}}, "a header is one line of printable characters"),
+    ],
+)
+def test_what_no_probe_could_ask_is_refused(fields: dict[str, Any], said: str) -> None:
+    source = {"name": "a", "kind": "HttpProbe", "target": "service/a/b/c", **fields}
+    [problem, *_] = problems(json.dumps({"apiVersion": "reactor/v1", "sources": [source], "rules": [notification()]}))
+    assert said in problem
+    assert "secret" not in problem

@@ -79,7 +79,7 @@ def test_all_keys_that_stand_twice_are_told() -> None:
     assert len(read("a: 1\na: 2\nb: 1\nb: {c: 1, c: 2}\n", "f.yaml")[1]) == 3
 
 
-@pytest.mark.parametrize("text", [".nan", ".inf", "-.Inf"])
+@pytest.mark.parametrize("text", [".nan", ".inf", "-.Inf", "1e999", "-1.5e400"])
 def test_numbers_that_are_none_are_refused(text: str) -> None:
     assert "is not a number that can be used here" in problem(f"a: {text}")
 
