@@ -49,6 +49,7 @@ class Kubelets:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._session.close()
+        await asyncio.sleep(0.25)  # aiohttp closes what it held by TLS only after it has said so
 
     async def _watch(self, name: str, member: ApiServer) -> None:
         """Follow what stands there."""
