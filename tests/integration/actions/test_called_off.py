@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
 
 import aiohttp
 import pytest
 
 from bus.messages import Action
+from bus.messages.workloads import Eviction
 from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.karmada.control_plane import ControlPlane
@@ -25,7 +27,9 @@ from tests.unit.actions.workload.builders import deployment, evict, place, purge
 from tests.unit.actions.zone.builders import zone_step
 
 CLUSTERS = ("east", "member1", "member2", "prod", "karmada")
-KARMADA = {"carrier": "Karmada"}
+KARMADA: Mapping[str, Any] = {"carrier": "Karmada"}
+LEAVES = Eviction.model_validate({"from": "member1", "purgeMode": "Gracefully"})
+HAS_LEFT = {"fromCluster": "member4", "reason": "ClusterUnhealthy", "producer": "alert-reactor"}
 ACTIONS: Mapping[str, Callable[[], Action]] = {
     "SetWeights": lambda: set_weights({"p": 0, "s": 1}),
     "Place": lambda: place({"member2": 3}, "member1"),
@@ -33,9 +37,11 @@ ACTIONS: Mapping[str, Callable[[], Action]] = {
     "Purge": lambda: purge("member1"),
     "Fence": lambda: zone_step("Fence", decided_at=Clock().now()),
     "Evacuate": lambda: zone_step("Evacuate", decided_at=Clock().now()),
-    "Place by Karmada": lambda: place({"member3": 3}, **KARMADA),
+    "Place by Karmada": lambda: place(
+        {"member2": 2, "member3": 3}, leaving=("member1",), evictions=(LEAVES,), **KARMADA
+    ),
     "Evict by Karmada": lambda: evict("member1", **KARMADA),
-    "Purge by Karmada": lambda: purge("member1", **KARMADA),
+    "Purge by Karmada": lambda: purge("member4", **KARMADA),
 }
 
 
@@ -46,7 +52,7 @@ async def world(emulator: Emulator, connected: Connect) -> AsyncIterator[ActionW
         emulator.cluster(name).ensure_namespace("shop")
     karmada = emulator.cluster("karmada", crds=definitions("ours"))
     karmada.ensure_namespace("shop")
-    karmada.create(binding())
+    karmada.create(binding(gracefulEvictionTasks=[HAS_LEFT]))
     emulator.cluster("east").create(split([("p", 1), ("s", 0)]))
     emulator.cluster("member1").create(deployment())
     furnish(emulator.cluster("prod"))
