@@ -74,7 +74,7 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
     if broken and last is not None and not bridged(member, rule, last, signal):
         member = _anew(member, rule, signal, reader)
     elif dated and signal.status is Health.UNHEALTHY:
-        member = _extended(member, signal)
+        member = _extended(member, rule, signal, reader)
     return _covered(_looked_at(member, rule, at, reader, said=True), before, rule, at, reader)
 
 
@@ -128,9 +128,12 @@ def _anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
     return replace(member, since=signal.begun, window=None, covered_until=None)
 
 
-def _extended(member: Member, signal: Signal) -> Member:
+def _extended(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
     """This signal saw the target bad before the others did, and all the time since."""
     window = member.window
+    if member.settled is False and member.settled_at is not None:
+        due = signal.begun + _length(rule, reader, healthy=False)
+        member = updated(member, settled_at=min(member.settled_at, due))
     if member.status is Health.UNHEALTHY and signal.proves(member.since):
         member = updated(member, since=min(member.since, signal.begun))
     if window is None or window.healthy or window.waiting_since is not None or not signal.proves(window.since):

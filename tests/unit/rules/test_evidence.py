@@ -144,6 +144,20 @@ def test_a_failure_that_begins_again_does_not_end_a_window_that_only_a_signal_th
     assert moves(rule(), *STANDS, *alert, *probe, *later, throughout) == [(17, AWAY)]
 
 
+@pytest.mark.parametrize("signals", [("probe", "ready"), ("ready", "probe")])
+def test_an_act_that_is_still_to_come_goes_by_the_signal_that_saw_the_failure_first(signals: tuple[str, str]) -> None:
+    """Taken as bad at 10, with nowhere to go. Unseen from 12 to 20; one sees it bad from 20 on, the other from 25."""
+    early, late = signals
+    nowhere = [route(HOME), look("b", "Unhealthy", 0, 0)]
+    nowhere += [look("a", "Unhealthy", 11, 0, signal=name, source=name) for name in signals]
+    again = [look("a", "Unhealthy", 20, 20, signal=early, source=early)]
+    again += [look("a", "Unhealthy", 25, 25, signal=late, source=late)]
+    again += [look("a", "Unhealthy", 25, 20, signal=early, source=early)]
+    end = [look("b", "Healthy", 26, 26), look("a", "Unhealthy", 31, 20, signal=early, source=early)]
+    end += [look("b", "Healthy", 31, 26)]
+    assert moves(rule(recoverySeconds=5), *nowhere, *again, *end) == [(31, AWAY)]
+
+
 def test_a_word_that_holds_for_some_seconds_proves_nothing_that_is_still_to_come() -> None:
     """The primary is settled as good at 40, is bad from 42 to 43, and due at 63: the word of 43 holds until 103."""
     bad = [look("a", "Unhealthy", 0, 0), look("a", "Unhealthy", 11, 0), look("b", "Healthy", 11, 0, valid_seconds=99)]
