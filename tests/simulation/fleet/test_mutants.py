@@ -32,7 +32,7 @@ HUNTS = (
     Hunt("saved_after_publish", frozenset({"unowed"})),
     Hunt("no_fence", frozenset({"stale-owner", "interleaved"}), pausing),
     Hunt("from_receipt", frozenset({"blind", "lost", "early"})),
-    Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 150),
+    Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 300),
     Hunt("no_intent_check", frozenset({"blind", "doubled", "early"}), unacknowledged),
     Hunt("owed_forgotten", frozenset({"lost"}), crashing, 150),
     Hunt("windows_forgotten", frozenset({"lost"}), seeds=150),
