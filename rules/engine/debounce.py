@@ -2,8 +2,8 @@
 
 Windows start when the status was observed, not when we heard of it, and run out only on evidence from their end or
 later (decision 21). Deadlines are taken in their order, also when they are looked at late, so the answer does not
-depend on when anybody looked. A signal that is silent for long while another
-one speaks is of a source that is no more, and forgotten.
+depend on when anybody looked. A signal that is silent for long while another one speaks is of a source that is no
+more, and forgotten.
 """
 
 from __future__ import annotations
@@ -14,18 +14,8 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.engine.reader import ALWAYS, Reader
-from rules.engine.signals import (
-    begun,
-    bridged,
-    combined,
-    goes_on,
-    is_bad,
-    joined,
-    proven,
-    silence_proven,
-    stretch,
-    unhealthy,
-)
+from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven
+from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
 from rules.group import Group, Member, Signal, Window, updated
 from rules.language.model import Rule
 from rules.language.zone import ZoneIsolation
@@ -61,7 +51,7 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
     member, at = advance(member, rule, signal.observed_at, reader, inclusive=False), signal.observed_at
     before = member
     last = member.signals.get(name)
-    broken = last is not None and _is_broken(member, last, signal)
+    broken = last is not None and is_broken(member, last, signal)
     dated = signal.since is not None
     signal = joined(last, signal)
     signals = {**member.signals, name: signal}
@@ -72,73 +62,10 @@ def heard(member: Member, name: str, signal: Signal, rule: Rule, reader: Reader 
         signals = {key: _silent_from(one, at) for key, one in signals.items()}
     member = replace(member, signals=signals)
     if broken and last is not None and not bridged(member, rule, last, signal):
-        member = _anew(member, rule, signal, reader)
+        member = begun_anew(member, rule, signal, reader)
     elif dated and signal.status is Health.UNHEALTHY:
-        member = _extended(member, rule, signal, reader)
-    return _covered(_looked_at(member, rule, at, reader, said=True), before, rule, at, reader)
-
-
-def _covered(member: Member, before: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
-    """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
-
-    In a gap it may have been well: what is measured, and an act that is still to come, begin anew after it. Who saw it
-    bad all the time and is heard later moves the window back (`_extended`).
-    """
-    saying = unhealthy(member, rule)
-    if member.status is not Health.UNHEALTHY or not saying:
-        waits = member.status is Health.UNKNOWN and not is_bad(rule, Health.UNKNOWN)
-        return member if waits else updated(member, covered_until=None)
-    since, until = stretch(saying)
-    if member.covered_until is None or _waited(before):
-        return updated(member, covered_until=until)
-    covered = min(member.covered_until, at)
-    if since <= covered:
-        return updated(member, covered_until=max(covered, until))
-    window, due = member.window, member.settled_at
-    if window is not None and not window.healthy:
-        window = updated(window, since=max(window.since, since))
-    elif member.settled is False and due is not None:
-        due = max(due, since + _length(rule, reader, healthy=False))
-    return updated(member, covered_until=until, window=window, settled_at=due)
-
-
-def _waited(member: Member) -> bool:
-    """Whether it is Unknown, and was shown to be Unhealthy up to the moment from which on it is."""
-    return member.status is Health.UNKNOWN and member.covered_until is not None and member.covered_until >= member.since
-
-
-def _is_broken(member: Member, last: Signal, new: Signal) -> bool:
-    """Whether a source that says since when it has looked leaves a time in which the status may have been another."""
-    before = last.status_before or last.status
-    asked = new.status if before is not Health.UNKNOWN or member.status is not Health.UNKNOWN else Health.UNKNOWN
-    return new.since is not None and before is asked and not goes_on(last, new)
-
-
-def _anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
-    """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal."""
-    same = is_bad(rule, signal.status) is is_bad(rule, member.status)
-    waits = member.window is not None and member.window.waiting_since is not None
-    if not same and not waits:
-        return member
-    healthy = not is_bad(rule, signal.status)
-    if member.settled is healthy:
-        # It was settled like this before. An act that is still to come needs the whole length once more.
-        end = signal.begun + _length(rule, reader, healthy=healthy)
-        return replace(member, since=signal.begun, settled_at=end, window=None, covered_until=None)
-    return replace(member, since=signal.begun, window=None, covered_until=None)
-
-
-def _extended(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
-    """This signal saw the target bad before the others did, and all the time since."""
-    window = member.window
-    if member.settled is False and member.settled_at is not None:
-        due = signal.begun + _length(rule, reader, healthy=False)
-        member = updated(member, settled_at=min(member.settled_at, due))
-    if member.status is Health.UNHEALTHY and signal.proves(member.since):
-        member = updated(member, since=min(member.since, signal.begun))
-    if window is None or window.healthy or window.waiting_since is not None or not signal.proves(window.since):
-        return member
-    return updated(member, window=updated(window, since=min(window.since, signal.begun)))
+        member = extended(member, rule, signal, reader)
+    return followed(_looked_at(member, rule, at, reader, said=True), before, rule, at, reader)
 
 
 def advance(member: Member, rule: Rule, to: datetime, reader: Reader = ALWAYS, *, inclusive: bool = True) -> Member:
@@ -171,7 +98,7 @@ def window_end(member: Member, rule: Rule, reader: Reader = ALWAYS) -> datetime 
     window = member.window
     if window is None or window.waiting_since is not None:
         return None
-    return window.since + _length(rule, reader, healthy=window.healthy)
+    return window.since + window_length(rule, reader, healthy=window.healthy)
 
 
 def is_proven(member: Member, rule: Rule, end: datetime) -> bool:
@@ -184,11 +111,6 @@ def _over(member: Member, rule: Rule, end: datetime, reader: Reader) -> datetime
     if is_proven(member, rule, end):
         return end
     return None if member.window is None or member.window.healthy else silence_proven(member, rule, end, reader)
-
-
-def _length(rule: Rule, reader: Reader, *, healthy: bool) -> timedelta:
-    length = timedelta(seconds=rule.recovery_seconds if healthy else rule.toleration_seconds)
-    return length + reader.skew if length else length
 
 
 def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said: bool = False) -> Member:
@@ -213,7 +135,7 @@ def _looked_at(member: Member, rule: Rule, at: datetime, reader: Reader, *, said
         return _wait(member, at)
     if member.settled is (not bad) and member.window is not None:
         # It was otherwise in between, though not for long enough: an act that is still to come needs the whole length.
-        member = replace(member, settled_at=since + _length(rule, reader, healthy=not bad))
+        member = replace(member, settled_at=since + window_length(rule, reader, healthy=not bad))
     return _episode_ended(_move(member, since, healthy=not bad))
 
 

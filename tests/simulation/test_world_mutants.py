@@ -18,7 +18,7 @@ from rules.bench.world_finding import Promise
 from rules.bench.world_play import play_history, play_world
 from rules.bench.world_report import Worlds, as_json, lines
 from rules.bench.world_shrink import shortest
-from rules.engine import debounce, decide, guard, observe, owe, signals
+from rules.engine import debounce, decide, guard, observe, owe, signals, unbroken
 from rules.engine.limits import Census
 from rules.group import Signal
 from rules.kinds import budget as budget_
@@ -43,8 +43,10 @@ class Mutant:
 
 
 def _windows_a_twentieth_too_short(patch: pytest.MonkeyPatch) -> None:
-    length = debounce._length
-    patch.setattr(debounce, "_length", lambda rule, reader, *, healthy: length(rule, reader, healthy=healthy) * 0.95)
+    length = unbroken.window_length
+    patch.setattr(
+        debounce, "window_length", lambda rule, reader, *, healthy: length(rule, reader, healthy=healthy) * 0.95
+    )
 
 
 def _windows_that_do_not_wait_while_nobody_knows(patch: pytest.MonkeyPatch) -> None:
@@ -204,12 +206,12 @@ def _a_decision_by_what_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
 
 
 def _dry_run_goes_its_own_way(patch: pytest.MonkeyPatch) -> None:
-    length = debounce._length
+    length = unbroken.window_length
 
     def shorter(rule: Any, reader: Any, *, healthy: bool) -> timedelta:
         return length(rule, reader, healthy=healthy) * (0.5 if rule.mode is Mode.DRY_RUN else 1)
 
-    patch.setattr(debounce, "_length", shorter)
+    patch.setattr(debounce, "window_length", shorter)
 
 
 def _windows_end_by_the_clock(patch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,85 @@
+"""Whether what is measured goes on: a status counts from when on it has been seen without a gap.
+
+What a source did not see while it did not look may have ended and begun again. Then the window, and an act that is
+still to come, begin anew; and go on from before as soon as somebody is heard who saw it all the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Health
+from rules.engine.reader import Reader
+from rules.engine.signals import goes_on, is_bad, stretch, unhealthy
+from rules.group import Member, Signal, updated
+from rules.language.model import Rule
+
+
+def window_length(rule: Rule, reader: Reader, *, healthy: bool) -> timedelta:
+    """How long a member has to be seen so: longer by what clocks may differ, unless it is at once."""
+    length = timedelta(seconds=rule.recovery_seconds if healthy else rule.toleration_seconds)
+    return length + reader.skew if length else length
+
+
+def is_broken(member: Member, last: Signal, new: Signal) -> bool:
+    """Whether a source that says since when it has looked leaves a time in which the status may have been another."""
+    before = last.status_before or last.status
+    asked = new.status if before is not Health.UNKNOWN or member.status is not Health.UNKNOWN else Health.UNKNOWN
+    return new.since is not None and before is asked and not goes_on(last, new)
+
+
+def begun_anew(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
+    """No look shows that the status lasted: what was measured of it begins again with this stretch of the signal."""
+    same = is_bad(rule, signal.status) is is_bad(rule, member.status)
+    waits = member.window is not None and member.window.waiting_since is not None
+    if not same and not waits:
+        return member
+    healthy = not is_bad(rule, signal.status)
+    if member.settled is healthy:
+        # It was settled like this before. An act that is still to come needs the whole length once more.
+        end = signal.begun + window_length(rule, reader, healthy=healthy)
+        return replace(member, since=signal.begun, settled_at=end, window=None, covered_until=None)
+    return replace(member, since=signal.begun, window=None, covered_until=None)
+
+
+def extended(member: Member, rule: Rule, signal: Signal, reader: Reader) -> Member:
+    """This signal saw the target bad before the others did, and all the time since."""
+    window = member.window
+    if member.settled is False and member.settled_at is not None:
+        due = signal.begun + window_length(rule, reader, healthy=False)
+        member = updated(member, settled_at=min(member.settled_at, due))
+    if member.status is Health.UNHEALTHY and signal.proves(member.since):
+        member = updated(member, since=min(member.since, signal.begun))
+    if window is None or window.healthy or window.waiting_since is not None or not signal.proves(window.since):
+        return member
+    return updated(member, window=updated(window, since=min(window.since, signal.begun)))
+
+
+def followed(member: Member, before: Member, rule: Rule, at: datetime, reader: Reader) -> Member:
+    """Follow until when the signals show, one after the other and without a gap, that the member is Unhealthy.
+
+    In a gap it may have been well: what is measured, and an act that is still to come, begin anew after it. Who saw it
+    bad all the time and is heard later moves the window back (`extended`).
+    """
+    saying = unhealthy(member, rule)
+    if member.status is not Health.UNHEALTHY or not saying:
+        waits = member.status is Health.UNKNOWN and not is_bad(rule, Health.UNKNOWN)
+        return member if waits else updated(member, covered_until=None)
+    since, until = stretch(saying)
+    if member.covered_until is None or _waited(before):
+        return updated(member, covered_until=until)
+    covered = min(member.covered_until, at)
+    if since <= covered:
+        return updated(member, covered_until=max(covered, until))
+    window, due = member.window, member.settled_at
+    if window is not None and not window.healthy:
+        window = updated(window, since=max(window.since, since))
+    elif member.settled is False and due is not None:
+        due = max(due, since + window_length(rule, reader, healthy=False))
+    return updated(member, covered_until=until, window=window, settled_at=due)
+
+
+def _waited(member: Member) -> bool:
+    """Whether it is Unknown, and was shown to be Unhealthy up to the moment from which on it is."""
+    return member.status is Health.UNKNOWN and member.covered_until is not None and member.covered_until >= member.since
