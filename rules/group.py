@@ -213,11 +213,22 @@ class Paused:
     by: str
     reason: str
     since: datetime
+    until: datetime | None = None
+    """When it ends by itself; None: not before somebody resumes."""
 
     @property
     def words(self) -> str:
-        """Who, since when, and why."""
-        return f"paused by {self.by} since {self.since.isoformat()}: {self.reason}"
+        """Who, since when, until when, and why."""
+        until = f" until {self.until.isoformat()}" if self.until is not None else ""
+        return f"paused by {self.by} since {self.since.isoformat()}{until}: {self.reason}"
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether it has ended by itself."""
+        return self.until is not None and now >= self.until
+
+    def outlasts(self, other: Paused) -> bool:
+        """Whether it ends later than the other one."""
+        return other.until is not None and (self.until is None or self.until > other.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +265,8 @@ class Group:
     paused: Paused | None = None
     commanded_at: datetime | None = None
     """When somebody last paused or resumed it."""
+    pause_ended_at: datetime | None = None
+    """When its last pause ended by itself."""
     wake_at: datetime | None = None
     """When to look again although nothing was heard."""
     digest: str = ""

@@ -36,9 +36,12 @@ class Command(Message):
 
 
 class Pause(Command):
-    """Rules whose names match do not act until they are resumed. `rule` is a pattern; `*` is all of them."""
+    """Rules whose names match do not act until they are resumed, or the time is over. `rule` is a pattern; `*`: all."""
 
     type: ClassVar[str] = "dev.alert-reactor.pause.v1"
+
+    for_seconds: ForSeconds | None = None
+    """How long, from `observedAt` on; until they are resumed by default."""
 
 
 class Resume(Command):

@@ -11,18 +11,24 @@ import click
 from bus.messages import Pause, Resume
 from reactor.cli.asking import Asker, asking, finish, look, send
 from reactor.cli.naming import near
+from reactor.cli.options import Duration
 from reactor.cli.outcome import told
+from reactor.cli.printing import duration
 from reactor.errors import SettingsError
-from rules.engine.pauses import PAUSES
+from rules.engine.pauses import PAUSES, lasting
 from rules.group import Group
 from rules.language.targets import matches
 
 
 @click.command()
 @click.argument("pattern")
+@click.option("--for", "for_", type=Duration(), metavar="TIME", help="How long: 10m, 2h; else until resumed.")
 @asking
-def pause(asker: Asker, pattern: str) -> None:
+def pause(asker: Asker, pattern: str, for_: float | None) -> None:
     """Let the rules whose names match PATTERN do nothing until they are resumed. `*` stops all of them.
+
+    With --for the pause ends by itself, over restarts too; what was held is then done at once. Of several pauses the
+    one that ends last counts: a shorter one shortens nothing, only `reactor resume` does.
 
     Within two seconds nothing more is begun; what is being written in that moment is finished. A paused rule goes on
     watching, so that it can act at once when it is resumed and the cause still stands. What you ask back by abort or
@@ -32,9 +38,13 @@ def pause(asker: Asker, pattern: str) -> None:
     """
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
-        asker.confirmed(_plan("pause", pattern, groups))
-        seen = partial(_paused, pattern=pattern)
-        finish(send(asker, lambda at: Pause(rule=pattern, **asker.words(at)), seen))
+        length = f"for {duration(for_)}" if for_ is not None else "until they are resumed"
+        asker.confirmed(_plan("pause", pattern, groups, f", {length}"))
+
+        def make(at: datetime) -> Pause:
+            return Pause(rule=pattern, for_seconds=for_, **asker.words(at))
+
+        finish(send(asker, make, lambda found, at: _paused(found, make(at))))
 
 
 @click.command()
@@ -70,12 +80,12 @@ def _matching(groups: Iterable[Group], pattern: str) -> list[Group]:
     return [group for group in groups if not group.rule.startswith("@") and matches(pattern, group.rule)]
 
 
-def _plan(verb: str, pattern: str, groups: Sequence[Group]) -> str:
+def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") -> str:
     rules = sorted({group.rule for group in groups})
-    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none is known yet'}"]
+    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none is known yet'}{length}"]
     for group in groups:
         if group.paused is not None:
-            lines.append(f"  {group.rule} is paused by {group.paused.by}: {group.paused.reason}")
+            lines.append(f"  {group.rule} is {group.paused.words}")
         if group.held is not None:
             lines.append(f"  {group.rule} waits on {group.held.about or group.object}: {group.held.detail}")
         flying = [owed.action.id for owed in group.owed if owed.wanted]
@@ -83,9 +93,10 @@ def _plan(verb: str, pattern: str, groups: Sequence[Group]) -> str:
     return "\n".join(dict.fromkeys(lines))
 
 
-def _paused(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
-    standing = next((g.paused for g in groups if g.rule == PAUSES and g.object == pattern and g.paused), None)
-    return f"paused by {standing.by} since {standing.since.isoformat()}: {standing.reason}" if standing else None
+def _paused(groups: Iterable[Group], asked: Pause) -> str | None:
+    """What stands once the word is heard: it, or one that ends later or as late."""
+    standing = next((g.paused for g in groups if g.rule == PAUSES and g.object == asked.rule), None)
+    return standing.words if standing is not None and lasting(standing, asked) is standing else None
 
 
 def _resumed(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:

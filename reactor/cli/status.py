@@ -17,11 +17,11 @@ from reactor import settings as settings_
 from reactor.cli.asking import stored_groups
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_yaml
+from reactor.cli.printing import as_json, as_yaml, duration
 from reactor.clock import Clock
 from reactor.settings import BusSettings
 from rules.engine.pauses import PAUSES
-from rules.group import Group, to_python
+from rules.group import Group, Paused, to_python
 from rules.language.targets import matches
 
 if TYPE_CHECKING:
@@ -47,12 +47,13 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str) -> N
         settings = settings_.load(config).bus
         groups, processes = asyncio.run(_read(settings, address(settings, bus)))
     chosen = [group for group in groups if matches(pattern, group.rule) and _meant(pattern, group)]
-    for line in sorted({_pause(group) for group in groups if group.rule == PAUSES}):
+    now = Clock().now()
+    for line in sorted({_pause(one.object, one.paused, now) for one in groups if one.rule == PAUSES and one.paused}):
         click.echo(line, err=True)
     for process in processes:
         _warn(process)
     if output == "table":
-        _table(chosen, Clock().now())
+        _table(chosen, now)
         return
     rows = [to_python(group) for group in chosen]
     click.echo(as_json(rows) if output == "json" else as_yaml(rows))
@@ -73,10 +74,14 @@ def _meant(pattern: str, group: Group) -> bool:
     return pattern.startswith("@") or not group.rule.startswith("@")
 
 
-def _pause(group: Group) -> str:
-    paused = group.paused
-    who = f" by {paused.by} since {paused.since.isoformat(timespec='seconds')}: {paused.reason}" if paused else ""
-    return f"paused: rules {group.object!r}{who}"
+def _pause(pattern: str, paused: Paused, now: datetime) -> str:
+    who = f"by {paused.by} since {paused.since.isoformat(timespec='seconds')}"
+    ends = f", {_left(paused, now)} left" if paused.until is not None else ""
+    return f"paused: rules {pattern!r} {who}{ends}: {paused.reason}"
+
+
+def _left(paused: Paused, now: datetime) -> str:
+    return duration((paused.until - now).total_seconds()) if paused.until is not None else ""
 
 
 def _warn(process: Process) -> None:
@@ -104,6 +109,8 @@ def row(group: Group, now: datetime) -> dict[str, str]:
         bad = [target for target, member in group.members.items() if member.settled is False]
         state, detail = ("Acted", ", ".join(bad)) if bad else ("Watching", "")
     left = f"{max((group.wake_at - now).total_seconds(), 0):.1f}s" if group.wake_at and windows else ""
+    if group.paused is not None and group.paused.until is not None:
+        left = _left(group.paused, now)  # no window of a paused rule leads to anything before
     weights = " ".join(f"{service}={weight}" for service, weight in (group.route.backends if group.route else ()))
     return {
         "RULE": group.rule, "OBJECT": group.object, "STATE": state, "LEFT": left, "WEIGHTS": weights, "DETAIL": detail,

@@ -151,9 +151,14 @@ def _audited(command: Command, id_: str) -> Entry:
     record = DecisionRecord(
         rule=command.rule, object=str(getattr(command, "object", None) or getattr(command, "zone", "*")),
         decided_at=command.observed_at, facts=(command.model_dump(mode="json"),),
-        because=(f"{command.who} said {type(command).__name__}: {command.reason}",),
+        because=(f"{command.who} said {type(command).__name__}{_length(command)}: {command.reason}",),
     )  # fmt: skip
     return Entry(record, f"command/{id_}", "/reactor/router")
+
+
+def _length(command: Command) -> str:
+    seconds = getattr(command, "for_seconds", None)
+    return f" for {seconds:g} s" if seconds is not None else ""
 
 
 async def _later(work: Work, delivery: Delivery) -> None:

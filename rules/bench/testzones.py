@@ -70,6 +70,12 @@ class Said(Model):
     reason: Text = "test"
 
 
+class Stopped(Said):
+    """Somebody's pause."""
+
+    for_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
+
+
 class Approved(Said):
     """Somebody's yes."""
 
@@ -113,7 +119,7 @@ class Commanded(Model):
     """A command, from a second on. Exactly one of its kinds."""
 
     at: Annotated[float, Field(ge=0, le=YEAR)]
-    pause: Said | None = None
+    pause: Stopped | None = None
     resume: Said | None = None
     approve: Approved | None = None
     isolate_zone: Isolated | None = None

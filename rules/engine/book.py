@@ -156,6 +156,7 @@ class Book:
 
     def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
         """Decide for every group whose moment has come, or for so many of them, the earliest first."""
+        self.dropped |= self._pauses.end(now)
         due: dict[Key, list[Fact]] = {}
         while len(due) < at_most and (at := self.next_alarm()) is not None and at <= now:
             due[heapq.heappop(self._alarms)[1]] = []

@@ -20,6 +20,7 @@ from rules.engine.guard import guard
 from rules.engine.news import tell
 from rules.engine.observe import GOES_ON, observe_all
 from rules.engine.owe import owe
+from rules.engine.pauses import ended as pause_ended
 from rules.engine.reader import ALWAYS, Reader
 from rules.engine.registry import kind_of
 from rules.group import Group, Holding, Owed, updated
@@ -77,7 +78,8 @@ def decide(
     """
     before = group
     kind = kind_of(rule)
-    group = observe_all(rule, group, in_order(facts, now), now, reader)
+    # Before the facts, so that no command is refused for a pause that is over; after them, for one that is heard late.
+    group = pause_ended(observe_all(rule, pause_ended(group, now), in_order(facts, now), now, reader), now)
     group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader), around, now)
     if rule.mode is Mode.OFF:
         return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now, before, reader)))
@@ -215,6 +217,8 @@ def _wake(
     if before.wake_at is not None:
         moments += [before.wake_at] if now < before.wake_at and group.rule.startswith("@") else []
     moments += [owed.retry_at for owed in group.owed if owed.wanted]
+    if group.paused is not None and group.paused.until is not None:
+        moments.append(group.paused.until)
     if look_again is not None:
         moments.append(look_again)
     return min((at for at in moments if at > now), default=None)

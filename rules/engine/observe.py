@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Resume, Verdict
 from rules.engine import approvals, claims
 from rules.engine.debounce import heard
+from rules.engine.pauses import lasting
 from rules.engine.reader import ALWAYS, Reader
 from rules.engine.registry import kind_of
-from rules.group import Group, Member, Paused, Signal
+from rules.group import Group, Member, Signal
 from rules.language.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
@@ -90,9 +91,7 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
 def _command(group: Group, fact: Pause | Resume) -> Group:
     if group.commanded_at is not None and fact.observed_at < group.commanded_at:
         return group  # somebody has said otherwise since
-    paused = None
-    if isinstance(fact, Pause):
-        paused = group.paused or Paused(fact.who, fact.reason, fact.observed_at)
+    paused = lasting(group.paused, fact) if isinstance(fact, Pause) else None
     return replace(group, paused=paused, commanded_at=fact.observed_at)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from bus.messages import Pause, Resume
 from rules.group import Group, Paused
@@ -34,18 +35,53 @@ class Pauses:
             return []
         if any(matches(rule, fact.rule) and at >= fact.observed_at for rule, at in self._resumed.items()):
             return []
-        if fact.rule in self._standing:
-            return []  # who was first to pause is told; a second word changes nothing
-        self._standing[fact.rule] = Paused(fact.who, fact.reason, fact.observed_at)
+        paused = lasting(self._standing.get(fact.rule), fact)
+        if paused is self._standing.get(fact.rule):
+            return []
+        self._standing[fact.rule] = paused
         return [self.group(fact.rule)]
+
+    def end(self, now: datetime) -> set[tuple[str, str]]:
+        """Forget those whose time is over, and give their keys."""
+        over = [pattern for pattern, paused in self._standing.items() if paused.is_over(now)]
+        for pattern in over:
+            del self._standing[pattern]
+        return {(PAUSES, pattern) for pattern in over}
 
     def group(self, pattern: str) -> Group:
         """Give the pause in the form in which it is stored."""
         return Group(PAUSES, pattern, paused=self._standing[pattern])
 
     def of(self, rule: str) -> Paused | None:
-        """Give the oldest pause that holds for this rule. Guards themselves are never paused."""
+        """Give the pause that holds longest for this rule, of several the oldest. Guards themselves are never paused.
+
+        It may be over already: `decide` ends it.
+        """
         if rule.startswith("@"):
             return None
-        mine = [paused for pattern, paused in self._standing.items() if matches(pattern, rule)]
-        return min(mine, key=lambda paused: paused.since, default=None)
+        mine = sorted((paused for pattern, paused in self._standing.items() if matches(pattern, rule)), key=_since)
+        longest: Paused | None = None
+        for paused in mine:
+            longest = paused if longest is None or paused.outlasts(longest) else longest
+        return longest
+
+
+def lasting(standing: Paused | None, fact: Pause) -> Paused:
+    """Give the pause that stands after this word: of two the one that ends later, so that nobody's is cut short.
+
+    Of two with the same end it is the one that was there: who was first is told.
+    """
+    until = fact.observed_at + timedelta(seconds=fact.for_seconds) if fact.for_seconds is not None else None
+    paused = Paused(fact.who, fact.reason, fact.observed_at, until)
+    return paused if standing is None or paused.outlasts(standing) else standing
+
+
+def ended(group: Group, now: datetime) -> Group:
+    """Give the group without a pause whose time is over: its clocks run on from that moment."""
+    if group.paused is None or not group.paused.is_over(now):
+        return group
+    return replace(group, paused=None, pause_ended_at=group.paused.until)
+
+
+def _since(paused: Paused) -> datetime:
+    return paused.since

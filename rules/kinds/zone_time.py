@@ -88,7 +88,8 @@ def timers(rule: ZoneIsolation, group: Group, state: ZoneState) -> Iterator[Time
     if isolation is None:
         return
     place = place_of(isolation)
-    since = max(isolation.since, group.commanded_at or isolation.since)  # a pause stops all clocks
+    went_on = [at for at in (group.commanded_at, group.pause_ended_at) if at is not None]
+    since = max([isolation.since, *went_on])  # a pause stops all clocks
     if place == PENDING and isolation.by:
         detail = f"the guards did not let it start within {PENDING_MAX.total_seconds():g} s"
         yield Timer(since + PENDING_MAX, Event.DEADLINE, {"failure": detail, "tries": 0})

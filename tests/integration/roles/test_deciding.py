@@ -26,6 +26,7 @@ from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, even
 Make = Callable[..., AbstractAsyncContextManager[World]]
 AWAY = {"checkout": 0, "checkout-west": 1}
 HOME = {"checkout": 1, "checkout-west": 0}
+PAUSED = 5.0
 
 
 async def healthy(world: World) -> None:
@@ -155,6 +156,20 @@ async def test_a_paused_rule_waits_until_it_is_resumed(make_world: Make) -> None
         assert world.written == []
         await world.publisher.publish(Resume(rule="*", by="ann", observed_at=world.clock.now()))
         assert weights(await world.next_write()) == AWAY
+
+
+async def test_a_restart_forgets_no_deadline_of_a_pause(make_world: Make) -> None:
+    async with make_world() as world, world.executor():
+        async with world.decider("one") as decider:
+            await healthy(world)
+            asked = world.clock.now()
+            pause = Pause(rule="check*", by="ann", reason="upgrade", for_seconds=PAUSED, observed_at=asked)
+            await world.publisher.publish(pause)
+            await world.see(EAST, Health.UNHEALTHY)
+            await eventually(lambda: any(g.held and g.held.reason == "Paused" for g in decider.groups()))
+        async with world.decider("two"):
+            assert weights(await world.next_write(within=20)) == AWAY
+            assert world.clock.now() >= asked + timedelta(seconds=PAUSED)
 
 
 async def test_two_deciders_share_the_partitions_and_act_once(make_world: Make) -> None:

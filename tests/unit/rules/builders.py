@@ -92,8 +92,8 @@ def outcome(action: str, status: str, *, at: float, **more: Any) -> Event:
     return at, Outcome(action=action, rule=rule, object=object_, status=status, observed_at=at_(at), **more)  # type: ignore[arg-type]
 
 
-def paused(rule: str = "*", *, at: float) -> Event:
-    return at, Pause(rule=rule, by="ann", reason="upgrade", observed_at=at_(at))
+def paused(rule: str = "*", *, at: float, seconds: float | None = None) -> Event:
+    return at, Pause(rule=rule, by="ann", reason="upgrade", for_seconds=seconds, observed_at=at_(at))
 
 
 def resumed(rule: str = "*", *, at: float) -> Event:

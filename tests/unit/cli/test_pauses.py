@@ -1,0 +1,24 @@
+"""What `reactor status` says of a pause that ends by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from reactor.cli.printing import duration
+from reactor.cli.status import row
+from rules.bench.play import at
+from rules.group import Group, Paused
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.2, "0s"), (-5, "0s"), (59.6, "1m"), (600, "10m"), (5400, "1h30m"), (93_784, "1d2h3m4s")]
+)
+def test_times_are_shown_as_they_are_written(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(("until", "left"), [(605, "9m55s"), (None, "")])
+def test_a_paused_rule_shows_how_long(until: float | None, left: str) -> None:
+    paused = Paused("ann", "upgrade", at(5), at(until) if until is not None else None)
+    line = row(Group("web", "east/shop/TrafficSplit/web", paused=paused), at(10))
+    assert (line["STATE"], line["LEFT"]) == ("Paused", left)

@@ -1,0 +1,111 @@
+"""A pause that ends by itself: not early, not late, not cut short by anybody's shorter one, kept over a restart."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from bus.messages import Pause, Resume
+from rules.bench.history import read
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.pauses import PAUSES
+from rules.engine.routing import Routing
+from rules.group import Group, dump, load
+from tests.unit.rules.builders import (
+    Event,
+    failover,
+    healthy,
+    holds,
+    moves,
+    paused,
+    resumed,
+    route,
+    rule_set,
+    said,
+    unhealthy,
+)
+
+HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}
+WELL = (route(HOME), healthy("a", at=0), healthy("b", at=0))
+
+
+def test_it_ends_by_itself_and_what_waited_is_done() -> None:
+    events = (*WELL, paused(at=5, seconds=100), unhealthy("a", at=10))
+    assert holds(failover(), *events) == [(10, "Paused")]
+    assert moves(failover(), *events) == [(105, AWAY)]
+
+
+def test_its_hold_says_until_when() -> None:
+    (hold, *_) = said(failover(), *WELL, paused(at=5, seconds=100), unhealthy("a", at=10), until=20)[-1:]
+    since, until = at_(5).isoformat(), at_(105).isoformat()
+    assert hold.what.detail == f"paused by ann since {since} until {until}: upgrade"
+
+
+def test_somebody_may_resume_before() -> None:
+    events = (*WELL, paused(at=5, seconds=100), unhealthy("a", at=10), resumed(at=50))
+    assert moves(failover(), *events) == [(50, AWAY)]
+
+
+def test_the_later_end_counts_whoever_says_it_first() -> None:
+    short, long, for_good = paused(at=5, seconds=50), paused("web", at=6, seconds=100), paused("w*", at=7)
+    bad = unhealthy("a", at=10)
+    for first, second in permutations((short, long)):
+        assert moves(failover(), *WELL, (8, first[1]), (8, second[1]), bad) == [(106, AWAY)]
+    assert moves(failover(), *WELL, short, for_good, bad) == []
+    assert moves(failover(), *WELL, paused(at=1), short, bad) == []
+
+
+def test_one_that_is_heard_after_its_end_stops_nothing() -> None:
+    assert moves(failover(), *WELL, unhealthy("a", at=10), (9, paused(at=2, seconds=3)[1])) == [(10, AWAY)]
+
+
+def test_a_pause_that_is_given_at_the_end_of_another_counts() -> None:
+    late = (106, paused(at=104, seconds=100)[1])
+    events = (*WELL, paused(at=5, seconds=100), late, unhealthy("a", at=107))
+    assert moves(failover(), *events) == [(204, AWAY)]
+
+
+def restarted(groups: list[Group]) -> Book:
+    """Another process reads what was stored."""
+    return Book(Routing(rule_set(failover()).rules), [load(dump(group)) for group in groups])
+
+
+def stored(*events: Event) -> list[Group]:
+    book = Book(Routing(rule_set(failover()).rules))
+    pauses = {}
+    for at, fact in sorted(events, key=lambda event: event[0]):
+        for decision in book.take([fact], at_(at)):
+            pauses[decision.group.rule, decision.group.object] = decision.group
+    return [*book.groups.values(), *(group for group in pauses.values() if group.rule == PAUSES)]
+
+
+def test_a_restart_forgets_no_deadline() -> None:
+    book = restarted(stored(*WELL, paused(at=5, seconds=100), unhealthy("a", at=10)))
+    assert book.next_alarm() == at_(105)
+    assert book.ring(at_(104)) == []
+    (decision,) = book.ring(at_(105))
+    assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
+
+
+def test_one_that_is_over_is_stored_no_more_and_stops_no_later_rule() -> None:
+    book = restarted(stored(paused(at=5, seconds=100)))
+    book.ring(at_(105))
+    assert (PAUSES, "*") in book.dropped
+
+
+def test_a_later_rule_is_paused_until_the_same_moment() -> None:
+    groups = [group for group in stored(paused(at=5, seconds=100), paused(at=6, seconds=20)) if group.rule == PAUSES]
+    book = restarted(groups)
+    for at, fact in [*WELL, unhealthy("a", at=10)]:
+        decisions = book.take([fact], at_(max(at, 10)))
+    assert decisions[0].group.held is not None
+    assert decisions[0].group.held.reason == "Paused"
+    (decision,) = book.ring(at_(105))
+    assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
+
+
+def test_histories_say_it_so() -> None:
+    line = '{"at": 9, "command": {"pause": {"rule": "*", "forSeconds": 600, "by": "ann", "reason": "upgrade"}}}'
+    ((at, fact),) = read([line], "outage.jsonl")
+    assert (at, fact) == (9, Pause(rule="*", for_seconds=600, by="ann", reason="upgrade", observed_at=at_(9)))
+    assert not isinstance(fact, Resume)
