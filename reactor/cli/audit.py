@@ -14,6 +14,7 @@ import click
 
 from bus.messages import Observation
 from reactor import settings as settings_
+from reactor.cli.known_rules import told_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.stored import stored
@@ -53,10 +54,9 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     """
     with told():
         from reactor.connecting import address
-        from reactor.rulefiles import load_alone
 
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
-        loaded = load_alone(settings)
+        loaded, _ = told_rules(settings, "early and needless are not judged for the rules of files that cannot be used")
         verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded))
     click.echo(_json(verdict) if output == "json" else _table(verdict))
     sys.exit(1 if verdict.breaches else 0)

@@ -13,12 +13,12 @@ from bus.messages import DecisionRecord
 from reactor import settings as settings_
 from reactor.cli.asking import PATIENCE
 from reactor.cli.files import read_text
+from reactor.cli.known_rules import told_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json
 from reactor.cli.stored import from_lines, stored
 from reactor.errors import SettingsError
-from reactor.rulefiles import load_alone
 from reactor.settings import BusSettings
 from rules.bench.replayer import Match, Replayed
 from rules.bench.replayer import replay as again
@@ -48,7 +48,7 @@ def replay(
     """
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
-        routing = Routing.of(load_alone(settings))
+        routing = Routing.of(told_rules(settings, "records of rules whose files cannot be used count as OtherRule")[0])
         records = _file(file) if file is not None else asyncio.run(_stream(settings.bus, bus))
     results = [again(record, routing, other_rules=other_rules) for record in records]
     counts = Counter(one.match for one in results)

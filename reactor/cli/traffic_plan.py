@@ -7,11 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
-from reactor.errors import ReactorError
-from reactor.rulefiles import load_alone
+from reactor.cli.known_rules import known_rules
 from reactor.settings import Settings
 from rules.engine.decide import decide
-from rules.errors import RulesError
 from rules.group import Group
 from rules.kinds.traffic_backoff import weights_of
 from rules.language.model import Rule
@@ -20,11 +18,9 @@ Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 
 
 def rules_of(settings: Settings) -> tuple[Mapping[str, Rule], str]:
-    """Give the rules by name, and why there are none. A broken rule file never stops a command."""
-    try:
-        return {rule.name: rule for rule in load_alone(settings).rules}, ""
-    except (ReactorError, RulesError) as error:
-        return {}, str(error)
+    """Give the rules by name, and why some are missing. A broken rule file never stops a command."""
+    rules, problem = known_rules(settings)
+    return {rule.name: rule for rule in rules.rules}, problem
 
 
 def in_words(weights: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from bus.messages import Mode
 from reactor.clock import Clock
 from rules.engine.registry import is_kept
-from rules.group import Group, Holding
+from rules.group import Group, Holding, Member
 from rules.kinds.zone_machine import PENDING
 from rules.kinds.zone_plan import Plan, Planned, mode_of, plan
 from rules.kinds.zone_record import place_of
@@ -70,22 +70,40 @@ def as_data(shown: Plan) -> dict[str, object]:
 def rows_of(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
     """Give one row for each zone of a rule: its health, and how far its isolation is."""
     state = group.zone or ZoneState()
-    out: list[dict[str, object]] = []
     gone = state.isolation.zone if state.isolation is not None and rule.zone(state.isolation.zone) is None else None
-    for zone in (*rule.zones, *([Zone(name=gone)] if gone is not None else [])):
-        member = group.members.get(rule.target(zone.name))
-        nodes = state.seen.zones.get(zone.name) if state.seen is not None else None
-        mine = state.isolation if state.isolation is not None and state.isolation.zone == zone.name else None
-        said = _said(mine) if mine is not None else ""
-        held = group.held if group.held is not None and _is_about(group.held, zone.name, mine) else None
-        out.append({
-            "rule": rule.name, "zone": f"{rule.object}/{zone.name}", "id": zone.id,
-            "health": str(member.status) if member is not None else "not heard of",
-            "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
-            "phase": mine.phase if mine else "", "status": mine.status if mine else "",
-            "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
-            "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
-        })  # fmt: skip
+    there = (*rule.zones, *([Zone(name=gone)] if gone is not None else []))
+    return [_row(group, zone.name, zone.id, group.members.get(rule.target(zone.name))) for zone in there]
+
+
+def _row(group: Group, zone: str, id_: str | None, member: Member | None) -> dict[str, object]:
+    state = group.zone or ZoneState()
+    nodes = state.seen.zones.get(zone) if state.seen is not None else None
+    mine = state.isolation if state.isolation is not None and state.isolation.zone == zone else None
+    said = _said(mine) if mine is not None else ""
+    held = group.held if group.held is not None and _is_about(group.held, zone, mine) else None
+    return {
+        "rule": group.rule, "zone": f"{group.object}/{zone}", "id": id_,
+        "health": str(member.status) if member is not None else "not heard of",
+        "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
+        "phase": mine.phase if mine else "", "status": mine.status if mine else "",
+        "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
+        "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
+    }  # fmt: skip
+
+
+def stored_rows(groups: Iterable[Group], known: Iterable[ZoneIsolation]) -> list[dict[str, object]]:
+    """Give one row for each zone of the rules that cannot be read: by what is stored of them."""
+    names = {rule.name for rule in known}
+    out: list[dict[str, object]] = []
+    for group in groups:
+        if group.rule in names or group.zone is None:
+            continue
+        seen, isolation = group.zone.seen, group.zone.isolation
+        mine = {isolation.zone} if isolation is not None else set()
+        for zone in sorted({*(seen.zones if seen is not None else ()), *mine}):
+            ends = f"/{group.object}/{zone}"
+            member = next((one for target, one in group.members.items() if target.endswith(ends)), None)
+            out.append(_row(group, zone, None, member))
     return out
 
 
@@ -118,11 +136,11 @@ def _said(isolation: Isolation) -> str:
     return isolation.trouble or isolation.failure
 
 
-def effect(rule: ZoneIsolation, zone: str) -> Callable[[Sequence[Group], datetime], str | None]:
+def effect(asked: Group, zone: str) -> Callable[[Sequence[Group], datetime], str | None]:
     """What became of a command given at a moment, from the stored state of its rule."""
 
     def seen(groups: Sequence[Group], at: datetime) -> str | None:
-        group = group_of(groups, rule)
+        group = next((one for one in groups if (one.rule, one.object) == (asked.rule, asked.object)), asked)
         state = group.zone
         if state is None or state.commanded_at is None or state.commanded_at < at:
             return None

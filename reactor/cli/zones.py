@@ -12,10 +12,11 @@ import click
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from reactor import settings as settings_
 from reactor.cli.asking import Asker, asking, finish, look, send
+from reactor.cli.known_rules import told_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_table, as_yaml
-from reactor.cli.zone_words import as_data, effect, group_of, in_words, left_behind, planned, rows_of
+from reactor.cli.zone_words import as_data, effect, group_of, in_words, left_behind, planned, rows_of, stored_rows
 from reactor.errors import SettingsError
 from reactor.rulefiles import load_alone
 from reactor.settings import Settings
@@ -25,6 +26,7 @@ from rules.kinds.zone_way_back import way_back
 from rules.language.zone import ZoneIsolation
 from rules.states.zone import Isolation
 
+NOT_ALL = "some rule files cannot be used"
 ON = (
     click.option(
         "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
@@ -54,9 +56,10 @@ def zones(config: Path | None, bus: str | None, rules: tuple[str, ...], output: 
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         groups = look(settings, bus)
-        known = _rules(settings)
+        rules_, whole = told_rules(settings, f"{NOT_ALL}, what is missing is shown as it is stored")
+        known = [rule for rule in rules_.rules if isinstance(rule, ZoneIsolation)]
         rows = [row for rule in known for row in rows_of(rule, group_of(groups, rule))]
-        rows += left_behind(groups, known)
+        rows += left_behind(groups, known) if whole else stored_rows(groups, known)
     click.echo({"json": as_json, "yaml": as_yaml, "table": as_table}[output](rows) if rows else "no ZoneIsolation rule")
     if any(row["status"] == "Failed" for row in rows):
         sys.exit(1)
@@ -85,7 +88,7 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
             words = asker.words(at)
             return IsolateZone(rule=rule, zone=zone, force=force, allow_single_zone=allow_single_zone, **words)
 
-        _ended(send(asker, make, effect(found, zone)))
+        _ended(send(asker, make, effect(group, zone)))
 
 
 @click.command()
@@ -127,7 +130,7 @@ def retry(asker: Asker, rule: str) -> None:
     Exit code: 0; 1 where nothing has failed or nobody said yes; 3 where the bus cannot be reached.
     """
     with told():
-        found, isolation, _ = _isolated(asker, rule)
+        _, isolation, group = _isolated(asker, rule)
         if isolation.status != "Failed":
             raise SettingsError(f"{rule}: nothing has failed: {isolation.phase} is {isolation.status}")
         asker.confirmed(f"{rule}: go on with {isolation.phase} of {isolation.zone}: {isolation.failure}")
@@ -135,7 +138,7 @@ def retry(asker: Asker, rule: str) -> None:
         def make(at: datetime) -> RetryZone:
             return RetryZone(rule=rule, zone=isolation.zone, **asker.words(at))
 
-        _ended(send(asker, make, effect(found, isolation.zone)))
+        _ended(send(asker, make, effect(group, isolation.zone)))
 
 
 @click.group()
@@ -174,15 +177,17 @@ def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> N
         if (running and finished) or (not running and begun and not force):
             hint = "abort" if begun else "failback"
             raise SettingsError(f"{rule}: {isolation.phase} of {isolation.zone} is {isolation.status}: reactor {hint}")
-        back = ", ".join(undo_order(found, isolation.touched)) or "nothing: it was not begun"
+        undone = undo_order(found, isolation.touched) if found is not None else isolation.touched[::-1]
+        back = ", ".join(undone) or "nothing: it was not begun"
         what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"
-        when = way_back(found, group, isolation.zone) if finished and not force else "at once"
+        proof = way_back(found, group, isolation.zone) if found is not None else "as the reactor's own rules say"
+        when = proof if finished and not force else "at once"
         asker.confirmed(f"{rule}: {what} of {isolation.zone}; undone: {back}; begins: {when}")
 
         def make(at: datetime) -> FailbackZone:
             return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))
 
-        _ended(send(asker, make, effect(found, isolation.zone)))
+        _ended(send(asker, make, effect(group, isolation.zone)))
 
 
 def _rules(settings: Settings) -> list[ZoneIsolation]:
@@ -203,12 +208,19 @@ def _rule(settings: Settings, name: str, zone: str | None = None) -> ZoneIsolati
     return found
 
 
-def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation, Isolation, Group]:
-    rule = _rule(asker.settings, name)
-    group = group_of(look(asker.settings, asker.bus_url), rule)
-    if group.zone is None or group.zone.isolation is None:
-        raise SettingsError(f"{name}: no zone of {rule.object} is isolated or on its way")
-    return rule, group.zone.isolation, group
+def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation | None, Isolation, Group]:
+    """Give what is steered; without its rule where that cannot be read, since nobody may be locked in by a typo."""
+    rules, whole = told_rules(asker.settings, f"{NOT_ALL}, the plan may show only what stands")
+    found = next((one for one in rules.rules if isinstance(one, ZoneIsolation) and one.name == name), None)
+    if found is None and whole:
+        found = _rule(asker.settings, name)  # says which there are
+    groups = look(asker.settings, asker.bus_url)
+    mine = [group_of(groups, found)] if found is not None else [one for one in groups if one.rule == name]
+    for group in mine:
+        if group.zone is not None and group.zone.isolation is not None:
+            return found, group.zone.isolation, group
+    where = f"no zone of {found.object}" if found is not None else "no zone"
+    raise SettingsError(f"{name}: {where} is isolated or on its way")
 
 
 def _ended(word: str | None) -> None:
