@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from reactor.visible import visible, visible_json
+
 if TYPE_CHECKING:
     from reactor.lines import Lines
 
@@ -114,12 +116,13 @@ class _Formatter(logging.Formatter):
         if record.exc_info:
             fields["error"] = self.formatException(record.exc_info)
         if self._json:
-            return redact(json.dumps(fields, default=str))
+            return redact(visible_json(json.dumps(fields, default=str)))
         return redact(" ".join(f"{key}={_quoted(str(value))}" for key, value in fields.items()))
 
 
 def _quoted(text: str) -> str:
-    return text if re.fullmatch(r"[^\s\"=]+", text) else json.dumps(text)
+    plain = re.fullmatch(r"[^\s\"=]+", text) and text.isprintable()
+    return text if plain else visible(json.dumps(text, ensure_ascii=False))
 
 
 def start_logging(style: Literal["logfmt", "json"], level: str, stream: TextIO | None = None) -> Lines:

@@ -6,8 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
+
+from bus.characters import all_seen
 
 
 class Health(StrEnum):
@@ -27,12 +29,15 @@ class Mode(StrEnum):
     OFF = "Off"
 
 
-# A target is a path with at least a kind and a name; NUL and control characters have no business in one.
-Target = Annotated[str, StringConstraints(min_length=3, max_length=1024, pattern=r"^[a-z]+(/[^/\x00-\x1f]+)+$")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+_Seen = AfterValidator(all_seen)
+# A target is a path with at least a kind and a name; control and invisible characters have no business in one.
+Target = Annotated[str, StringConstraints(min_length=3, max_length=1024, pattern=r"^[a-z]+(/[^/\x00-\x1f]+)+$"), _Seen]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=253), _Seen]
 Text = Annotated[str, StringConstraints(max_length=4096)]
-ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=1100)]
-ActionId = Annotated[str, StringConstraints(min_length=1, max_length=1400)]
+Words = Annotated[Text, _Seen]
+"""A person's, in one line."""
+ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=1100), _Seen]
+ActionId = Annotated[str, StringConstraints(min_length=1, max_length=1400), _Seen]
 
 
 class Part(BaseModel):

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import Message, Name, ObjectName, Text
+from bus.messages.base import Message, Name, ObjectName, Words
 from bus.subjects import token
 
 ForSeconds = Annotated[float, Field(gt=0, le=366 * 86_400)]
@@ -20,7 +20,7 @@ class Command(Message):
     """Who says so, as they say themselves."""
     user: Annotated[str, StringConstraints(max_length=43)] = ""
     """The user of the bus who published it: the last token of its subject, which the server's permissions bind."""
-    reason: Text
+    reason: Words
     observed_at: AwareDatetime
 
     @property
@@ -49,7 +49,7 @@ class Resume(Command):
 
     type: ClassVar[str] = "dev.alert-reactor.resume.v1"
 
-    reason: Text = ""
+    reason: Words = ""
 
 
 class Approve(Command):

@@ -11,6 +11,7 @@ from bus.messages import Approve
 from reactor.cli.asking import Asker, asking, finish, look, send
 from reactor.cli.outcome import told
 from reactor.errors import SettingsError
+from reactor.visible import visible
 from rules.group import Group
 from rules.reasons import Held
 
@@ -30,7 +31,7 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
         held = group.held
         about = (held.about if held else None) or group.object
-        asker.confirmed(f"{rule} on {about} asks: {held.detail if held else ''}")
+        asker.confirmed(visible(f"{rule} on {about} asks: {held.detail if held else ''}"))
         finish(
             send(asker, lambda at: Approve(rule=rule, object=about, request=_shown(group), **asker.words(at)),
                  lambda groups, at: _approved(groups, group, at))

@@ -7,7 +7,7 @@ import functools
 import getpass
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,12 +16,15 @@ from uuid import uuid4
 
 import click
 
+from bus.characters import all_seen
 from bus.errors import Malformed
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
+from reactor.cli.printing import say
 from reactor.clock import Clock
 from reactor.settings import Settings
+from reactor.visible import visible
 from rules.group import Group, load
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ class Asker:
 
     def confirmed(self, plan: str) -> None:
         """Show what would be done, and ask. Ends the command where the answer is no."""
-        click.echo(plan)
+        say(plan)
         if not self.yes:
             click.confirm("Do it?", abort=True)
 
@@ -83,11 +86,22 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if not comment.strip():
             raise click.BadParameter("say why: whoever reads the audit was not there", param_hint="--comment")
+        _refuse_unseen({"--comment": comment.strip(), "--by": by, **more})
         with told():
             settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         command(Asker(settings, bus, by, comment.strip(), yes), **more)
 
     return with_asker
+
+
+def _refuse_unseen(given: Mapping[str, object]) -> None:
+    """Whoever reads the audit or a table must see what was typed, all of it, and nothing else."""
+    for name, value in given.items():
+        for text in value if isinstance(value, tuple) else (value,):
+            try:
+                all_seen(text if isinstance(text, str) else "")
+            except ValueError as error:
+                raise click.BadParameter(str(error), param_hint=name) from error
 
 
 async def stored_groups(bus: JetStreamBus) -> list[Group]:
@@ -99,7 +113,7 @@ async def stored_groups(bus: JetStreamBus) -> list[Group]:
         try:
             groups.append(load(entry.value))
         except Malformed as error:
-            click.echo(f"{entry.key}: {error}", err=True)
+            say(visible(f"{entry.key}: {error}"), err=True)
     return sorted(groups, key=lambda group: (group.rule, group.object))
 
 
@@ -154,7 +168,5 @@ async def _send(
 def finish(word: str | None) -> None:
     """Print what became of a command."""
     if word is None:
-        click.echo(
-            "the command is stored on the bus, and no reactor has followed it yet: see `reactor fleet`", err=True
-        )
-    click.echo(word or "waiting")
+        say("the command is stored on the bus, and no reactor has followed it yet: see `reactor fleet`", err=True)
+    say(visible(word or "waiting"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -17,8 +16,10 @@ from reactor import settings as settings_
 from reactor.cli.known_rules import told_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
+from reactor.cli.printing import as_json, say
 from reactor.cli.stored import stored
 from reactor.settings import BusSettings
+from reactor.visible import visible
 
 if TYPE_CHECKING:
     from reactor.audit.checker import Verdict
@@ -58,7 +59,7 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         loaded, _ = told_rules(settings, "early and needless are not judged for the rules of files that cannot be used")
         verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded))
-    click.echo(_json(verdict) if output == "json" else _table(verdict))
+    say(_json(verdict) if output == "json" else _table(verdict))
     sys.exit(1 if verdict.breaches else 0)
 
 
@@ -132,7 +133,7 @@ def _table(verdict: Verdict) -> str:
     lines.append(f"{'undecided':12}  {'-':>6}  {verdict.tested['undecided']:6}")
     for breach in verdict.breaches:
         at = datetime.fromtimestamp(breach.at, UTC).isoformat(timespec="milliseconds")
-        lines.append(f"{breach.promise}: {breach.route} at {at}: {breach.what}")
+        lines.append(visible(f"{breach.promise}: {breach.route} at {at}: {breach.what}"))
     return "\n".join(lines)
 
 
@@ -140,4 +141,4 @@ def _json(verdict: Verdict) -> str:
     breaches = [
         {"promise": one.promise, "group": one.route, "at": one.at, "what": one.what} for one in verdict.breaches
     ]
-    return json.dumps({"tested": verdict.tested, "breaches": breaches}, indent=2)
+    return as_json({"tested": verdict.tested, "breaches": breaches})

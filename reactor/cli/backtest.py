@@ -20,9 +20,11 @@ from reactor.backtest.outages import NEWEST_SCRAPE
 from reactor.backtest.run import Backtested, Request, run
 from reactor.backtest.store import default_folder
 from reactor.cli.files import fail, find_rules, read_all
+from reactor.cli.printing import say
 from reactor.clients.promql import QueryFailed
 from reactor.clock import Clock
 from reactor.errors import ReactorError, SettingsError
+from reactor.visible import visible_json
 from rules.bench.backtester import SWEEPABLE
 from rules.bench.report import as_json
 from rules.errors import InvalidFiles, Problem
@@ -95,7 +97,7 @@ def backtest(
     except (TooLong, asked.BadAsk) as error:
         raise click.UsageError(str(error)) from error
     except ReactorError as error:
-        click.echo(f"reactor: {error}", err=True)
+        say(f"reactor: {error}", err=True)
         sys.exit(3 if isinstance(error, QueryFailed) else 1)
 
 
@@ -140,7 +142,7 @@ def _write(done: Backtested, html: Path | None, output: str) -> None:
             raise SettingsError(f"{html}: cannot be written: {error.strerror or error}") from error
     if output == "json":
         body = as_json(done.played, done.within, notes=done.notes, pairs=done.pairs, swept=done.swept)
-        click.echo(json.dumps(body, indent=2, ensure_ascii=False))
+        say(visible_json(json.dumps(body, indent=2, ensure_ascii=False)))
         return
     for line in text.lines(done):
-        click.echo(line)
+        say(line)

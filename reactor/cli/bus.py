@@ -15,7 +15,7 @@ from bus.permissions import PEOPLE, ROLES, configuration, of_person, of_role, of
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_tables, as_yaml
+from reactor.cli.printing import as_json, as_tables, as_yaml, say
 from reactor.settings import BusSettings
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def init(config: Path | None, url: str | None, output: str, replicas: int | None
         settings = settings_.load(config).bus
         steps = _run(settings, url, lambda bus: _init(bus, settings, replicas, partitions))
     rows = [{"name": step.name, "done": "made" if step.new else "changed", "what": _what(step)} for step in steps]
-    click.echo(_printed({"changes": rows}, output) or "everything is there already: nothing was changed")
+    say(_printed({"changes": rows}, output) or "everything is there already: nothing was changed")
 
 
 @bus.command()
@@ -101,7 +101,7 @@ def check(config: Path | None, url: str | None, output: str) -> None:
         settings = settings_.load(config).bus
         found = _run(settings, url, lambda bus: check_all(bus, settings))
     rows = [{"check": one.name, "result": one.result, "detail": one.detail} for one in found]
-    click.echo(_printed({"checks": rows}, output))
+    say(_printed({"checks": rows}, output))
     sys.exit(1 if any(one.result == "failed" for one in found) else 0)
 
 
@@ -116,7 +116,7 @@ def status(config: Path | None, url: str | None, output: str) -> None:
         from reactor.cli.bus_findings import look
 
         seen = _run(settings_.load(config).bus, url, look)
-    click.echo(_printed(seen, output))
+    say(_printed(seen, output))
 
 
 @bus.command()

@@ -12,7 +12,9 @@ import click
 
 from reactor.against import SETTINGS
 from reactor.cli.files import count, find_rules, read_all, read_text, shown
+from reactor.cli.printing import say
 from reactor.errors import SettingsError
+from reactor.visible import visible_json
 from rules.bench import tester
 from rules.errors import InvalidFiles, Problem
 from rules.language import loader
@@ -77,7 +79,7 @@ def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], conf
     problems = sorted(set(problems))
     _print(problems, output)
     if output == "text":
-        click.echo(_summary(problems, len(names), len(reading.rules)), err=bool(problems))
+        say(_summary(problems, len(names), len(reading.rules)), err=bool(problems))
     sys.exit(int(bool(problems) if strict else _errors(problems)))
 
 
@@ -96,10 +98,10 @@ def _errors(problems: Iterable[Problem]) -> bool:
 
 def _print(problems: Sequence[Problem], output: str) -> None:
     if output == "json":
-        click.echo(json.dumps([asdict(problem) for problem in problems], indent=2, ensure_ascii=False))
+        say(visible_json(json.dumps([asdict(problem) for problem in problems], indent=2, ensure_ascii=False)))
         return
     for problem in problems:
-        click.echo(shown(problem) if output == "text" else _annotation(problem))
+        say(shown(problem) if output == "text" else _annotation(problem))
 
 
 def _annotation(problem: Problem) -> str:

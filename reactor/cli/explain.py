@@ -15,11 +15,12 @@ from reactor import settings as settings_
 from reactor.cli.asking import PATIENCE
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_yaml
+from reactor.cli.printing import as_json, as_yaml, say
 from reactor.cli.stored import stored
 from reactor.clock import Clock
 from reactor.rulefiles import load_alone
 from reactor.settings import BusSettings
+from reactor.visible import visible
 from rules.bench.explainer import Chain, chain
 from rules.bench.proof import line as evidence_line
 from rules.bench.reach import lines, reach
@@ -64,14 +65,14 @@ def explain(
         if match is not None:
             heard = list(reach(_labels(match), load_alone(settings), Clock().now()))
             text = "\n".join(lines(heard)) or "there is no AlertmanagerWebhook source"
-            click.echo(text if output == "text" else _WRITERS[output]([asdict(one) for one in heard]))
+            say(text if output == "text" else _WRITERS[output]([asdict(one) for one in heard]))
             sys.exit(0 if any(rule.reaches for one in heard for rule in one.rules) else 1)
         found = asyncio.run(_chain(settings.bus, bus, action or ""))
     if found is None:
-        click.echo(f"reactor: no decision of the last month asks for {action}", err=True)
+        say(f"reactor: no decision of the last month asks for {action}", err=True)
         sys.exit(1)
     data = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "records"}
-    click.echo(_text(found) if output == "text" else _WRITERS[output](_plain(data)))
+    say(_text(found) if output == "text" else _WRITERS[output](_plain(data)))
 
 
 def _labels(text: str) -> dict[str, str]:
@@ -125,7 +126,7 @@ def _text(found: Chain) -> str:
     for part in _PARTS:
         lines.append(part)
         found_lines = map(evidence_line, found.evidence) if part == "evidence" else getattr(found, part)
-        lines += [f"  {line}" for line in found_lines] or ["  none is kept"]
+        lines += [f"  {visible(line)}" for line in found_lines] or ["  none is kept"]
     return "\n".join(lines)
 
 

@@ -6,8 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import click
-
+from reactor.cli.printing import say
 from reactor.errors import SettingsError
 from reactor.rulefiles import find
 from reactor.textfiles import text_of
@@ -67,7 +66,7 @@ def fail(error: InvalidFiles | Iterable[Problem]) -> None:
     """Print the problems on stderr, and end with 1."""
     problems = error.problems if isinstance(error, InvalidFiles) else error
     for problem in problems:
-        click.echo(shown(problem), err=True)
+        say(shown(problem), err=True)
     sys.exit(1)
 
 

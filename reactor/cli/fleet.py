@@ -18,9 +18,10 @@ import click
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_tables, as_yaml
+from reactor.cli.printing import as_json, as_tables, as_yaml, say
 from reactor.clock import Clock
 from reactor.settings import BusSettings
+from reactor.visible import visible
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -50,7 +51,7 @@ def fleet(config: Path | None, bus: str | None, output: str) -> None:
 
         settings = settings_.load(config).bus
         seen = asyncio.run(_look(settings, address(settings, bus)))
-    click.echo({"json": as_json, "yaml": as_yaml, "table": _shown}[output](seen))
+    say({"json": as_json, "yaml": as_yaml, "table": _shown}[output](seen))
     if any(not partition["alive"] for partition in seen["partitions"]):
         sys.exit(1)
 
@@ -129,5 +130,5 @@ def _shown(seen: dict[str, list[Row]]) -> str:
         by_rules.setdefault(process["rules"], []).append(process["name"])
     if len(by_rules) > 1:
         differ = "; ".join(f"{rules} on {', '.join(names)}" for rules, names in sorted(by_rules.items()))
-        tables += f"\n\nrules differ: {differ}"
+        tables += f"\n\nrules differ: {visible(differ)}"
     return tables or "no reactor has ever been here"

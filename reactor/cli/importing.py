@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from reactor.cli.files import count, find_rules, read_all, shown
+from reactor.cli.printing import say
 from reactor.rulewriting import named, rule_file
 from rules.errors import InvalidFiles, Problem
 from rules.language import loader
@@ -58,8 +59,8 @@ class Import:
         else:
             self._write(output)
         for problem in sorted({*self.problems, *self.carried}):
-            click.echo(shown(problem), err=True)
-        click.echo(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
+            say(shown(problem), err=True)
+        say(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
         sys.exit(int(any(problem.severity == "error" for problem in self.problems)))
 
     def _write(self, output: Path | None) -> None:

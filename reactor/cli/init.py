@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from reactor import settings as settings_
 from reactor.cli.files import count
+from reactor.cli.printing import say
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
 from reactor.starter.look import Found, look
@@ -73,17 +74,17 @@ def init(
     except SettingsError as error:
         _end(str(error))
     for note in made.left_out:
-        click.echo(note, err=True)
+        say(note, err=True)
     if not made.rules:
         _end(f"nothing on {', '.join(wanted)} that a rule could move")
     _write(made, output, test)
     told = ((made.routes, "route"), (made.workloads, "workload"), (made.zones, "cluster with zones"))
     parts = [count(len(rules), what) for rules, what in told if rules]
-    click.echo(f"{output}: {', '.join(parts)}. Tests: {test}")
+    say(f"{output}: {', '.join(parts)}. Tests: {test}")
 
 
 def _end(message: str) -> None:
-    click.echo(f"reactor: {message}", err=True)
+    say(f"reactor: {message}", err=True)
     sys.exit(1)
 
 

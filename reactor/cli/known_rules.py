@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
+from reactor.cli.printing import say
 from reactor.rulefiles import Snapshot
 from reactor.settings import Settings
 from rules.errors import InvalidFiles
@@ -30,5 +29,5 @@ def told_rules(settings: Settings, instead: str) -> tuple[RuleSet, bool]:
     """Give the rules that can be used, and whether they are all; where not, say on stderr why, and what that means."""
     rules, problem = known_rules(settings)
     if problem:
-        click.echo(f"{instead}: {problem}", err=True)
+        say(f"{instead}: {problem}", err=True)
     return rules, not problem

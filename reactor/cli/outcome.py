@@ -7,9 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
-
 from bus.errors import BusError, NotFound, NotPermitted, WrongServer
+from reactor.cli.printing import say
 from reactor.errors import ReactorError
 from rules.errors import RulesError
 
@@ -27,15 +26,15 @@ def told() -> Iterator[None]:
     try:
         yield
     except (ReactorError, RulesError, WrongServer, NotFound, NotPermitted) as error:
-        click.echo(f"reactor: {error}", err=True)
+        say(f"reactor: {error}", err=True)
         sys.exit(1)
     except BusError as error:
         from bus.jetstream.provisioning import NO_STREAM  # who gets here has nats already
 
         if getattr(error, "code", None) == NO_STREAM:
-            click.echo(f"reactor: {NOTHING_HERE}", err=True)
+            say(f"reactor: {NOTHING_HERE}", err=True)
             sys.exit(1)
-        click.echo(f"reactor: {error}", err=True)
+        say(f"reactor: {error}", err=True)
         sys.exit(3)
     finally:
         log.setLevel(level)

@@ -15,6 +15,7 @@ from reactor.cli.options import Duration
 from reactor.cli.outcome import told
 from reactor.cli.printing import duration
 from reactor.errors import SettingsError
+from reactor.visible import visible
 from rules.engine.pauses import PAUSES, lasting
 from rules.group import Group
 from rules.language.targets import matches
@@ -90,7 +91,7 @@ def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") ->
             lines.append(f"  {group.rule} waits on {group.held.about or group.object}: {group.held.detail}")
         flying = [owed.action.id for owed in group.owed if owed.wanted]
         lines += [f"  {id_} is on its way, and is carried out if it has begun" for id_ in flying if verb == "pause"]
-    return "\n".join(dict.fromkeys(lines))
+    return "\n".join(map(visible, dict.fromkeys(lines)))
 
 
 def _paused(groups: Iterable[Group], asked: Pause) -> str | None:

@@ -1,4 +1,4 @@
-"""How commands that ask the bus print: a table for people, JSON and YAML for pipelines."""
+"""How commands print: lines and tables for people, without control characters; JSON and YAML for pipelines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import click
+
+from reactor.visible import visible, visible_json, visible_lines
+
 Row = Mapping[str, Any]
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print for people. What others wrote into it has to be one line by then: see `visible`."""
+    click.echo(visible_lines(text), err=err)
 
 
 def as_json(data: object) -> str:
     """Give it as JSON."""
-    return json.dumps(data, indent=2)
+    return visible_json(json.dumps(data, indent=2))
 
 
 def as_yaml(data: object) -> str:
@@ -38,8 +47,8 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ",".join(map(str, value)) or "-"
-    return str(value) if value not in ("", None) else "-"
+        return visible(",".join(map(str, value))) or "-"
+    return visible(str(value)) if value not in ("", None) else "-"
 
 
 def duration(seconds: float) -> str:

@@ -16,10 +16,11 @@ from reactor.cli.files import read_text
 from reactor.cli.known_rules import told_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json
+from reactor.cli.printing import as_json, say
 from reactor.cli.stored import from_lines, stored
 from reactor.errors import SettingsError
 from reactor.settings import BusSettings
+from reactor.visible import visible
 from rules.bench.replayer import Match, Replayed
 from rules.bench.replayer import replay as again
 from rules.engine.routing import Routing
@@ -54,14 +55,14 @@ def replay(
     counts = Counter(one.match for one in results)
     different = [one for one in results if one.match is Match.DIFFERENT]
     if output == "json":
-        click.echo(as_json({"counts": {match.value: counts[match] for match in Match}, "different": [
+        say(as_json({"counts": {match.value: counts[match] for match in Match}, "different": [
             {"recorded": one.record.model_dump(mode="json"),
              "decided": one.actual.model_dump(mode="json") if one.actual else None} for one in different
         ]}))  # fmt: skip
     else:
         for one in different:
-            click.echo(_difference(one))
-        click.echo(", ".join(f"{match.value} {counts[match]}" for match in Match))
+            say(_difference(one))
+        say(", ".join(f"{match.value} {counts[match]}" for match in Match))
     sys.exit(1 if different or not counts[Match.SAME] else 0)
 
 
@@ -89,4 +90,4 @@ def _difference(one: Replayed) -> str:
                 f"{action['action']} {action['id']} {action.get('weights', '')}".rstrip() for action in side.actions
             ]
             lines.append(f"  {name}: {', '.join(asked) or 'no action'}; held: {side.held or 'no'}")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))

@@ -15,6 +15,7 @@ import click
 from bus.errors import BusError
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
+from reactor.cli.printing import say
 from reactor.errors import ReactorError
 from reactor.settings import Settings
 from reactor.telemetry import start_logging
@@ -58,7 +59,7 @@ def run(
         lines = start_logging(settings.log_format, settings.log_level)
         asyncio.run(_run(settings, wanted, lines.put))
     except (ReactorError, RulesError, BusError) as error:
-        click.echo(f"reactor: {error}", err=True)
+        say(f"reactor: {error}", err=True)
         sys.exit(1)
 
 

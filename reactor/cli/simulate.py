@@ -10,6 +10,8 @@ import sys
 import click
 
 from reactor.cli.files import STDIN, Text, count, fail, find_rules, read_all
+from reactor.cli.printing import say
+from reactor.visible import visible_json
 from rules.bench import history as history_
 from rules.bench.silence import SECONDS_MAX
 from rules.bench.simulator import simulate as play
@@ -103,12 +105,12 @@ def _play(rules: loader.RuleSet, text: Text, *, until: float | None, outcomes: b
     try:
         past = history_.load(history_.lines_of(body), name)
     except InvalidHistory as error:
-        click.echo(str(error), err=True)
+        say(str(error), err=True)
         sys.exit(1)
     if len(past.events) >= LONG and sys.stderr.isatty():
-        click.echo(f"playing {count(len(past.events), 'event')}…", err=True)
+        say(f"playing {count(len(past.events), 'event')}…", err=True)
     out = sys.stdout
     end = past.until if until is None else until
     for line in play(Routing.of(rules), past.events, until=end, outcomes=outcomes):
-        out.write(line + "\n")
+        out.write(visible_json(line) + "\n")
     out.flush()

@@ -17,9 +17,10 @@ from reactor import settings as settings_
 from reactor.cli.asking import stored_groups
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_yaml, duration
+from reactor.cli.printing import as_json, as_yaml, duration, say
 from reactor.clock import Clock
 from reactor.settings import BusSettings
+from reactor.visible import visible
 from rules.engine.pauses import PAUSES
 from rules.group import Group, Paused, to_python
 from rules.language.targets import matches
@@ -49,14 +50,14 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str) -> N
     chosen = [group for group in groups if matches(pattern, group.rule) and _meant(pattern, group)]
     now = Clock().now()
     for line in sorted({_pause(one.object, one.paused, now) for one in groups if one.rule == PAUSES and one.paused}):
-        click.echo(line, err=True)
+        say(line, err=True)
     for process in processes:
         _warn(process)
     if output == "table":
         _table(chosen, now)
         return
     rows = [to_python(group) for group in chosen]
-    click.echo(as_json(rows) if output == "json" else as_yaml(rows))
+    say(as_json(rows) if output == "json" else as_yaml(rows))
 
 
 async def _read(settings: BusSettings, url: str | Sequence[str]) -> tuple[list[Group], Sequence[Process]]:
@@ -77,7 +78,7 @@ def _meant(pattern: str, group: Group) -> bool:
 def _pause(pattern: str, paused: Paused, now: datetime) -> str:
     who = f"by {paused.by} since {paused.since.isoformat(timespec='seconds')}"
     ends = f", {_left(paused, now)} left" if paused.until is not None else ""
-    return f"paused: rules {pattern!r} {who}{ends}: {paused.reason}"
+    return visible(f"paused: rules {pattern!r} {who}{ends}: {paused.reason}")
 
 
 def _left(paused: Paused, now: datetime) -> str:
@@ -87,9 +88,9 @@ def _left(paused: Paused, now: datetime) -> str:
 def _warn(process: Process) -> None:
     """On stderr, whatever is printed: what stands here was decided by older rules than those on the disk."""
     if process.problems:
-        click.echo(f"{process.name}: its rule files cannot be used, older rules go on:", err=True)
+        say(f"{visible(process.name)}: its rule files cannot be used, older rules go on:", err=True)
         for problem in process.problems:
-            click.echo(f"  {problem}", err=True)
+            say(f"  {visible(problem)}", err=True)
 
 
 def row(group: Group, now: datetime) -> dict[str, str]:
@@ -113,15 +114,16 @@ def row(group: Group, now: datetime) -> dict[str, str]:
         left = _left(group.paused, now)  # no window of a paused rule leads to anything before
     weights = " ".join(f"{service}={weight}" for service, weight in (group.route.backends if group.route else ()))
     return {
-        "RULE": group.rule, "OBJECT": group.object, "STATE": state, "LEFT": left, "WEIGHTS": weights, "DETAIL": detail,
+        "RULE": group.rule, "OBJECT": group.object, "STATE": state, "LEFT": left, "WEIGHTS": weights,
+        "DETAIL": visible(detail),
     }  # fmt: skip
 
 
 def _table(groups: Iterable[Group], now: datetime) -> None:
     rows = [row(group, now) for group in groups]
     if not rows:
-        click.echo("no rule has anything yet")
+        say("no rule has anything yet")
         return
     widths = {key: max(len(key), *(len(line[key]) for line in rows)) for key in rows[0]}
     for line in [{key: key for key in rows[0]}, *rows]:
-        click.echo("  ".join(text.ljust(widths[key]) for key, text in line.items()).rstrip())
+        say("  ".join(text.ljust(widths[key]) for key, text in line.items()).rstrip())

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import click
 from pydantic import ValidationError
 
 from bus.errors import Malformed
 from bus.messages import DecisionRecord, Message
+from reactor.cli.printing import say
 from reactor.errors import SettingsError
+from reactor.visible import visible
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -31,7 +32,7 @@ async def stored(bus: JetStreamBus, stream: Stream, subject: str | None = None) 
                 try:
                     yield read(one.subject, one.body).data
                 except Malformed as error:
-                    click.echo(f"{stream.name} {one.sequence} is left out: {error}", err=True)
+                    say(visible(f"{stream.name} {one.sequence} is left out: {error}"), err=True)
 
 
 def from_lines(lines: Iterable[str], name: str) -> Iterator[DecisionRecord]:

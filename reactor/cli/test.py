@@ -11,8 +11,10 @@ import click
 
 from reactor.cli import junit
 from reactor.cli.files import read_all, read_text, shown
+from reactor.cli.printing import say
 from reactor.cli.tested import coverage_lines, lines, report
 from reactor.clock import Clock
+from reactor.visible import visible, visible_json
 from rules.bench import tester
 from rules.bench.coverage import coverage
 from rules.bench.testreader import Suite
@@ -64,20 +66,20 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
             timed[-1].cases.append(junit.case(result, clock.monotonic() - began))
             suites[-1][1].append(result)
             if output == "text":
-                click.echo("\n".join(lines(result)))
+                say("\n".join(map(visible, lines(result))))
             began = clock.monotonic()
     results = [result for _, found in suites for result in found]
     covered = list(coverage(suites)) if wants_coverage else None
     errors = [problem for problem in sorted(set(problems)) if problem.severity == "error"]
     failed = sum(not result.passed for result in results)
     if output == "json":
-        click.echo(json.dumps(report(results, problems, covered), indent=2, ensure_ascii=False))
+        say(visible_json(json.dumps(report(results, problems, covered), indent=2, ensure_ascii=False)))
     else:
         for problem in sorted(set(problems)):
-            click.echo(shown(problem), err=True)
+            say(shown(problem), err=True)
         for line in coverage_lines(covered) if covered is not None else ():
-            click.echo(line)
-        click.echo(f"{len(results) - failed} passed, {failed} failed")
+            say(line)
+        say(f"{len(results) - failed} passed, {failed} failed")
     if junit_file is not None:
         try:
             junit_file.write_bytes(junit.document(timed, errors))

@@ -15,10 +15,11 @@ from reactor.cli.asking import Asker, asking, finish, look, send
 from reactor.cli.naming import near
 from reactor.cli.options import Duration, bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_table, as_yaml
+from reactor.cli.printing import as_json, as_table, as_yaml, say
 from reactor.cli.traffic_plan import Command, in_words, planned, rules_of, state_of
 from reactor.clock import Clock
 from reactor.errors import SettingsError
+from reactor.visible import visible
 from rules.group import Group
 from rules.language.targets import matches
 
@@ -58,9 +59,9 @@ def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> No
         rows = [state_of(group, Clock().now()) for group in chosen]
     if output == "table":
         shown = [{**row, "weights": in_words(row["weights"])} for row in rows]
-        click.echo(as_table(shown) if shown else "no rule has a route yet")
+        say(as_table(shown) if shown else "no rule has a route yet")
         return
-    click.echo({"json": as_json, "yaml": as_yaml}[output](rows))
+    say({"json": as_json, "yaml": as_yaml}[output](rows))
 
 
 @traffic.command()
@@ -125,10 +126,12 @@ def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datet
         groups = _meant(look(asker.settings, asker.bus_url), rule, object_)
         known, problem = rules_of(asker.settings)
         if problem:
-            click.echo(f"the plan shows only what stands: {problem}", err=True)
+            say(f"the plan shows only what stands: {problem}", err=True)
         now = Clock().now()
         lines = [planned(known.get(rule), group, make(now), now) for group in groups]
-        asker.confirmed("\n".join([f"{type(make(now)).__name__} of {rule}:", *(f"  {line}" for line in lines)]))
+        asker.confirmed(
+            "\n".join([f"{type(make(now)).__name__} of {rule}:", *(f"  {visible(line)}" for line in lines)])
+        )
         objects = {group.object for group in groups}
         word = send(asker, make, lambda found, at: _followed(found, rule, objects, at))
     finish(word)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bus.messages import Mode
 from reactor.clock import Clock
+from reactor.visible import visible
 from rules.engine.registry import is_kept
 from rules.group import Group, Holding, Member
 from rules.kinds.zone_machine import PENDING
@@ -47,7 +48,7 @@ def in_words(rule: ZoneIsolation, shown: Plan) -> str:
         lines.append(title)
         lines += [f"  {'undo ' if one.undo else ''}{one.step} (within {one.timeout_seconds:g} s)" for one in steps]
     lines.append(f"comes back: {shown.way_back}")
-    return "\n".join(lines)
+    return "\n".join(map(visible, lines))
 
 
 def as_data(shown: Plan) -> dict[str, object]:

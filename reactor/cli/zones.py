@@ -15,11 +15,12 @@ from reactor.cli.asking import Asker, asking, finish, look, send
 from reactor.cli.known_rules import told_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_table, as_yaml
+from reactor.cli.printing import as_json, as_table, as_yaml, say
 from reactor.cli.zone_words import as_data, effect, group_of, in_words, left_behind, planned, rows_of, stored_rows
 from reactor.errors import SettingsError
 from reactor.rulefiles import load_alone
 from reactor.settings import Settings
+from reactor.visible import visible
 from rules.group import Group
 from rules.kinds.zone_plan import undo_order
 from rules.kinds.zone_way_back import way_back
@@ -60,7 +61,7 @@ def zones(config: Path | None, bus: str | None, rules: tuple[str, ...], output: 
         known = [rule for rule in rules_.rules if isinstance(rule, ZoneIsolation)]
         rows = [row for rule in known for row in rows_of(rule, group_of(groups, rule))]
         rows += left_behind(groups, known) if whole else stored_rows(groups, known)
-    click.echo({"json": as_json, "yaml": as_yaml, "table": as_table}[output](rows) if rows else "no ZoneIsolation rule")
+    say({"json": as_json, "yaml": as_yaml, "table": as_table}[output](rows) if rows else "no ZoneIsolation rule")
     if any(row["status"] == "Failed" for row in rows):
         sys.exit(1)
 
@@ -133,7 +134,7 @@ def retry(asker: Asker, rule: str) -> None:
         _, isolation, group = _isolated(asker, rule)
         if isolation.status != "Failed":
             raise SettingsError(f"{rule}: nothing has failed: {isolation.phase} is {isolation.status}")
-        asker.confirmed(f"{rule}: go on with {isolation.phase} of {isolation.zone}: {isolation.failure}")
+        asker.confirmed(visible(f"{rule}: go on with {isolation.phase} of {isolation.zone}: {isolation.failure}"))
 
         def make(at: datetime) -> RetryZone:
             return RetryZone(rule=rule, zone=isolation.zone, **asker.words(at))
@@ -160,7 +161,7 @@ def drill_zone(rule: str, zone: str, config: Path | None, bus: str | None, rules
         found = _rule(settings, rule, zone)
         shown = planned(found, group_of(look(settings, bus), found), zone)
     data = as_data(shown)
-    click.echo(in_words(found, shown) if output == "table" else {"json": as_json, "yaml": as_yaml}[output](data))
+    say(in_words(found, shown) if output == "table" else {"json": as_json, "yaml": as_yaml}[output](data))
     sys.exit(0 if shown.admitted else 1)
 
 
@@ -182,7 +183,7 @@ def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> N
         what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"
         proof = way_back(found, group, isolation.zone) if found is not None else "as the reactor's own rules say"
         when = proof if finished and not force else "at once"
-        asker.confirmed(f"{rule}: {what} of {isolation.zone}; undone: {back}; begins: {when}")
+        asker.confirmed(visible(f"{rule}: {what} of {isolation.zone}; undone: {back}; begins: {when}"))
 
         def make(at: datetime) -> FailbackZone:
             return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))

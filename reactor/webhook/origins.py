@@ -114,4 +114,4 @@ def _target(origin: Origin, labels: Mapping[str, str]) -> str | ValueError:
     except MissingLabel as error:
         return error
     except ValidationError:
-        return ValueError("a label makes it longer than 1,024 characters, or holds control characters")
+        return ValueError("a label makes it longer than 1,024 characters, or holds control or invisible characters")

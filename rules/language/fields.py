@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from bus.characters import all_seen
 from rules.language.selectors import parsed
 from rules.language.targets import check_pattern, check_target, check_template
 
@@ -42,11 +43,12 @@ def _checked(check: Callable[[str], object]) -> AfterValidator:
 
 
 _Path = StringConstraints(min_length=1, max_length=1024)
-Pattern = Annotated[str, _Path, _checked(check_pattern)]
+_Seen = AfterValidator(all_seen)
+Pattern = Annotated[str, _Path, _Seen, _checked(check_pattern)]
 """Targets that match segment by segment."""
-TargetName = Annotated[str, _Path, _checked(check_target)]
+TargetName = Annotated[str, _Path, _Seen, _checked(check_target)]
 """One target."""
-Template = Annotated[str, _Path, _checked(check_template)]
+Template = Annotated[str, _Path, _Seen, _checked(check_template)]
 """A target in which `{label}` takes a label of the series, alert or object."""
 
 KubeName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$", min_length=1, max_length=253)]

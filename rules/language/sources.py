@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from bus.characters import all_seen
 from rules.language.guards import Rounding, Share
 from rules.language.matchers import Matchers
 from rules.language.model import ClusterName, KubeName, Model, Name, Pattern, Period, Seconds, Selector, Template
@@ -65,7 +66,7 @@ class Source(Model):
     name: Name
     target: Template
     """What it speaks of; `{label}` takes a label. A missing label is an error that is counted, never an empty part."""
-    signal: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    signal: Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)] | None = None
     """Which opinion this is. Default: the source's name."""
     refresh_seconds: Annotated[float, Field(ge=1, le=3600)] = 30
     """An unchanged status is said again at least this often."""

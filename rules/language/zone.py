@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
+from bus.characters import all_seen
 from rules.language.fields import ClusterName, KubeName, Model, Pattern, Seconds, TargetName
 from rules.language.guards import BlockedWindow
 from rules.language.model import Rule
@@ -17,7 +18,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 """A part of a whole: 0.6 is 60 %."""
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=63)]
 """As nodes carry it in a label."""
-SignalName = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+SignalName = Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)]
 StepSeconds = Annotated[float, Field(ge=1, le=86_400)]
 
 

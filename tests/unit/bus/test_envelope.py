@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pydantic import AwareDatetime
+from pydantic import AfterValidator, AwareDatetime
 
 from bus.envelope import MESSAGES, decode, encode
 from bus.errors import Malformed
@@ -28,6 +28,8 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 MOMENTS = st.datetimes(timezones=st.just(UTC))
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+SEEN = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=40)
+"""Names and words of people, which hold nothing invisible."""
 
 
 def messages(kind: type[Part]) -> st.SearchStrategy[Any]:
@@ -58,7 +60,12 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
         return st.sampled_from(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, Part):
         return messages(annotation)
-    simple = {str: NAMES if metadata else UNICODE, int: st.integers(1, 1_000_000), float: st.floats(0.001, 86_400)}
+    seen = any(isinstance(one, AfterValidator) for one in metadata)
+    simple = {
+        str: SEEN if seen else NAMES if metadata else UNICODE,
+        int: st.integers(1, 1_000_000),
+        float: st.floats(0.001, 86_400),
+    }
     return simple[annotation] if annotation in simple else st.from_type(annotation)
 
 
@@ -108,6 +115,7 @@ def observation(**changes: Any) -> Observation:
         {"data": {"target": "service/east/web", "status": "Fine", "observedAt": "2026-01-01T12:00:00Z"}},
         {"data": {"target": "web", "status": "Healthy", "observedAt": "2026-01-01T12:00:00Z"}},
         {"data": {"target": "service/a\u0000b", "status": "Healthy", "observedAt": "2026-01-01T12:00:00Z"}},
+        {"data": {"target": "service/a\u202eb", "status": "Healthy", "observedAt": "2026-01-01T12:00:00Z"}},
         {"data": {"target": "service/" + "x" * 4_096, "status": "Healthy", "observedAt": "2026-01-01T12:00:00Z"}},
         {"data": {"target": "service/web", "status": "Healthy", "observedAt": "2026-01-01T12:00:00Z", "extra": 1}},
         {"data": None},

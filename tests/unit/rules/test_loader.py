@@ -245,3 +245,20 @@ def test_what_no_probe_could_ask_is_refused(fields: dict[str, Any], said: str) -
     [problem, *_] = problems(json.dumps({"apiVersion": "reactor/v1", "sources": [source], "rules": [notification()]}))
     assert said in problem
     assert "secret" not in problem
+
+
+@pytest.mark.parametrize("char", ["\x9b", "\x7f", "\u202e", "\u2066"])
+@pytest.mark.parametrize(
+    ("key", "place"), [("target", "sources[0].target"), ("signal", "sources[0].signal"), ("match", "rules[0].match")]
+)
+def test_names_and_targets_hold_no_invisible_characters(char: str, key: str, place: str) -> None:
+    words = {"target": "service/east/shop/a", "signal": "s", "match": "service/**"}
+    words[key] += char
+    texts = {name: json.dumps(word) for name, word in words.items()}
+    probe = f"kind: TcpProbe, name: p, host: h, port: 80, target: {texts['target']}, signal: {texts['signal']}"
+    rule = f"kind: Notification, name: n, match: {texts['match']}"
+
+    [problem] = problems(f"apiVersion: reactor/v1\nsources: [{{{probe}}}]\nrules: [{{{rule}}}]\n")
+
+    assert place in problem
+    assert f"holds U+{ord(char):04X}" in problem

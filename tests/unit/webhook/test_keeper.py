@@ -226,7 +226,13 @@ async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) ->
     ]
 
 
-@pytest.mark.parametrize("labels", [{}, {"cluster": ""}, {"cluster": "a\nb"}, {"cluster": "x" * 2000}])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {}, {"cluster": ""}, {"cluster": "x" * 2000}, {"cluster": "a\nb"}, {"cluster": "\x1b[31ma"},
+        {"cluster": "a\x9b"}, {"cluster": "a\x7f"}, {"cluster": "\u202ea"}, {"cluster": "a\u2066"},
+    ],
+)  # fmt: skip
 async def test_an_alert_that_makes_no_target_is_quarantined_and_the_rest_goes_on(
     world: World, labels: dict[str, str]
 ) -> None:
