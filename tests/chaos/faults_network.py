@@ -50,7 +50,8 @@ async def _far(world: World) -> Member:
     kubeconfig = world.folder / "kubeconfig.far"
     near = urlsplit(world.emulator.url("")).netloc
     kubeconfig.write_text((world.folder / "kubeconfig").read_text("utf-8").replace(near, kube), "utf-8")
-    far = world.member(NAME, bus=[f"nats://{bus}"], kubeconfig=kubeconfig, address=ADDRESS)
+    password, at, _ = urlsplit(world.server.url).netloc.rpartition("@")
+    far = world.member(NAME, bus=[f"nats://{password}{at}{bus}"], kubeconfig=kubeconfig, address=ADDRESS)
     await far.start()
     world.supervise(far)
     return far
