@@ -40,6 +40,8 @@ class Stranger:
         self._clock = clock
         self.healthy = dict.fromkeys(targets, True)
         """How each of them is now."""
+        self._since = dict.fromkeys(self.healthy, clock.now())
+        """And since when."""
         self._turned: set[str] = set()
         self.followed: Sequence[str] = ()
         """Those that may change now."""
@@ -50,6 +52,7 @@ class Stranger:
     def turn(self, target: str, *, healthy: bool) -> None:
         """From now on the target is so."""
         self.healthy[target] = healthy
+        self._since[target] = self._clock.now()
         self._turned.add(target)
         self._bell.set()
 
@@ -59,7 +62,7 @@ class Stranger:
         at: datetime = self._clock.now() - timedelta(seconds=ago)
         said = Observation(
             target=target, status=status, signal=NAME, observed_at=at, stale_seconds=STALE_SECONDS,
-            valid_seconds=VALID_SECONDS,
+            valid_seconds=VALID_SECONDS, since=None if ago or healthy is not None else self._since[target],
         )  # fmt: skip
         id_ = f"{target}/{at.isoformat()}/{status}"
         body = _known(encode(said, id=id_, source="/stranger", time=at))
