@@ -227,7 +227,7 @@ def _any_look_will_do(patch: pytest.MonkeyPatch) -> None:
 
 def _what_no_look_bridges_goes_on(patch: pytest.MonkeyPatch) -> None:
     """A source that begins anew is believed to have looked all the time."""
-    patch.setattr(debounce, "_is_broken", lambda *_: False)
+    patch.setattr(debounce, "is_broken", lambda *_: False)
     patch.setattr(signals, "goes_on", lambda last, new: (last.status_before or last.status) is new.status)
 
 
