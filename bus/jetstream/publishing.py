@@ -80,7 +80,7 @@ class Publisher:
         loop = asyncio.get_running_loop()
         give_up = loop.time() + self._patience
         results: dict[int, int | Refused] = {}
-        why = "the connection is down"
+        why, said = "the connection is down", ""
         while missing := [index for index in range(len(posts)) if index not in results]:
             if loop.time() >= give_up:
                 if any(text in why for text in NOT_STORED):
@@ -95,10 +95,12 @@ class Publisher:
             for index, answer in answers.items():
                 verdict = _verdict(answer)
                 if isinstance(verdict, str):
-                    why = verdict
+                    said = verdict
                 else:
                     results[index] = verdict
                     self._connection.unstored.pop(_root(posts[index]), None)
+            if said:  # the last round may end before its answers: the server's own words tell more
+                why = said if len(answers) == len(missing) else f"{why}; before: {said}"
             if len(answers) == len(missing) and len(results) < len(posts):
                 await asyncio.sleep(PAUSE_SECONDS)  # every one answered, some with "not now"
         return [results[index] for index in range(len(posts))]

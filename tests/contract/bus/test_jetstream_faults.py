@@ -208,7 +208,7 @@ async def test_a_message_that_is_too_large_is_the_senders_mistake(jetstream: Jet
 
 
 async def test_a_subject_that_no_stream_takes_is_unavailable(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
-    async with JetStreamBus.connect(server.url, name="hasty", patience=timedelta(seconds=0.5)) as hasty:
+    async with JetStreamBus.connect(server.url, name="hasty", patience=timedelta(seconds=2)) as hasty:
         with pytest.raises(Unavailable, match="no stream takes this subject"):
             await hasty.publish(Outgoing("reactor.nowhere", b"", "1"))
 
@@ -255,9 +255,7 @@ async def test_only_who_has_the_password_gets_in(tmp_path: Path) -> None:
         async with JetStreamBus.connect(server.url, name="test", credentials=right) as bus:
             await provision(bus)
         with pytest.raises(Unavailable, match="Authorization Violation"):
-            async with JetStreamBus.connect(
-                server.url, name="test", credentials=wrong, patience=timedelta(seconds=0.5)
-            ):
+            async with JetStreamBus.connect(server.url, name="test", credentials=wrong, patience=timedelta(seconds=2)):
                 pass
 
 
@@ -307,17 +305,34 @@ async def test_a_bucket_that_an_operator_made_is_used(server: EmbeddedServer) ->
 
 
 async def test_a_full_queue_refuses_so_that_nothing_owed_is_lost(server: EmbeddedServer) -> None:
-    async with JetStreamBus.connect(server.url, name="test", patience=timedelta(seconds=0.5)) as bus:
-        small = {
-            "name": topology.INBOX.name, "subjects": list(topology.INBOX.subjects), "retention": "workqueue",
-            "storage": "file", "max_bytes": 4_096,
-        }  # fmt: skip
-        await bus.connection.api(f"STREAM.CREATE.{topology.INBOX.name}", small)
-        await provision(bus)
+    async with JetStreamBus.connect(server.url, name="test", patience=timedelta(seconds=3)) as bus:
+        await provision_with_a_small_inbox(bus)
         with pytest.raises(Unavailable, match="maximum bytes exceeded"):
             await bus.publish_all([observed(number) for number in range(200)])
         async with bus.work(topology.ROUTERS, batch=200) as work:
             assert (await take(work, 1))[0].body == b"0"
+
+
+async def test_what_the_server_said_is_told_though_it_gave_no_answer_at_the_end(server: EmbeddedServer) -> None:
+    async with JetStreamBus.connect(server.url, name="test", patience=timedelta(seconds=3)) as bus:
+        await provision_with_a_small_inbox(bus)
+        publishing = asyncio.create_task(bus.publish_all([observed(number) for number in range(200)]))
+        await asyncio.sleep(1.5)
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(Unavailable, match="before: maximum bytes exceeded"):
+                await publishing
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+
+
+async def provision_with_a_small_inbox(bus: JetStreamBus) -> None:
+    small = {
+        "name": topology.INBOX.name, "subjects": list(topology.INBOX.subjects), "retention": "workqueue",
+        "storage": "file", "max_bytes": 4_096,
+    }  # fmt: skip
+    await bus.connection.api(f"STREAM.CREATE.{topology.INBOX.name}", small)
+    await provision(bus)
 
 
 async def test_a_cluster_of_three_goes_on_when_its_leader_is_killed(tmp_path: Path) -> None:
