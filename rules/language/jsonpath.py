@@ -2,6 +2,8 @@
 
 Read once, so that a rule file with a mistake in a path is refused; `range` and text around a path are not read.
 Source: client-go util/jsonpath, with missing keys not allowed, as Karmada uses it for `statePreservation`.
+
+What a path may cost is bounded: `..a..a..a` would look at each value of a deep object once for each way down to it.
 """
 
 from __future__ import annotations
@@ -28,11 +30,35 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }  # fmt: skip
 
 
+VISITS_MAX = 20_000
+"""So many values a path looks at in one object."""
+TEXT_CHARACTERS = 4096
+"""What is found is read up to here: no label is as long."""
+
+
 class NoValue(Exception):
     """The path leads nowhere in this value."""
 
 
-Step = Callable[[Any], Iterator[Any]]
+class TooFar(NoValue):
+    """The path looks at more than VISITS_MAX values."""
+
+
+class Walk:
+    """What one reading may still look at."""
+
+    def __init__(self) -> None:
+        self._left = VISITS_MAX
+
+    def visited(self, value: Any) -> Any:
+        """Count a value, and give it back. Raises TooFar."""
+        self._left -= 1
+        if self._left < 0:
+            raise TooFar(f"the path looks at more than {VISITS_MAX} values")
+        return value
+
+
+Step = Callable[[Any, Walk], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +70,22 @@ class JsonPath:
 
     def text_of(self, value: object) -> str:
         """Give what stands there, as text; several values with a space between. Raises NoValue."""
-        found = [value]
-        for step in self.steps:
-            found = [inner for outer in found for inner in step(outer)]
+        found = self.found_in(value, Walk())
         if not found:
             raise NoValue(f"{self.text} finds nothing")
-        return " ".join(map(_text, found))
+        text = ""
+        for one in found:
+            text += " " * bool(text) + _text(one)
+            if len(text) > TEXT_CHARACTERS:
+                return text[:TEXT_CHARACTERS]
+        return text
+
+    def found_in(self, value: object, walk: Walk) -> list[Any]:
+        """Give all values that the path names. Raises NoValue."""
+        found = [value]
+        for step in self.steps:
+            found = [walk.visited(inner) for outer in found for inner in step(outer, walk)]
+        return found
 
 
 @lru_cache(maxsize=1024)
@@ -86,13 +122,13 @@ def _step(token: re.Match[str]) -> Step:
             return _index(int(given["index"]))
         case "slice":
             begin, _, end = given["slice"].partition(":")
-            return lambda value: iter(_list(value)[int(begin or 0) : int(end) if end else None])
+            return lambda value, _: iter(_list(value)[int(begin or 0) : int(end) if end else None])
         case _:
             return _filter(read(given["left"]), given["is"], given["right"])
 
 
 def _field(name: str) -> Step:
-    def step(value: object) -> Iterator[Any]:
+    def step(value: object, _: Walk) -> Iterator[Any]:
         if not isinstance(value, dict) or name not in value:
             raise NoValue(f"there is no {name}")
         yield value[name]
@@ -101,7 +137,7 @@ def _field(name: str) -> Step:
 
 
 def _index(place: int) -> Step:
-    def step(value: object) -> Iterator[Any]:
+    def step(value: object, _: Walk) -> Iterator[Any]:
         items = _list(value)
         if not -len(items) <= place < len(items):
             raise NoValue(f"there is no item {place}")
@@ -110,16 +146,18 @@ def _index(place: int) -> Step:
     return step
 
 
-def _all(value: object) -> Iterator[Any]:
+def _all(value: object, _: Walk) -> Iterator[Any]:
     yield from value.values() if isinstance(value, dict) else _list(value)
 
 
 def _deep(name: str) -> Step:
-    def step(value: object) -> Iterator[Any]:
-        if isinstance(value, dict) and name in value:
-            yield value[name]
-        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            yield from step(inner)
+    def step(value: object, walk: Walk) -> Iterator[Any]:
+        ahead = [value]  # not by recursion: an object may be deeper than Python's stack
+        while ahead:
+            one = walk.visited(ahead.pop())
+            if isinstance(one, dict) and name in one:
+                yield one[name]
+            ahead += reversed([*one.values()] if isinstance(one, dict) else one if isinstance(one, list) else [])
 
     return step
 
@@ -131,16 +169,16 @@ def _filter(left: JsonPath, compare: str | None, right: str | None) -> Step:
         msg = f"{right} is no text in quotes, no number, true or false"
         raise ValueError(msg) from error
 
-    def holds(item: object) -> bool:
-        found = [item]
+    def holds(item: object, walk: Walk) -> bool:
         try:
-            for step in left.steps:
-                found = [inner for outer in found for inner in step(outer)]
+            found = left.found_in(walk.visited(item), walk)
             return compare is None or any(_COMPARE[compare](one, wanted) for one in found)
+        except TooFar:
+            raise
         except (NoValue, TypeError):  # it is not there, or of another kind than what it is compared with
             return False
 
-    return lambda value: (item for item in _list(value) if holds(item))
+    return lambda value, walk: (item for item in _list(value) if holds(item, walk))
 
 
 def _list(value: object) -> list[Any]:
@@ -150,4 +188,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    try:
+        return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    except RecursionError as error:
+        raise NoValue("what stands there is nested too deep") from error

@@ -1,7 +1,7 @@
 """Targets and the patterns that match them, segment by segment.
 
 `*` is one segment, `**` any number of segments, anything else is literal or a glob (`*`, `?`, `[a-z]`) inside one
-segment. A segment may hold any text and is percent-encoded only where it contains `/`.
+segment. A segment may hold any text and is percent-encoded only where it contains `/`, or what would look so encoded.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ class MissingLabel(ValueError):
 
 
 def encode_segment(text: str) -> str:
-    """Make one segment of any text."""
-    return text.replace("%", "%25").replace("/", "%2F") if "/" in text else text
+    """Make one segment of any text: another one of each, also of `a/b` and `a%2Fb`."""
+    if not any(part in text for part in ("/", "%2F", "%25")):
+        return text
+    return text.replace("%", "%25").replace("/", "%2F")
 
 
 def check_target(text: str) -> None:

@@ -103,6 +103,12 @@ def test_a_segment_is_encoded_only_where_it_holds_a_slash() -> None:
     assert encode_segment("a/b%") == "a%2Fb%25"
 
 
+@given(st.text("ab/%25F", max_size=8), st.text("ab/%25F", max_size=8))
+def test_different_texts_are_different_segments(one: str, other: str) -> None:
+    assert (encode_segment(one) == encode_segment(other)) == (one == other)
+    assert encode_segment("a/b") != encode_segment("a%2Fb")
+
+
 def test_a_missing_or_empty_label_is_an_error_and_never_an_empty_segment() -> None:
     for labels in ({}, {"b": ""}):
         with pytest.raises(MissingLabel) as caught:

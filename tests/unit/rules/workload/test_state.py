@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from time import process_time
 from typing import Any
 
 import pytest
@@ -167,3 +169,24 @@ def test_whatever_is_written_is_a_path_or_a_mistake_of_its_author(text: str) -> 
         read(text).text_of(STATUS)
     except (ValueError, NoValue):
         return
+
+
+@pytest.mark.parametrize("path", ["{..a..a}", "{..a..a..a..a}", "{..a[*]..a..a}", "{.b[?(@.a.b==1)]..a..a}"])
+@pytest.mark.parametrize("levels", [90, 5000])
+def test_a_path_that_looks_at_a_deep_object_again_and_again_is_bounded(path: str, levels: int) -> None:
+    deep: Any = {}
+    for _ in range(levels):
+        deep = {"a": deep}
+    began = process_time()
+    with contextlib.suppress(NoValue):
+        assert len(read(path).text_of({"a": deep, "b": [deep] * 90})) <= 4096
+    assert process_time() - began < 5
+
+
+def test_a_filter_gives_no_half_answer_where_there_is_too_much_to_look_at() -> None:
+    with pytest.raises(NoValue, match="looks at more than"):
+        read("{[?(@.a==1)].a}").text_of([{"a": 1}] * 30_000)
+
+
+def test_what_is_found_is_no_longer_than_anybody_reads() -> None:
+    assert len(read("{[*]}").text_of(["x" * 3000] * 1000)) == 4096
