@@ -30,6 +30,7 @@ from bus.messages import (
     Pause,
     Place,
     Purge,
+    Reject,
     ReleaseTraffic,
     Resume,
     RetryZone,
@@ -47,7 +48,7 @@ from bus.messages import (
 
 MESSAGES: tuple[type[Message], ...] = (
     Observation, Route, Cluster, ClusterTaints, Workload, WorkloadCopy, Zones,
-    Pause, Resume, Approve, IsolateZone, FailbackZone, RetryZone,
+    Pause, Resume, Approve, Reject, IsolateZone, FailbackZone, RetryZone,
     FailoverTraffic, FailbackTraffic, ReleaseTraffic, Claim, Verdict, Outcome,
     SetWeights, Place, Evict, Purge, CancelEviction, SetTaints, ZoneStep, Notify,
     Hold, DecisionRecord, WebhookPost,

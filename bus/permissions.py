@@ -13,7 +13,18 @@ from typing import get_args
 
 from bus import topology
 from bus.admission import command_kind, fact_kinds
-from bus.messages import AnyCommand, Approve, Claim, Inventory, Outcome, Pause, Resume, TrafficCommand, Verdict
+from bus.messages import (
+    AnyCommand,
+    Approve,
+    Claim,
+    Inventory,
+    Outcome,
+    Pause,
+    Reject,
+    Resume,
+    TrafficCommand,
+    Verdict,
+)
 from bus.subjects import COMMANDS, ROOT, inbox, token
 from bus.topology import Bucket, Queue, Stream
 
@@ -97,6 +108,7 @@ NEWEST_RECORD = f"{API}.STREAM.MSG.GET.{topology.DECISIONS.name}"
 INVENTORY = tuple(fact_kinds(*get_args(Inventory)))
 SEEN = ("observation", *INVENTORY)
 
+_OPERATOR = (Pause, Resume, Approve, Reject, *get_args(TrafficCommand))
 USER = "<user>"
 """Stands for the user's own name, the last token of each command's subject."""
 
@@ -118,9 +130,8 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
         *_facts(*INVENTORY, *fact_kinds(Outcome)), f"{ROOT}.wanted.*",
     )),
     "viewer": ("looks: status, explain, audit, replay, fleet", lambda: VIEW),
-    "operator": ("looks, pauses, resumes, approves and moves traffic", lambda: (
-        *VIEW,
-        *(f"{ROOT}.commands.{command_kind(one)}.{USER}" for one in (Pause, Resume, Approve, *get_args(TrafficCommand))),
+    "operator": ("looks, pauses, resumes, approves, rejects and moves traffic", lambda: (
+        *VIEW, *(f"{ROOT}.commands.{command_kind(one)}.{USER}" for one in _OPERATOR),
     )),
     "zones": ("looks and gives every command, isolating zones too", lambda: (*VIEW, f"{ROOT}.commands.*.{USER}")),
 }  # fmt: skip

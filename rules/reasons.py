@@ -84,6 +84,7 @@ class Held(StrEnum):
     AWAITING_GUARD = "AwaitingGuard"
     AWAITING_APPROVAL = "AwaitingApproval"
     APPROVAL_EXPIRED = "ApprovalExpired"
+    REJECTED = "Rejected"
     SOURCE_SILENT = "SourceSilent"
     LIST_DOUBTED = "ListDoubted"
     HEALTHY_NOW = "HealthyNow"
@@ -171,4 +172,5 @@ SENTENCES: dict[Because | Held, str] = {
     Held.DRIFTED_BY_HAND: "somebody else has changed the weights, and onDrift: Hold leaves them until released",
     Held.OVERRIDDEN: "a person's command stands: the rule changes nothing by itself",
     Held.APPROVAL_EXPIRED: "nobody approved it in time: it is asked again by itself, and a late yes to the same counts",
+    Held.REJECTED: "somebody has said no to it: the same is not asked for again before the time that they gave is over",
 }

@@ -94,7 +94,7 @@ CHANNELS = {
     ),
     "command": Channel(
         subjects.command, ("KIND", "USER"), get_args(AnyCommand),
-        "What people want: to pause and resume rules, to approve, to isolate a zone and to bring it back.",
+        "What people want: to pause and resume rules, to approve and reject, to isolate a zone and to bring it back.",
     ),
     "fact": Channel(
         subjects.fact, ("PARTITION", "KIND", "ABOUT"), tuple(one for one in get_args(Fact) if one is not Observation),

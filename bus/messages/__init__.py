@@ -28,6 +28,7 @@ from bus.messages.commands import (
     FailoverTraffic,
     IsolateZone,
     Pause,
+    Reject,
     ReleaseTraffic,
     Resume,
     RetryZone,
@@ -54,7 +55,7 @@ from bus.messages.zones import ZoneInventory, Zones, ZoneStep
 Inventory = Route | Cluster | ClusterTaints | Workload | WorkloadCopy | Zones
 """What exists."""
 TrafficCommand = FailoverTraffic | FailbackTraffic | ReleaseTraffic
-AnyCommand = Pause | Resume | Approve | IsolateZone | FailbackZone | RetryZone | TrafficCommand
+AnyCommand = Pause | Resume | Approve | Reject | IsolateZone | FailbackZone | RetryZone | TrafficCommand
 Fact = Observation | Inventory | AnyCommand | Claim | Verdict | Outcome
 Action = SetWeights | Place | Evict | Purge | CancelEviction | SetTaints | ZoneStep | Notify
 
@@ -93,6 +94,7 @@ __all__ = [
     "Place",
     "Purge",
     "RefreshRequest",
+    "Reject",
     "ReleaseTraffic",
     "Resume",
     "RetryZone",

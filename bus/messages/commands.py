@@ -63,6 +63,19 @@ class Approve(Command):
     """Fingerprint of what was shown: the yes counts for nothing else. Empty: whatever was asked for last."""
 
 
+class Reject(Command):
+    """What a rule asks a person for, is not to be done, and not to be asked for again for a while."""
+
+    type: ClassVar[str] = "dev.alert-reactor.reject.v1"
+
+    object: ObjectName
+    """Of the action that waits, as its hold names it."""
+    request: Annotated[str, StringConstraints(max_length=64)] = ""
+    """Fingerprint of what was shown: the no counts for nothing else. Empty: whatever was asked for last."""
+    for_seconds: ForSeconds = 3600
+    """How long the same is not asked for again, from `observedAt` on."""
+
+
 class FailoverTraffic(Command):
     """Move a route's traffic away from its primary now, until the time is over or it is released."""
 

@@ -1,4 +1,4 @@
-"""`reactor approve`: a person's yes to what a rule in mode Approve asks for."""
+"""`reactor approve` and `reactor reject`: a person's yes or no to what a rule in mode Approve asks for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from datetime import datetime
 
 import click
 
-from bus.messages import Approve
+from bus.messages import Approve, Reject
 from reactor.cli.asking import Asker, asking, finish, look, send
+from reactor.cli.options import Duration
 from reactor.cli.outcome import told
+from reactor.cli.printing import duration
 from reactor.errors import SettingsError
 from reactor.visible import visible
 from rules.group import Group
@@ -29,17 +31,50 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
     """
     with told():
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
-        held = group.held
-        about = (held.about if held else None) or group.object
-        asker.confirmed(visible(f"{rule} on {about} asks: {held.detail if held else ''}"))
-        finish(
-            send(asker, lambda at: Approve(rule=rule, object=about, request=_shown(group), **asker.words(at)),
-                 lambda groups, at: _approved(groups, group, at))
-        )  # fmt: skip
+        asker.confirmed(visible(f"{rule} on {_about(group)} asks: {group.held.detail if group.held else ''}"))
+
+        def make(at: datetime) -> Approve:
+            return Approve(rule=rule, object=_about(group), request=_shown(group), **asker.words(at))
+
+        finish(send(asker, make, lambda groups, at: _approved(groups, group, at)))
 
 
-WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED)
-"""A yes to what was shown counts also when it comes late."""
+@click.command()
+@click.argument("rule")
+@click.argument("object_", metavar="[OBJECT]", required=False)
+@click.option(
+    "--for", "for_", type=Duration(), default="1h", show_default=True, metavar="TIME",
+    help="How long the same is not asked for again: 10m, 2h.",
+)  # fmt: skip
+@asking
+def reject(asker: Asker, rule: str, object_: str | None, for_: float) -> None:
+    """Refuse what RULE asks for on OBJECT. The same is not asked for again before the time is over.
+
+    The no holds for exactly what is shown, also where it is not wanted for a while and wanted again; anything else is
+    asked for as before. `reactor approve` takes it back. No action is stopped that is on its way.
+
+    Without OBJECT, the only one that waits is meant. `reactor status` lists what waits.
+
+    Exit code: 0; 1 where nothing waits, several do, or nobody said yes; 3 where the bus cannot be reached.
+    """
+    with told():
+        group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
+        asked = f"{rule} on {_about(group)} asks: {group.held.detail if group.held else ''}"
+        asker.confirmed(visible(f"{asked}; refuse it for {duration(for_)}"))
+
+        def make(at: datetime) -> Reject:
+            words = {**asker.words(at), "for_seconds": for_}
+            return Reject(rule=rule, object=_about(group), request=_shown(group), **words)
+
+        finish(send(asker, make, lambda groups, at: _rejected(groups, group, at)))
+
+
+def _about(group: Group) -> str:
+    return (group.held.about if group.held else None) or group.object
+
+
+WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
+"""A yes to what was shown counts also when it comes late, or after a no."""
 
 
 def _shown(group: Group) -> str:
@@ -53,7 +88,7 @@ def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
         group for group in groups
         if group.rule == rule and group.held is not None and group.held.reason in WAITING
     ]  # fmt: skip
-    objects = {(group.held.about if group.held else None) or group.object: group for group in waiting}
+    objects = {_about(group): group for group in waiting}
     if object_ is None and len(objects) == 1:
         return next(iter(objects.values()))
     if object_ in objects:
@@ -65,10 +100,24 @@ def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
 
 
 def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
-    now = next((group for group in groups if (group.rule, group.object) == (asked.rule, asked.object)), None)
+    now = _again(groups, asked)
     request = now.leave.request if now is not None and now.leave is not None else None
     if request is not None and request.approved_at is not None and request.approved_at >= at:
         return f"approved by {request.by}"
-    if now is not None and (now.held is None or now.held.reason != Held.AWAITING_APPROVAL):
+    if now is not None and (now.held is None or now.held.reason not in WAITING):
         return "approved" if now.held is None else f"{now.held.reason}: {now.held.detail}"
     return None
+
+
+def _rejected(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
+    now, plan = _again(groups, asked), _shown(asked)
+    rejected = now.leave.rejected if now is not None and now.leave is not None else ()
+    if (no := next((no for no in rejected if no.wish == plan and no.since >= at), None)) is not None:
+        return f"rejected by {no.by} until {no.until.isoformat(timespec='seconds')}"
+    if now is not None and (now.held is None or now.held.reason not in WAITING):
+        return "it is no longer asked for" if now.held is None else f"{now.held.reason}: {now.held.detail}"
+    return None
+
+
+def _again(groups: Iterable[Group], asked: Group) -> Group | None:
+    return next((group for group in groups if (group.rule, group.object) == (asked.rule, asked.object)), None)

@@ -27,6 +27,7 @@ COMMANDS = {
     "pause": "Let rules do nothing until they are resumed.",
     "resume": "Let paused rules act again.",
     "approve": "Say yes to what a rule in mode Approve asks for.",
+    "reject": "Say no to it, for a while.",
     "traffic": "Show where traffic is, and move it by hand.",
     "zones": "Show zones, and how far an isolation is.",
     "isolate": "Take a zone out of service.",
@@ -46,6 +47,7 @@ imports none."""
 FILES = {
     "import": "import_",
     "resume": "pause",
+    "reject": "approve",
     "isolate": "zones",
     "failback": "zones",
     "abort": "zones",

@@ -97,6 +97,8 @@ def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterat
     request = leave.get("request")
     if request and request.get("approved_at"):
         yield f"approved by {request['by']} at {_short(request['approved_at'])}: {request['reason']}"
+    for no in leave.get("rejected") or ():
+        yield f"rejected by {no['by']} until {_short(no['until'])}: {no['reason']}"
     mine = [one for one in records if one.object == record.object and one.decided_at < record.decided_at]
     last_act = max((one.decided_at for one in mine if one.actions), default=None)
     for one in mine:

@@ -23,6 +23,7 @@ from bus.messages import (
     Observation,
     Outcome,
     Pause,
+    Reject,
     ReleaseTraffic,
     Resume,
     RetryZone,
@@ -41,8 +42,9 @@ LINES_MAX = 5_000_000
 _KINDS = ("observe", "inventory", "command", "outcome", "silence")
 Told = TypeVar("Told", bound=BaseModel)
 _COMMANDS: dict[str, type[AnyCommand]] = {
-    "pause": Pause, "resume": Resume, "approve": Approve, "isolateZone": IsolateZone, "failbackZone": FailbackZone,
-    "retryZone": RetryZone, "failoverTraffic": FailoverTraffic, "failbackTraffic": FailbackTraffic,
+    "pause": Pause, "resume": Resume, "approve": Approve, "reject": Reject,
+    "isolateZone": IsolateZone, "failbackZone": FailbackZone, "retryZone": RetryZone,
+    "failoverTraffic": FailoverTraffic, "failbackTraffic": FailbackTraffic,
     "releaseTraffic": ReleaseTraffic,
 }  # fmt: skip
 _INVENTORY: dict[str, type[Inventory]] = {

@@ -120,7 +120,7 @@ def _limits(rule: Rule, guards: Sequence[FileGuard]) -> Iterator[Held]:
     for one in (*limits.own, *limits.shared.values()):
         yield from _of_guard(one)
     if rule.mode is Mode.APPROVE:
-        yield from (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED)
+        yield from (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
 
 
 def _of_guard(guard: Guards) -> Iterator[Held]:
@@ -137,4 +137,4 @@ def _of_guard(guard: Guards) -> Iterator[Held]:
     if guard.blocked_windows:
         yield Held.IN_BLOCKED_WINDOW
     if guard.approval is not None:
-        yield from (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED)
+        yield from (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)

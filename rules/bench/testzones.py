@@ -15,6 +15,7 @@ from bus.messages import (
     FailoverTraffic,
     IsolateZone,
     Pause,
+    Reject,
     ReleaseTraffic,
     Resume,
     RetryZone,
@@ -82,6 +83,12 @@ class Approved(Said):
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)]
 
 
+class Rejected(Approved):
+    """Somebody's no."""
+
+    for_seconds: Annotated[float, Field(gt=0, le=YEAR)] = 3600
+
+
 class OfZone(Said):
     """Somebody's word about a zone."""
 
@@ -122,6 +129,7 @@ class Commanded(Model):
     pause: Stopped | None = None
     resume: Said | None = None
     approve: Approved | None = None
+    reject: Rejected | None = None
     isolate_zone: Isolated | None = None
     failback_zone: OfZone | None = None
     retry_zone: OfZone | None = None
@@ -141,7 +149,7 @@ class Commanded(Model):
 
 
 COMMANDS: Mapping[str, type[AnyCommand]] = {
-    "pause": Pause, "resume": Resume, "approve": Approve, "isolate_zone": IsolateZone,
+    "pause": Pause, "resume": Resume, "approve": Approve, "reject": Reject, "isolate_zone": IsolateZone,
     "failback_zone": FailbackZone, "retry_zone": RetryZone, "failover_traffic": FailoverTraffic,
     "failback_traffic": FailbackTraffic, "release_traffic": ReleaseTraffic,
 }  # fmt: skip

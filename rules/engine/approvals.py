@@ -1,4 +1,4 @@
-"""A person's yes: to exactly what was shown, and only while it is fresh."""
+"""A person's yes, to exactly what was shown and only while it is fresh; and a person's no, for as long as they say."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from datetime import datetime, timedelta
 
 from pydantic_core import to_jsonable_python
 
-from bus.messages import Approve
+from bus.messages import Approve, Reject
 from rules.group import Group
 from rules.kinds.wish import Act, cut
 from rules.reasons import Held
-from rules.states.budget import LeaveState, Request
+from rules.states.budget import LeaveState, Rejection, Request
+
+REJECTED_MAX = 16
+"""How many plans that were rejected a group remembers: the newest ones."""
 
 
 def approval(
@@ -26,10 +29,18 @@ def approval(
     same is still wanted. A yes that comes meanwhile and names the same plan counts.
     """
     leave, wish = group.leave or LeaveState(), fingerprint(acts)
+    standing = tuple(no for no in leave.rejected if now < no.until)
     request = leave.request
+    if standing != leave.rejected:
+        over = {no.wish for no in leave.rejected} - {no.wish for no in standing}
+        request = None if request is not None and request.wish in over else request
+        group = replace(group, leave=(leave := replace(leave, request=request, rejected=standing)))
     if request is None or request.wish != wish:
         request = Request(wish, now)
         group = replace(group, leave=replace(leave, request=request))
+    if (no := next((no for no in standing if no.wish == wish), None)) is not None:
+        said = f"by {no.by}: {no.reason}; not asked again before {no.until.isoformat()}"
+        return group, (Held.REJECTED, f"{said}: {in_short(acts)}"), no.until
     good_for = timedelta(seconds=expire_seconds)
     until, again = request.asked_at + good_for, request.asked_at + 2 * good_for
     if request.approved_at is not None and (request.named or request.approved_at < until):
@@ -70,8 +81,28 @@ def hear(group: Group, fact: Approve) -> Group:
     if fact.request not in ("", request.wish):
         return group
     named = fact.request == request.wish
+    if any(no.wish == request.wish and no.since > fact.observed_at for no in leave.rejected):
+        return group
     yes = replace(request, approved_at=fact.observed_at, named=named, by=fact.who, reason=fact.reason)
-    return replace(group, leave=replace(leave, request=yes))
+    others = tuple(no for no in leave.rejected if no.wish != request.wish)
+    return replace(group, leave=replace(leave, request=yes, rejected=others))
+
+
+def refuse(group: Group, fact: Reject) -> Group:
+    """Fold a no in. It takes back a yes that is older, and is remembered also where the plan is not wanted just now."""
+    leave = group.leave or LeaveState()
+    request, at = leave.request, fact.observed_at
+    wish = fact.request or (request.wish if request is not None and at >= request.asked_at else "")
+    mine = request is not None and request.wish == wish
+    if not wish or (mine and request is not None and request.approved_at is not None and request.approved_at > at):
+        return group
+    if any(no.wish == wish and no.since > at for no in leave.rejected):
+        return group
+    no = Rejection(wish, fact.who, fact.reason, at, at + timedelta(seconds=fact.for_seconds))
+    rejected = (*(other for other in leave.rejected if other.wish != wish), no)[-REJECTED_MAX:]
+    if mine and request is not None:
+        request = replace(request, approved_at=None, named=False, by="", reason="")
+    return replace(group, leave=replace(leave, request=request, rejected=rejected))
 
 
 def fingerprint(acts: Sequence[Act]) -> str:

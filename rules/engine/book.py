@@ -21,6 +21,7 @@ from bus.messages import (
     Observation,
     Outcome,
     Pause,
+    Reject,
     ReleaseTraffic,
     Resume,
     Route,
@@ -254,7 +255,7 @@ class Book:
                 return
             case Observation():
                 yield from self._watching.heard(fact)
-            case Outcome() | Verdict() | Approve() if fact.rule in self._routing.rules:
+            case Outcome() | Verdict() | Approve() | Reject() if fact.rule in self._routing.rules:
                 rule = self._routing.rules[fact.rule]
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))
                 if key in self._groups:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Resume, Verdict
+from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume, Verdict
 from rules.engine import approvals, claims
 from rules.engine.debounce import heard
 from rules.engine.pauses import lasting
@@ -59,6 +59,8 @@ def folded(rule: Rule, group: Group, fact: Fact, now: datetime, reader: Reader =
             return _command(group, fact)
         case Approve():
             return approvals.hear(group, fact)
+        case Reject():
+            return approvals.refuse(group, fact)
         case Verdict():
             return claims.hear(group, fact, now)
         case _:

@@ -22,6 +22,7 @@ from bus.messages import (
     Observation,
     Outcome,
     Pause,
+    Reject,
     ReleaseTraffic,
     Resume,
     RetryZone,
@@ -133,7 +134,7 @@ class Routing:
         match fact:
             case Pause() | Resume():
                 return []
-            case Outcome() | Verdict() | Approve():
+            case Outcome() | Verdict() | Approve() | Reject():
                 own = [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
                 return list(dict.fromkeys([*own, *self._elsewhere(fact)]))
             case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():

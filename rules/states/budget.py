@@ -110,6 +110,19 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejection:
+    """A person's no to a plan."""
+
+    wish: str
+    """The plan's fingerprint."""
+    by: str
+    reason: str
+    since: datetime
+    until: datetime
+    """Before this the same is not asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeaveState:
     """What a group has asked its guards and people for, and what they said."""
 
@@ -118,3 +131,5 @@ class LeaveState:
     asked: Mapping[str, Asked] = field(default_factory=dict)
     """By guard. A guard is asked once those before it have granted."""
     request: Request | None = None
+    rejected: tuple[Rejection, ...] = ()
+    """What people said no to, the newest last. It outlives the request: what is dropped may be wanted again."""

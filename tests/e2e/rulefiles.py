@@ -24,12 +24,12 @@ BELIEVED = """
 """
 
 
-def failover(name: str = "shop", *, selector: str = "team=shop", toleration: float = 0) -> str:
+def failover(name: str = "shop", *, selector: str = "team=shop", toleration: float = 0, mode: str = "Enforce") -> str:
     """A rule for every TrafficSplit with these labels."""
     return f"""
 - name: {name}
   kind: TrafficFailover
-  mode: Enforce
+  mode: {mode}
   route: {{cluster: east, kind: TrafficSplit, selector: {selector}}}
   tolerationSeconds: {toleration}
 """

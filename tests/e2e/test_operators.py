@@ -47,8 +47,35 @@ async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in
         assert "Different 0" in await service.printed("replay")
 
 
-async def until_held(service: Service) -> None:
-    async def paused() -> bool:
-        return any(group.held is not None and group.held.reason == Held.PAUSED for group in await service.groups())
+async def test_what_is_rejected_is_not_asked_for_again_until_somebody_approves_it(
+    shop: Shop, reactor: MakeReactor
+) -> None:
+    shop.splits(["cart"], "fallback")
+    async with reactor(document(ALERTS, rules=failover(toleration=0, mode="Approve"))) as service:
+        await service.settled(1)
+        assert await service.post(body(firing("cart"))) == 200
+        await until_held(service, Held.AWAITING_APPROVAL)
+        said = await service.printed("reject", "shop", "--for", "30m", *WORDS)
+        assert "asks: SetWeights weights={'cart': 0, 'fallback': 1}" in said, said
+        assert "refuse it for 30m" in said, said
+        assert 'rejected by reactor as "ann" until ' in said.splitlines()[-1], said
+        assert 'Rejected: by reactor as "ann": INC-7; not asked again before' in await service.printed("status")
+        audited = await service.printed("audit", "export")
+        assert 'reactor as \\"ann\\" said Reject for 1800 s: INC-7' in audited, audited
+        assert shop.writes() == []
 
-    await until_told(paused, "the rule says that it holds because it is paused")
+        said = await service.printed("approve", "shop", *WORDS)
+        assert "approved" in said.splitlines()[-1], said
+        await until(lambda: shop.moves("cart"), "the newest word counts")
+        told = await service.printed("explain", "shop/east/shop/TrafficSplit/cart/1")
+        assert 'rejected by reactor as "ann" until ' in told, told
+        assert "Different 0" in await service.printed("replay")
+        code, said = await service.answered("reject", "shop", *WORDS)
+        assert (code, "shop waits for no approval" in said) == (1, True), said
+
+
+async def until_held(service: Service, reason: Held = Held.PAUSED) -> None:
+    async def held() -> bool:
+        return any(group.held is not None and group.held.reason == reason for group in await service.groups())
+
+    await until_told(held, f"the rule says that it holds: {reason}")

@@ -93,7 +93,7 @@ def test_what_a_rule_tells_people_of_itself_is_no_reason_of_its_own() -> None:
         ({"steps": [{"percent": 10, "pauseSeconds": 5}]}, {"Returning"}, set()),
         ({"onAllDown": "Spread"}, {"AllDown"}, {"NoHealthySecondary"}),
         ({"mode": "DryRun"}, set(), {"ActionFailed"}),
-        ({"mode": "Approve"}, {"AwaitingApproval", "ApprovalExpired"}, set()),
+        ({"mode": "Approve"}, {"AwaitingApproval", "ApprovalExpired", "Rejected"}, set()),
         ({"guards": {"cooldownSeconds": 5}}, {"Cooldown"}, set()),
         ({"guards": {"minHealthy": 1}}, {"WidespreadFailure"}, set()),
     ],
