@@ -140,6 +140,12 @@ async def test_a_workload_leaves_a_cluster_that_hangs_and_is_purged_there_when_i
             assert await two.has("web") == {
                 "ConfigMap", "Secret", "ServiceAccount", "PersistentVolumeClaim", "Deployment"
             }  # fmt: skip
+
+            async def evicted() -> bool:
+                found = await group(reactor, "web")
+                return found is not None and any(owed.failed.startswith("ClusterUnreachable") for owed in found.owed)
+
+            await until_told(evicted, "the eviction waits for its cluster")  # before, one that is back keeps its copy
             one.control_plane.thaw()
 
             async def purged() -> bool:
@@ -242,8 +248,9 @@ async def test_init_writes_rules_for_what_stands_on_a_real_server(east: RealClus
     assert code == 0, printed
     kinds = sorted(one["kind"] for one in yaml.safe_load(file.read_text())["rules"])
     assert kinds == ["TrafficFailover", "ZoneIsolation"]
-    for words in (("check", "--strict", str(file)), ("test", str(tmp_path / "made_test.yaml"))):
+    code, printed = await command(tmp_path, "check", "-o", "json", str(file))
+    assert code == 0, printed
+    assert {one["hint"] for one in json.loads(printed)} == {"one-witness"}, "nodes alone speak of its zones"
+    for words in (("test", str(tmp_path / "made_test.yaml")), ("check", str(file), "--against", "-c", str(config))):
         code, printed = await command(tmp_path, *words)
         assert code == 0, printed
-    code, printed = await command(tmp_path, "check", str(file), "--against", "-c", str(config))
-    assert code == 0, printed

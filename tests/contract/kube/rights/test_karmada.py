@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from bus.messages import Taint, WorkloadRef
+from bus.messages import Eviction, Taint, WorkloadRef
 from reactor.demo.kube.crds import load
 from tests.contract.kube.rights.acting import acting, here
 from tests.integration.actions.karmada.conftest import binding
@@ -24,6 +27,34 @@ def karmada() -> list[Any]:
             name: one for one in load(sorted(REAL_CRDS.glob("*.yaml"))) if (name := one["metadata"]["name"]) in ours
         }
     return [*ours.values()]
+
+
+@asynccontextmanager
+async def scheduled(us: Deployed, path: str) -> AsyncIterator[None]:
+    """Let each generation of the binding be answered with what it asks for, as a scheduler would that agrees."""
+
+    async def answer() -> None:
+        while True:
+            found = (await us.admin.get(path)).body
+            status = {
+                "schedulerObservedGeneration": found["metadata"]["generation"],
+                "conditions": [
+                    {
+                        "type": "Scheduled", "status": "True", "reason": "Success", "message": "scheduled",
+                        "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    }
+                ],
+            }  # fmt: skip
+            if found.get("status", {}).get("schedulerObservedGeneration") != status["schedulerObservedGeneration"]:
+                await us.admin.patch(f"{path}/status", {"status": status})
+            await asyncio.sleep(0.05)
+
+    answering = asyncio.create_task(answer())
+    try:
+        yield
+    finally:
+        answering.cancel()
+        await asyncio.gather(answering, return_exceptions=True)
 
 
 async def test_the_component_for_karmada_lets_clusters_be_tainted_and_bindings_be_left(us: Deployed) -> None:
@@ -45,12 +76,15 @@ async def test_the_component_for_karmada_lets_clusters_be_tainted_and_bindings_b
     await us.grant("karmada")
     ref = WorkloadRef(namespace=namespace, kind="Deployment", name="nginx")
     brownout = Taint(key="reactor/brownout", effect="NoExecute")
-    async with acting(us) as act:
+    leaves = Eviction.model_validate({"from": member, "purgeMode": "Gracefully"})
+    placed = {"member2": 3, "member3": 3}
+    moved = {"leaving": (member,), "evictions": (leaves,), "workload": ref, "carrier": "Karmada"}
+    async with scheduled(us, f"{path}/{bound['metadata']['name']}"), acting(us) as act:
         for action, wrote in (
             (workloads.set_taints(member, brownout, carrier="Karmada"), True),
             (workloads.set_taints(member, brownout, carrier="Karmada"), False),
-            (workloads.place({"member3": 3}, workload=ref, carrier="Karmada"), True),
-            (workloads.evict(member, workload=ref, carrier="Karmada", generation=2), True),
+            (workloads.place(placed, **moved), True),
+            (workloads.evict(member, workload=ref, carrier="Karmada", clusters=placed, generation=2), False),
             (workloads.purge(member, workload=ref, carrier="Karmada", generation=3), True),
         ):
             done = await act(action)
