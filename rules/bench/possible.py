@@ -38,7 +38,7 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
     WorkloadFailover: frozenset({
         Held.NO_LANDING_PLACE, Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY, Held.PRECONDITIONS_NOT_MET,
         Held.WORKLOAD_NOT_FOUND, Held.POLICY_UNUSABLE, Held.STATE_UNKNOWN, Held.SCHEDULER_OVERRULED,
-        Held.TARGET_UNKNOWN,
+        Held.TARGET_UNKNOWN, Held.BACKING_OFF,
     }),
     ClusterTaint: frozenset({Held.TARGET_UNKNOWN}),
     Notification: frozenset(),
@@ -48,7 +48,7 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
         Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY, Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
         Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY, Held.CHANGE_REFUSED, Held.START_EXPIRED,
         Held.STEP_FAILED, Held.RETRIES_EXHAUSTED, Held.ISOLATION_EXPIRED, Held.ZONE_NOT_RECOVERED,
-        Held.IN_BLOCKED_WINDOW, Held.ISOLATION_STANDS, Held.OVERRIDDEN, Held.PRACTICE_BLOCKED,
+        Held.IN_BLOCKED_WINDOW, Held.ISOLATION_STANDS, Held.OVERRIDDEN, Held.PRACTICE_BLOCKED, Held.BACKING_OFF,
     }),
 }  # fmt: skip
 """Why a rule of this kind does nothing. Limits are added where the rule has them."""
@@ -73,6 +73,8 @@ def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Be
             held.discard(Held.PRACTICE_BLOCKED)
         case WorkloadFailover() if rule.policies is None:
             _of_policy(rule, because, held)
+    if isinstance(rule, WorkloadFailover | ZoneIsolation) and not rule.backs_off:
+        held.discard(Held.BACKING_OFF)
     if not isinstance(rule, Notification):
         held |= {Held.PAUSED, *_limits(rule, guards)}
         if rule.mode is not Mode.DRY_RUN:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bus.messages import Health
+from rules.kinds import workload_backoff
 from rules.kinds.affinity import affine
 from rules.kinds.eviction import blocked, unblocked_at
 from rules.kinds.spread import Option
@@ -33,6 +34,8 @@ class Question:
     now: datetime
     chosen: Collection[str] = ()
     """Clusters that a Place on its way names."""
+    anyone: bool = False
+    """Clusters that flap and have to wait come into question too."""
     waiting: AbstractSet[str] = frozenset()
     """Clusters that were to be left and are not yet, as nobody knows any more how they are: they keep their copies."""
 
@@ -142,6 +145,8 @@ def _refusal(question: Question, name: str, cluster: ClusterState) -> str:
         return f"is {cluster.status}"
     if cluster.clocks:
         return "has only just recovered"
+    if cluster.waits_until is not None and not question.anyone and name not in question.chosen:
+        return f"waits {workload_backoff.why(name, cluster)}"
     if name in state.left and blocked(state.left[name], block_seconds(policy, state.left[name]), question.now):
         return "was left and is blocked"
     taints = (*cluster.taints, *(taint for some in cluster.by_rule.values() for taint in some))

@@ -24,7 +24,19 @@ STAYS = 1_000_000
 
 
 def land(question: Question) -> dict[str, int]:
-    """Give the whole placement without the clusters that are left: cluster to replicas. Raises Insufficient."""
+    """Give the whole placement without the clusters that are left: cluster to replicas. Raises Insufficient.
+
+    Clusters that flap are taken where there is no place without them.
+    """
+    try:
+        return _landed(question)
+    except Insufficient:
+        if question.anyone or not any(cluster.waits_until for cluster in question.clusters.values()):
+            raise
+    return _landed(replace(question, anyone=True))
+
+
+def _landed(question: Question) -> dict[str, int]:
     placement = question.policy.placement
     terms: Sequence[AffinityTerm | ClusterAffinity | None] = placement.cluster_affinities or [
         placement.cluster_affinity

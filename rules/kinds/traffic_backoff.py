@@ -8,15 +8,12 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef
 from rules.group import Group, Member
+from rules.kinds.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.kinds.route_state import route_ref
 from rules.language.failback import FailbackMode
 from rules.language.model import TrafficFailover
 from rules.language.targets import encode_segment
 from rules.states.traffic import Flap, TrafficState
-
-BASE_SECONDS = 10.0
-"""What is multiplied where recoverySeconds is 0."""
-FAILURES_MAX = 64
 
 
 def wait_of(rule: TrafficFailover, failures: int) -> timedelta:
@@ -26,9 +23,7 @@ def wait_of(rule: TrafficFailover, failures: int) -> timedelta:
         base = max(base, rule.failback.trial.seconds)
     if not failures or not rule.backs_off:
         return timedelta(seconds=base)
-    backoff = rule.failback.backoff
-    longer = (base or BASE_SECONDS) * backoff.factor ** min(failures, FAILURES_MAX)
-    return timedelta(seconds=max(min(longer, backoff.max_seconds), rule.recovery_seconds))
+    return longer(rule.failback.backoff, base or BASE_SECONDS, failures, least=rule.recovery_seconds)
 
 
 def waits_until(rule: TrafficFailover, flap: Flap, member: Member | None) -> datetime | None:
@@ -40,16 +35,12 @@ def waits_until(rule: TrafficFailover, flap: Flap, member: Member | None) -> dat
 
 def why(service: str, flap: Flap, until: datetime) -> str:
     """Say until when it waits, and why."""
-    times = "once" if flap.failures == 1 else f"{flap.failures} times"
-    return f"until {until.isoformat()}: {service} has failed again {times} after it had got traffic back"
+    return f"until {until.isoformat()}: {service} has failed again {times(flap.failures)} after it had got traffic back"
 
 
 def failed_again(rule: TrafficFailover, flap: Flap | None, at: datetime) -> int:
     """How often it has failed again, with this time."""
-    if flap is None or flap.returned_at is None:
-        return 0
-    soon = at - flap.returned_at <= timedelta(seconds=rule.failback.backoff.reset_seconds)
-    return min(flap.failures + 1, FAILURES_MAX) if soon else 0
+    return failures_with(rule.failback.backoff, flap.failures, flap.returned_at, at) if flap is not None else 0
 
 
 def moved(rule: TrafficFailover, before: Group, group: Group, primary: str, at: datetime, *, own: bool) -> Group:

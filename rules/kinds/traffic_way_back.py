@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from bus.messages import Health, Mode
 from rules.group import Group, Member, Signal, updated
 from rules.kinds import traffic_backoff
+from rules.kinds.backoff import FAILURES_MAX
 from rules.kinds.traffic_backends import Backend, detail_of
 from rules.kinds.wish import Evidence
 from rules.language.failback import FailbackMode, Trial
@@ -153,7 +154,7 @@ def _failed(group: Group, primary: str, why: str, at: datetime) -> Group:
         return group
     flap = state.flaps[primary]
     good_since = None if flap.good_since is None else at
-    flap = replace(flap, failures=min(flap.failures + 1, traffic_backoff.FAILURES_MAX), good_since=good_since)
+    flap = replace(flap, failures=min(flap.failures + 1, FAILURES_MAX), good_since=good_since)
     trial = replace(state.trial, failed=why, passed=False)
     return replace(group, traffic=replace(state, flaps={**state.flaps, primary: flap}, trial=trial))
 

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.group import Group, Member, updated
-from rules.kinds import workload_outage
+from rules.kinds import workload_backoff, workload_outage
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, added, system_taint
 from rules.kinds.wish import Wish
@@ -146,7 +146,9 @@ def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, 
         clock = ticked(state.clocks.get(key), is_bad, member.since, now, recovery)
         if clock is not None:
             clocks[key] = clock
-    return _with(rule, group, name, updated(state, status=member.status, known=known, clocks=clocks))
+    after = updated(state, status=member.status, known=known, clocks=clocks)
+    outage = group.workload is not None and group.workload.outage is not None
+    return _with(rule, group, name, workload_backoff.noted(rule, state, after, member, now, outage=outage))
 
 
 def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) -> Group:
@@ -177,6 +179,7 @@ def desire(rule: WorkloadFailover, group: Group, now: datetime) -> Wish:
         for clock in state.clocks.values()
         if clock.healthy_since is not None
     ]
+    moments += [state.waits_until for state in clusters_of(group).values() if state.waits_until is not None]
     return Wish(look_again=min((moment for moment in moments if moment > now), default=None))
 
 
@@ -202,4 +205,4 @@ def _goes_by(group: Group, changed: AbstractSet[str]) -> bool:
 
 
 def _vital(state: ClusterState) -> tuple[object, ...]:
-    return state.listed, state.gone, state.status, state.taints, state.by_rule, state.clocks
+    return state.listed, state.gone, state.status, state.taints, state.by_rule, state.clocks, state.waits_until

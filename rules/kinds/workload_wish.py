@@ -13,6 +13,7 @@ from typing import Any
 from bus.messages import CancelEviction, Evict, Eviction, Health, Mode, Place, Purge, WorkloadRef
 from bus.messages.workloads import placed
 from rules.group import Group
+from rules.kinds import workload_backoff
 from rules.kinds.candidates import Question, opens_at
 from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
@@ -312,6 +313,8 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
         return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True, needs=needs)
     cluster = view.clusters.get(name, UNHEARD)
     passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
+    if passed and move.cause == "Cluster" and cluster.waits_until is not None:
+        return Held.BACKING_OFF, f"{name} stays left {workload_backoff.why(name, cluster)}"
     if passed and move.purge_mode == PurgeMode.GRACEFULLY:
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
         detail = f"{name}: {cluster.status or 'no longer tainted'}; the copies are now: {stays}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from rules.kinds.backoff import failures_with
 from rules.kinds.zone_machine import (
     ABORTING,
     BACK_RUNNING,
@@ -23,7 +24,8 @@ from rules.kinds.zone_machine import (
 )
 from rules.kinds.zone_plan import in_order, leaves_something, mode_of, undo_order
 from rules.language.zone import StepName, ZoneIsolation
-from rules.states.zone import Isolation, ZoneNodes, ZoneState
+from rules.reasons import Because
+from rules.states.zone import Isolation, ZoneNodes, ZoneReturn, ZoneState
 
 FIRST_LOOK = timedelta(minutes=1)
 """After the isolation stands. All later looks are the same action, which is never done and asked for again."""
@@ -60,12 +62,20 @@ def begun(
     wanted: Iterable[str] = rule.steps
     if practice and rule.practice is not None:
         wanted = [step for step in rule.steps if step in rule.practice.steps]
+    by_itself = because == Because.ZONE_UNHEALTHY and not practice
     isolation = Isolation(
         zone=zone, phase="Failover", status="Pending", because=because, began_at=at, since=at, mode=mode,
+        failures=failures_of(rule, state, zone, at) if by_itself else 0,
         steps=in_order((str(step) for step in wanted), mode), practice=practice,
         zone_id=(known.id if known else None) or "", targets=known.targets if known else (), **asked,
     )  # fmt: skip
     return replace(state, isolation=isolation, refused=None)
+
+
+def failures_of(rule: ZoneIsolation, state: ZoneState, zone: str, at: datetime) -> int:
+    """How often a zone that fails at this moment has failed again soon after its return."""
+    last = state.returns.get(zone)
+    return failures_with(rule.failback.backoff, last.failures, last.at, at) if last is not None else 0
 
 
 def in_earnest(
@@ -98,7 +108,9 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
         return state
     if to.phase is None or to.status is None:
         counts = isolation.touched and not isolation.practice  # a drill must not keep the rule from the real thing
-        return replace(state, isolation=None, ended_at=at if counts else state.ended_at)
+        came_back = not isolation.practice and (isolation.touched or isolation.phase == "Failback")
+        returns = _returned(isolation, state.returns, at) if came_back else state.returns
+        return replace(state, isolation=None, ended_at=at if counts else state.ended_at, returns=returns)
     moved = replace(
         isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
         undoing=to == FAILED and before == ABORTING, failure=isolation.failure if event is Event.RETRY else "",
@@ -109,6 +121,14 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
     elif to.status is not Status.FAILED:
         moved = replace(moved, tries=0)
     return settled(rule, replace(state, isolation=replace(moved, **changes)), at)
+
+
+def _returned(isolation: Isolation, returns: Mapping[str, ZoneReturn], at: datetime) -> Mapping[str, ZoneReturn]:
+    """Take note that a zone is back. Who brings it back by hand answers for it: nothing counts against it any more."""
+    others = {zone: one for zone, one in returns.items() if zone != isolation.zone}
+    if isolation.back_by:
+        return others
+    return returns if isolation.by else {**others, isolation.zone: ZoneReturn(at, isolation.failures)}
 
 
 def _planned_again(rule: ZoneIsolation, state: ZoneState, isolation: Isolation, at: datetime) -> Isolation:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health
 from rules.group import Group, Member
+from rules.kinds.backoff import BASE_SECONDS, longer, times
 from rules.kinds.timers import runs
 from rules.kinds.zone_admission import SOURCES_MIN
 from rules.kinds.zone_question import Limits, Nodes, Request, expired_share
@@ -155,6 +156,8 @@ class Recovery:
     """When it will be, if nothing changes."""
     since: datetime | None = None
     """Since when it is."""
+    backs_off: bool = False
+    """It has been healthy for recoverySeconds, and waits because it has failed again soon after its return."""
 
 
 def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Recovery:
@@ -167,11 +170,22 @@ def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: da
     if (dissent := dissent_on(rule, member, least)) is not None:
         return Recovery(proven=False, detail=f"{target}: {dissent}")
     since = member.since if rule.failback.signals is None else isolation.recovered_since
-    due = (since or now) + timedelta(seconds=rule.recovery_seconds)
+    healthy_at = (since or now) + timedelta(seconds=rule.recovery_seconds)
+    due = healthy_at if isolation.back_by else (since or now) + wait_of(rule, isolation.failures)
     if now >= due:
         return Recovery(proven=True, detail=f"{target}: healthy since {(since or now).isoformat()}", since=due)
-    left = (due - now).total_seconds()
-    return Recovery(proven=False, detail=f"{target}: healthy, {left:g} s of recoverySeconds are left", at=due)
+    if now >= healthy_at:
+        again = f"{isolation.zone} has failed again {times(isolation.failures)} after its return"
+        return Recovery(proven=False, detail=f"until {due.isoformat()}: {again}", at=due, backs_off=True)
+    left = (healthy_at - now).total_seconds()
+    return Recovery(proven=False, detail=f"{target}: healthy, {left:g} s of recoverySeconds are left", at=healthy_at)
+
+
+def wait_of(rule: ZoneIsolation, failures: int) -> timedelta:
+    """How long a zone that has failed again so often has to be healthy before it comes back by itself."""
+    if not failures or not rule.backs_off:
+        return timedelta(seconds=rule.recovery_seconds)
+    return longer(rule.failback.backoff, rule.recovery_seconds or BASE_SECONDS, failures, least=rule.recovery_seconds)
 
 
 def dissent_on(rule: ZoneIsolation, member: Member, least: int = SOURCES_MIN) -> str | None:

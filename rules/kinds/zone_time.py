@@ -9,6 +9,7 @@ from typing import Any
 
 from bus.messages import Health
 from rules.group import Group
+from rules.kinds.backoff import FAILURES_MAX
 from rules.kinds.zone_admission import admit
 from rules.kinds.zone_commands import over
 from rules.kinds.zone_drills import drilled, next_drill
@@ -178,7 +179,8 @@ def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime
             return in_earnest(rule, state, isolation, now, because=Because.ZONE_UNHEALTHY)
         fresh = {"by": "", "reason": "", "force": False, "back_by": "", "waived": ""}
         fresh["because"] = Because.ZONE_UNHEALTHY.value
-        return apply(rule, state, Event.SAME_ADDED, now, **fresh)
+        failures = min(isolation.failures + 1, FAILURES_MAX)
+        return apply(rule, state, Event.SAME_ADDED, now, failures=failures, **fresh)
     mine = not isolation.by and not isolation.practice and rule.failback.automatic
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
     if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:

@@ -161,7 +161,8 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
         return Wish(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=max(ends))
     recovery = recovery_of(rule, group, isolation, now)
     if not recovery.proven:
-        return Wish(held=(Held.ZONE_NOT_RECOVERED, recovery.detail), look_again=recovery.at)
+        reason = Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED
+        return Wish(held=(reason, recovery.detail), look_again=recovery.at)
     safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
     wish = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
     if isolation.back_by or isolation.practice or recovery.since is None:
@@ -186,8 +187,9 @@ def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Is
         acts = (_act(rule, isolation, StepName.VERIFY, follows=True),)
     expires = isolation.since + timedelta(seconds=rule.expiry_seconds)
     if now < expires:
-        look_at = None if acts else isolation.look_at
-        return Wish(acts=acts, look_again=_first(expires, look_at, recovery_of(rule, group, isolation, now).at))
+        look_at, recovery = None if acts else isolation.look_at, recovery_of(rule, group, isolation, now)
+        held = (Held.BACKING_OFF, recovery.detail) if recovery.backs_off else None
+        return Wish(acts=acts, held=held, look_again=_first(expires, look_at, recovery.at))
     detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
     return Wish(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
 

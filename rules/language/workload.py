@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from bus.messages import Health
+from rules.language.failback import Backoff
 from rules.language.fields import KubeName, Model, Pattern, Selector
 from rules.language.model import Rule
 from rules.language.placement import AtLeastZero, LabelSelector, Many, OnInsufficient, Placement, Short, Strategy, Text
@@ -252,6 +253,14 @@ class WorkloadFailover(Rule, Policy):
     on_grace_expired: OnGraceExpired = OnGraceExpired.KEEP
     """The new copies are not all Healthy in time. Keep: the old one goes only if another is Healthy. Purge: it goes
     unless it is the last Healthy one."""
+    backoff: Backoff = Backoff()
+    """How much longer than recoverySeconds a cluster waits that has failed again soon after its recovery: it gets no
+    copies meanwhile, unless no other can take them, and a copy that leaves it does not turn back."""
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether a cluster that fails again has to wait longer."""
+        return self.recovery_seconds > 0 or "backoff" in self.model_fields_set
 
 
 class NewTaint(Model):

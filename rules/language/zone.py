@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from bus.characters import all_seen
+from rules.language.failback import Backoff
 from rules.language.fields import ClusterName, KubeName, Model, Pattern, Seconds, TargetName
 from rules.language.guards import BlockedWindow
 from rules.language.model import Rule
@@ -131,6 +132,9 @@ class Failback(Model):
     automatic: bool = True
     """Whether a zone that the rule itself has isolated comes back by itself. One that a person has, never does."""
     batches: Batches = Batches()
+    backoff: Backoff = Backoff()
+    """How much longer than recoverySeconds a zone waits that has failed again soon after its return. Not for a person:
+    who brings it back by command passes over it, and clears it."""
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
     """When no zone is opened."""
 
@@ -214,6 +218,11 @@ class ZoneIsolation(Rule):
     def cluster_name(self) -> str:
         """The cluster whose zones these are: in targets (`zone/<cluster>/<zone>`), the inventory and the settings."""
         return self.cluster or (self.shoot.name if self.shoot else "")
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether a zone that fails again has to wait longer."""
+        return self.recovery_seconds > 0 or "backoff" in self.failback.model_fields_set
 
     @property
     def object(self) -> str:

@@ -53,6 +53,12 @@ class ClusterState:
     """Somebody once knew how it was: only then does Unknown mean that it is unreachable."""
     clocks: Mapping[str, Clock] = field(default_factory=dict)
     """The taints that it has by its own health: key to since when."""
+    failures: int = 0
+    """How often it had failed again soon after its recovery, when it last recovered."""
+    recovered_at: datetime | None = None
+    """When it last recovered."""
+    waits_until: datetime | None = None
+    """Until then it gets no copies, because it has failed again so often."""
     acute: tuple[Taint, ...] = ()
     """All taints that make workloads leave; those whose clock waits do not."""
 

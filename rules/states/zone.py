@@ -85,6 +85,8 @@ class Isolation:
     zone_id: str = ""
     """The provider's id and the traffic targets of the zone, in case it is taken out of the rule meanwhile."""
     targets: tuple[str, ...] = ()
+    failures: int = 0
+    """How often the zone had failed again soon after its return, with this time."""
     recovered_since: datetime | None = None
     """failback.signals: since when they all call it healthy."""
     witnessed: bool = False
@@ -99,6 +101,15 @@ class Refused:
     reason: str
     detail: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneReturn:
+    """A zone has come back from an isolation by the rule itself."""
+
+    at: datetime
+    failures: int
+    """How often it had failed again by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +131,7 @@ class ZoneState:
     """What came of it."""
     bad: Mapping[str, Mapping[str, Clock]] = field(default_factory=dict)
     """Zone to signal to how long this signal has called the zone bad."""
+    returns: Mapping[str, ZoneReturn] = field(default_factory=dict)
+    """The last return of each zone; none of one that a person has brought back."""
     left_open: Mapping[str, str] = field(default_factory=dict)
     """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""
