@@ -10,7 +10,7 @@ from reactor.backtest.run import Backtested
 from reactor.backtest.style import STYLE
 from reactor.backtest.text import COLUMNS, difference, length, row, summary, told
 from rules.bench.backtest_story import HEALTHY, UNHEARD, Played, Story
-from rules.bench.report import moment, numbers, timeline
+from rules.bench.report import depends, moment, numbers, timeline
 
 MARKS_SHOWN = 500
 LANES_SHOWN = 60
@@ -79,7 +79,8 @@ def _stories(played: Played, done: Backtested) -> Iterator[str]:
         yield f'<h2 id="rule-{number}">{escape(name)}</h2>'
         words = f"{rule.kind}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}"
         yield f'<p class="dim">{escape(words)}, recovery {escape(length(rule.recovery_seconds))}</p>'
-        yield from (f"<p>{escape(text)}</p>" for text in summary(numbers([story], {name: within}), within))
+        said = [*summary(numbers([story], {name: within}), within), *depends(story)]
+        yield from (f"<p>{escape(text)}</p>" for text in said)
         yield from _lanes(story, played)
         yield from _marks(story, within)
 

@@ -8,7 +8,7 @@ from bus.messages import SetWeights
 from reactor.backtest.run import Backtested
 from rules.bench.backtest_compare import Pair
 from rules.bench.backtest_story import Act, Flap, Move, Played, Story, Wait
-from rules.bench.report import Mark, Numbers, moment, numbers, timeline
+from rules.bench.report import Mark, Numbers, depends, moment, numbers, timeline
 from rules.engine.news import in_words
 
 LINES_MAX = 100
@@ -39,6 +39,7 @@ def _story(story: Story, within: float) -> Iterator[str]:
         f"recovery {length(rule.recovery_seconds)}"
     )
     yield from (f"  {text}" for text in summary(numbers([story], {rule.name: within}), within))
+    yield from (f"  {text}" for text in depends(story))
     marks = timeline(story)
     for mark in marks[:LINES_MAX]:
         yield f"  {moment(mark.at)}  {told(mark, within)}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from bus.messages import Action, SetWeights
+from rules.language.failback import FailbackMode
 from rules.language.loader import LoadedRule
+from rules.language.model import TrafficFailover
 
 COLUMNS = 1000
 """How finely a target's health is kept for the picture: in this many parts of the range, each with its worst."""
@@ -92,6 +95,9 @@ class Story:
     """One rule's part."""
 
     rule: LoadedRule
+    blind: Mapping[str, str] = field(default_factory=dict)
+    """Signals that know nothing of a backend without traffic, and why: what they say of the time in which the rule
+    would have moved it away was read with all the traffic."""
     acts: list[Act] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     flaps: list[Flap] = field(default_factory=list)
@@ -101,6 +107,11 @@ class Story:
     """By object and target."""
     left_out: int = 0
     """How many marks were too many to keep."""
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether traffic comes back by a trial."""
+        return isinstance(self.rule, TrafficFailover) and self.rule.failback.mode is FailbackMode.TRIAL
 
     @property
     def away_seconds(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,8 +41,10 @@ class _Seen:
 class Watch:
     """Notes for all rules of one play."""
 
-    def __init__(self, rules: Iterable[LoadedRule], first: float, until: float) -> None:
-        self.stories = {rule.name: Story(rule) for rule in rules}
+    def __init__(
+        self, rules: Iterable[LoadedRule], first: float, until: float, blind: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        self.stories = {rule.name: Story(rule, blind[rule.name]) for rule in rules}
         self._first = first
         self._until = until
         self._primaries = {rule.name: primary_target(rule) for rule in rules}

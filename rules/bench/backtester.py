@@ -15,7 +15,9 @@ from rules.bench.backtest_story import Played
 from rules.bench.backtest_watch import Watch, WatchedBook
 from rules.bench.play import Player, Said, assumed_routes, at
 from rules.engine.routing import Routing
+from rules.language import traffic_checks
 from rules.language.loader import LoadedRule, RuleSet
+from rules.language.model import TrafficFailover
 
 Past = Callable[[], Iterable[tuple[float, Fact]]]
 """Gives the facts from the beginning, sorted by second, each time that it is called."""
@@ -40,7 +42,7 @@ SWEEPABLE: Mapping[str, str] = {"tolerationSeconds": "toleration_seconds", "reco
 
 def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float, until: float) -> Played:
     """Play facts, sorted by second and from `first` on, until a second that belongs to the range."""
-    watch = Watch(rules.rules, first, until)
+    watch = Watch(rules.rules, first, until, {rule.name: blind(rule, rules) for rule in rules.rules})
     heard = 0
 
     def counted() -> Iterator[tuple[float, Fact]]:
@@ -54,6 +56,11 @@ def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float
         watch.said(said)
     watch.finish()
     return Played(first, until, watch.stories, heard)
+
+
+def blind(rule: LoadedRule, rules: RuleSet) -> Mapping[str, str]:
+    """Give the signals of a rule that need the traffic which it moves, and why."""
+    return traffic_checks.blind_signals(rule, rules.sources) if isinstance(rule, TrafficFailover) else {}
 
 
 def said_of(

@@ -74,6 +74,23 @@ def numbers(stories: Iterable[Story], within: False_) -> Numbers:
     )
 
 
+TRIAL_ASSUMED = (
+    "a trial is played as if all the traffic were its percent: it passes or fails by what was read then, and none "
+    "begins while the past says Unhealthy"
+)
+
+
+def depends(story: Story) -> list[str]:
+    """Say where the answer depends on traffic that the rule would have moved itself, and what is assumed there."""
+    if not story.blind or not story.away:
+        return []
+    why = "; ".join(f"{signal}: {text}" for signal, text in story.blind.items())
+    times = f"{len(story.away)} time{'s' * (len(story.away) != 1)}"
+    assumed = "it is assumed that what was read with all the traffic would have been known without it"
+    said = [f"depends on traffic that it would have moved itself, {times}: {assumed} ({why})"]
+    return [*said, f"assumed: {TRIAL_ASSUMED}"] if story.is_tried else said
+
+
 def moment(second: float) -> str:
     """RFC 3339, to the millisecond where there is one."""
     when = at(second)
@@ -112,6 +129,10 @@ def _rule(story: Story, within: False_) -> dict[str, Any]:
             {"object": lane.object, "target": lane.target, "unhealthySeconds": _seconds(lane.bad_seconds),
              "unknownSeconds": _seconds(lane.unknown_seconds)}
             for _, lane in sorted(story.lanes.items())
+        ],
+        "dependsOnTraffic": [
+            {"object": object_, "from": moment(since), "to": moment(until), "signals": dict(story.blind)}
+            for object_, since, until in (story.away if story.blind else ())
         ],
         "timeline": [mark_json(mark, within[rule.name]) for mark in timeline(story)],
         "leftOut": story.left_out,

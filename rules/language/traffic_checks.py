@@ -39,6 +39,12 @@ def _meant(rule: TrafficFailover, source: LoadedSource) -> bool:
     return not isinstance(source, AlertmanagerWebhook) or source.says in (rule.signals or ())
 
 
+def blind_signals(rule: TrafficFailover, sources: Sequence[LoadedSource]) -> dict[str, str]:
+    """Give the signals of this rule that know nothing of a backend without traffic, and why."""
+    mine = (source for source in sources if _read(rule, source) and _meant(rule, source))
+    return {source.says: why for source in mine if (why := needs_traffic(source))}
+
+
 def needs_traffic(source: LoadedSource) -> str:
     """Say why the source knows nothing of a backend without traffic; empty: it does, as far as can be read."""
     if isinstance(source, PrometheusQuery):
