@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test check bench chaos kills kube karmada soak lock clean
+.PHONY: help setup demo run servers test check bench chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -65,6 +65,11 @@ else
 		KUBEBUILDER_ASSETS="$$assets" KARMADA_BINARIES="$$binaries" KARMADA_SOURCE="$(KARMADA_SOURCE)" \
 		REACTOR_REQUIRE_KARMADA=1 $(PYTEST) $(or $(ARGS),tests/contract/karmada tests/e2e/test_real_karmada.py)
 endif
+
+gardener: $(VENV)/.test ## run the contract tests of Gardener on a real gardener-apiserver, built here with Go in minutes
+	@assets=$$(scripts/api-server) && gardener=$$(scripts/gardener) && \
+		KUBEBUILDER_ASSETS="$$assets" GARDENER_ASSETS="$$gardener" REACTOR_REQUIRE_GARDENER=1 \
+		$(PYTEST) $(or $(ARGS),tests/contract/gardener)
 
 soak: $(VENV)/.test ## run it under load for long: make soak MINUTES=30
 	@$(VENV)/bin/python -m scripts.soak --minutes $(or $(MINUTES),30) $(ARGS)

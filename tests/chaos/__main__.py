@@ -21,13 +21,17 @@ from tests.chaos.table import table
 
 
 def main() -> int:
-    """Give the exit code: 1 where a promise was broken, 2 where a run gave no verdict."""
+    """Give the exit code: 1 where a promise was broken, 2 where a run gave no verdict or a fault is unknown."""
     arguments = _arguments()
     known = catalog()
     if arguments.list:
         print("\n".join(known))
         return 0
-    wanted = [name for name in known if arguments.fault == "all" or _is_wanted(name, arguments.fault.split(","))]
+    given = [*known] if arguments.fault == "all" else arguments.fault.split(",")
+    if unknown := [one for one in given if not any(_is_wanted(name, [one]) for name in known)]:
+        print(f"chaos: no such fault: {', '.join(unknown)}; --list names all, outage: is all of them", file=sys.stderr)
+        return 2
+    wanted = [name for name in known if _is_wanted(name, given)]
     if arguments.one:
         results = _play(known[wanted[0]], arguments.seed, arguments)
         print(json.dumps([dataclasses.asdict(result) for result in results]))
