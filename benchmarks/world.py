@@ -112,6 +112,7 @@ ruleFiles: ["{folder}/rules.yaml"]
 clusters: {{east: {{kubeconfig: "{folder}/kubeconfig", context: east}}}}
 bus: {{store: "{folder}/nats"}}
 receiver: {{listen: "127.0.0.1:{port}"}}
+health: {{listen: "127.0.0.1:0"}}
 logLevel: warning
 """
 

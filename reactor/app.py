@@ -54,7 +54,9 @@ class App:
         self.clock = clock or Clock()
         self.name = settings.name or f"{socket.gethostname()}-{os.getpid()}"
         self.receiver_url = ""
-        """Where the HTTP server listens: webhooks, health, metrics."""
+        """Where the HTTP server listens for webhooks."""
+        self.health_url = ""
+        """Where health and metrics are served, whatever befalls the other."""
         self.server: EmbeddedServer | None = None
         self._health: EmbeddedHealth | None = None
         self._ailment = ""
@@ -216,7 +218,7 @@ class App:
         return Process(self.name, tuple(sorted(self.roles)), files.digest, self._since, few(files.problems))
 
     async def _listen(self, rules: RuleSet) -> WebhookServer:
-        from reactor.roles.receiver import listening
+        from reactor.roles.receiver import listening, listening_for_health
         from reactor.webhook.server import WebhookServer
 
         # Every process answers /livez, /readyz and /metrics; only a receiver takes alerts.
@@ -224,6 +226,8 @@ class App:
             self.settings.receiver, sources=self._webhook_sources(rules), bus=None, ready=self._not_ready,
             clock=self.clock,
         )  # fmt: skip
+        health = listening_for_health(server, self.settings.health, self.settings.health_address)
+        self.health_url = await self._stack.enter_async_context(health)
         self.receiver_url = await self._stack.enter_async_context(listening(server))
         return server
 

@@ -18,6 +18,8 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from reactor.errors import SettingsError
 from reactor.settings_sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 
+PORT_MAX = 65_535
+
 
 class Part(BaseModel):
     """A part of the settings."""
@@ -94,8 +96,33 @@ class BusSettings(Part):
         return self
 
 
-class Receiver(Part):
-    """The HTTP server for webhooks, health and metrics."""
+class Listener(Part):
+    """An HTTP server, with the limits on its connections."""
+
+    max_connections: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """At so many the oldest one that has sent no whole request is closed for a new one, else the longest idle one."""
+    max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 250
+    """The same for those of one address. A proxy in front of us is one address."""
+
+
+class Health(Listener):
+    """The HTTP server for /livez, /readyz and /metrics alone: whatever befalls the receiver's does not reach it."""
+
+    listen: str | None = None
+    """host:port. Default: the receiver's host, and the port after the receiver's; a free one where that is 0."""
+    max_connections: Annotated[int, Field(ge=1, le=100_000)] = 100
+    max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 50
+
+    @field_validator("listen")
+    @classmethod
+    def _address(cls, listen: str | None) -> str | None:
+        if listen is not None:
+            parted(listen)
+        return listen
+
+
+class Receiver(Listener):
+    """The HTTP server for webhooks. It answers for health and metrics too."""
 
     listen: str = "127.0.0.1:8484"
     """host:port; port 0 takes a free one."""
@@ -113,12 +140,12 @@ class Receiver(Part):
     @property
     def host(self) -> str:
         """The host part of `listen`."""
-        return self.listen.rpartition(":")[0].strip("[]")
+        return parted(self.listen)[0]
 
     @property
     def port(self) -> int:
         """The port part of `listen`."""
-        return int(self.listen.rpartition(":")[2])
+        return parted(self.listen)[1]
 
     @property
     def authenticated(self) -> bool:
@@ -127,10 +154,7 @@ class Receiver(Part):
 
     @model_validator(mode="after")
     def _closed_to_strangers(self) -> Receiver:
-        host, _, port = self.listen.rpartition(":")
-        if not host or not port.isdigit() or int(port) > 65_535:
-            msg = f"listen: {self.listen!r} is not host:port"
-            raise ValueError(msg)
+        parted(self.listen)
         if bool(self.basic_user) != bool(self.basic_password_file):
             msg = "basicUser and basicPasswordFile go together"
             raise ValueError(msg)
@@ -144,6 +168,15 @@ class Receiver(Part):
             )
             raise ValueError(msg)
         return self
+
+
+def parted(listen: str) -> tuple[str, int]:
+    """Give the host and the port. Raises ValueError where it is no host:port."""
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > PORT_MAX:
+        msg = f"listen: {listen!r} is not host:port"
+        raise ValueError(msg)
+    return host.strip("[]"), int(port)
 
 
 def _loopback(host: str) -> bool:
@@ -214,6 +247,7 @@ class Settings(BaseSettings):
 
     bus: BusSettings = BusSettings()
     receiver: Receiver = Receiver()
+    health: Health = Health()
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}
     clusters: dict[str, Cluster] = {}
@@ -231,6 +265,14 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     concurrency: Annotated[int, Field(ge=1, le=256)] = 64
     """How many actions one executor carries out at once."""
+
+    @property
+    def health_address(self) -> tuple[str, int]:
+        """Host and port of the listener for health."""
+        if self.health.listen is not None:
+            return parted(self.health.listen)
+        host, port = parted(self.receiver.listen)
+        return host, port + 1 if 0 < port < PORT_MAX else 0
 
     from_file: ClassVar[dict[str, Any]] = {}
     """What the settings file says."""

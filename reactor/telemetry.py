@@ -31,6 +31,14 @@ webhook_truncated = Counter(
 webhook_seconds = Histogram(
     "reactor_webhook_seconds", "Time to answer a post.", ["source"], buckets=_SECONDS, registry=REGISTRY
 )
+connections = Gauge(
+    "reactor_connections", "Connections open, by listener: receiver, health.", ["listener"], registry=REGISTRY
+)
+connections_closed = Counter(
+    "reactor_connections_closed",
+    "Connections closed at a limit, by what they were: half-open, idle, or refused as a new one.",
+    ["listener", "limit", "fate"], registry=REGISTRY,
+)  # fmt: skip
 observations = Counter("reactor_observations", "Observations published.", ["source", "status"], registry=REGISTRY)
 source_errors = Counter(
     "reactor_source_errors", "Readings that gave no answer, by reason.", ["source", "reason"], registry=REGISTRY

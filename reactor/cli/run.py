@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from rules.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
 """As in reactor.crew, which whoever only asks for help need not import."""
+DESCRIPTORS_MAX = 65_536
 
 
 @click.command()
@@ -35,7 +37,7 @@ ROLES = ("observer", "receiver", "router", "decider", "executor")
 )
 @click.option("--roles", default="all", show_default=True, help=f"Which of {', '.join(ROLES)}, separated by commas.")
 @bus_option(otherwise="an embedded one is started")
-@click.option("--listen", metavar="HOST:PORT", help="Where webhooks, health and metrics are served.")
+@click.option("--listen", metavar="HOST:PORT", help="Where webhooks are taken.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much to log.")
 @click.argument("files", nargs=-1)
 def run(
@@ -54,6 +56,7 @@ def run(
     reactor run --config reactor.yaml --roles observer,receiver
     """
     try:
+        _take_descriptors()
         wanted = _roles(roles)
         settings = _settings(config, rules=(*rules, *files), bus=bus, listen=listen, log_level=log_level)
         lines = start_logging(settings.log_format, settings.log_level)
@@ -61,6 +64,14 @@ def run(
     except (ReactorError, RulesError, BusError) as error:
         say(f"reactor: {error}", err=True)
         sys.exit(1)
+
+
+def _take_descriptors() -> None:
+    """Take as many file descriptors as we may, as Go's runtime does: a shell gives 1,024, which connections fill."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS_MAX if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS_MAX)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _roles(text: str) -> frozenset[str]:
@@ -100,7 +111,7 @@ async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], N
         loop.add_signal_handler(number, stop.set)
     loop.add_signal_handler(signal.SIGHUP, app.reload)
     async with app:
-        listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>"
+        listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>, health on {app.health_url}"
         say(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}")
         died = asyncio.create_task(app.failed())
         stopped = asyncio.create_task(stop.wait())

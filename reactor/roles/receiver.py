@@ -1,15 +1,18 @@
-"""The receiver: listens for Alertmanager's posts, and for those who ask whether we live."""
+"""The receiver: listens for Alertmanager's posts, and, on a port of its own, for those who ask whether we live."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator
+import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 
+from reactor.clock import Clock
 from reactor.errors import SettingsError
+from reactor.settings import Health, Listener
 from reactor.webhook.auth import tls
 from reactor.webhook.connections import HEADER_SECONDS, KEEPALIVE_SECONDS, Connections
 from reactor.webhook.server import WebhookServer
@@ -29,31 +32,49 @@ async def listening(server: WebhookServer) -> AsyncIterator[str]:
     or a certificate cannot be used.
     """
     settings = server.settings
+    address = (settings.host, settings.port)
     context = tls(settings)
+    async with _served("receiver", settings, address, server.app, server.clock, context) as url:
+        log.info("listening", extra={"url": url})
+        try:
+            yield url
+        finally:
+            server.stopping = True
+
+
+@asynccontextmanager
+async def listening_for_health(
+    server: WebhookServer, settings: Health, address: tuple[str, int]
+) -> AsyncIterator[str]:  # fmt: skip
+    """Answer /livez, /readyz and /metrics while the block runs; gives the URL. Never TLS: it names no target and no
+    secret. Raises SettingsError where the address cannot be used."""
+    async with _served("health", settings, address, server.health_app, server.clock) as url:
+        log.info("listening for health", extra={"url": url})
+        yield url
+
+
+@asynccontextmanager
+async def _served(
+    name: str, limits: Listener, address: tuple[str, int], app: Callable[..., web.Application], clock: Clock,
+    context: ssl.SSLContext | None = None,
+) -> AsyncIterator[str]:  # fmt: skip
+    connections = Connections(name, limits, clock, header_seconds=HEADER_SECONDS)
     runner = web.AppRunner(
-        server.app(), access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False,
+        app(connections.in_use), access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False,
         shutdown_timeout=STOP_SECONDS, lingering_time=LINGER_SECONDS,
     )  # fmt: skip
     await runner.setup()
     try:
         if runner.server is None:
             raise SettingsError("the web application did not start")
-        connections = Connections(runner.server, header_seconds=HEADER_SECONDS)
+        secured: dict[str, Any] = {"ssl": context, "ssl_handshake_timeout": HANDSHAKE_SECONDS} if context else {}
         try:
-            socket = await asyncio.get_running_loop().create_server(
-                connections, settings.host, settings.port, ssl=context, backlog=256,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS if context else None,
-            )  # fmt: skip
+            sockets = await connections.serve(runner.server, address, **secured)
         except OSError as error:
-            raise SettingsError(f"receiver.listen: {settings.listen}: {error}") from error
+            raise SettingsError(f"{name}.listen: {address[0]}:{address[1]}: {error}") from error
         try:
-            host, port = socket.sockets[0].getsockname()[:2]
-            host = f"[{host}]" if ":" in host else host
-            url = f"{'https' if context else 'http'}://{host}:{port}"
-            log.info("listening", extra={"url": url})
-            yield url
+            yield f"{'https' if context else 'http'}://{sockets.url_host}"
         finally:
-            server.stopping = True
-            socket.close()
+            sockets.close()
     finally:
         await runner.cleanup()

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from bus.errors import BusError
 from bus.port import Outgoing
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 BODY_SECONDS = 10.0
 JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
 POSTS_AT_ONCE = 64
+HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 THREAD_BYTES = 256 << 10  # larger bodies are read in a thread, so that /livez is answered meanwhile
 _SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
 
@@ -58,7 +60,7 @@ class WebhookServer:
         self.body_seconds = BODY_SECONDS
         self.journal_seconds = JOURNAL_SECONDS
         self._guard = Guard(settings)
-        self._clock = clock
+        self.clock = clock
         self._seldom = Seldom(clock)
         self._posts = 0
         self._health = Health(lambda: self.unready, ready, clock)
@@ -71,9 +73,9 @@ class WebhookServer:
         # A process without sources takes no posts: it serves /livez, /readyz and /metrics, and needs no bus here.
         return "starting up: no bus yet" if self.bus is None and self.sources else ""
 
-    def app(self) -> web.Application:
+    def app(self, *middlewares: Middleware) -> web.Application:
         """Give the application with its routes."""
-        app = web.Application(client_max_size=self.settings.max_body_bytes, middlewares=[as_json])
+        app = web.Application(client_max_size=self.settings.max_body_bytes, middlewares=[*middlewares, as_json])
         app.add_routes(
             [
                 # Both by name: a redirect to the one with the slash would lose the body.
@@ -84,8 +86,14 @@ class WebhookServer:
         )
         return app
 
+    def health_app(self, *middlewares: Middleware) -> web.Application:
+        """Give an application that answers for health and metrics alone."""
+        app = web.Application(client_max_size=HEALTH_BODY_BYTES, middlewares=[*middlewares, as_json])
+        app.add_routes(self._health.routes())
+        return app
+
     async def _post(self, request: web.Request) -> web.Response:
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         name = request.match_info["source"]
         known = name if name in self.sources else "unknown"  # a stranger must not make new time series
         try:
@@ -96,7 +104,7 @@ class WebhookServer:
                 extra = {"source": known, "code": refusal.code, "reason": refusal.text, "peer": request.remote}
                 log.warning("a post is refused", extra=extra)
         telemetry.webhook_posts.labels(known, str(response.status)).inc()
-        telemetry.webhook_seconds.labels(known).observe(self._clock.monotonic() - started)
+        telemetry.webhook_seconds.labels(known).observe(self.clock.monotonic() - started)
         return response
 
     async def _take(self, request: web.Request, source: str) -> web.Response:
@@ -149,7 +157,7 @@ class WebhookServer:
             raise Refusal(error.code, str(error)) from error
 
     async def _journal(self, source: str, read: body.Body) -> None:
-        messages = journal.outgoing(source, read, self._clock.now())
+        messages = journal.outgoing(source, read, self.clock.now())
         if not messages:
             return
         if self.bus is None:

@@ -126,6 +126,7 @@ def settings_file(
         "name": name,
         "bus": {"url": list(bus), "partitions": PARTITIONS, "replicas": replicas},
         "receiver": {"listen": f"127.0.0.1:{port}"},
+        "health": {"listen": "127.0.0.1:0"},
         "clusters": {name: {"kubeconfig": str(kubeconfig), "context": name} for name in clusters},
         "ruleFiles": [str(rules)],
         **(more or {}),

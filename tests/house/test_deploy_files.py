@@ -288,6 +288,18 @@ def test_the_image_reports_its_own_readiness() -> None:
     assert any(words[0] == "HEALTHCHECK" and "/readyz" in " ".join(words) for words in dockerfile())
 
 
+def test_health_is_asked_for_on_the_port_that_no_webhook_reaches() -> None:
+    pod = load(KUSTOMIZE / "base/deployment.yaml")["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    health = {port["name"]: port["containerPort"] for port in container["ports"]}["health"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] == "health", probe
+    for path in (KUSTOMIZE / "base/reactor.yaml", COMPOSE / "reactor.yaml"):
+        assert settings.load(path).health_address == ("0.0.0.0", health), path
+    assert f":{health}/readyz" in (DEPLOY / "Dockerfile").read_text()
+    assert f"reactor:{health}" in (COMPOSE / "prometheus.yml").read_text()
+
+
 # --- Makefile, scripts, CI ---------------------------------------------------------------------------------------
 
 

@@ -16,8 +16,8 @@ from bus.memory import MemoryBus
 from bus.messages import WebhookPost
 from bus.port import Outgoing
 from bus.topology import ROUTERS
-from reactor.roles.receiver import listening
-from reactor.settings import Receiver
+from reactor.roles.receiver import listening, listening_for_health
+from reactor.settings import Health, Receiver
 from reactor.webhook.server import WebhookServer
 from tests.clock import HandClock
 
@@ -50,6 +50,7 @@ class Reception:
         self.server = WebhookServer(settings, sources=["am", "team.ops"], bus=bus, ready=self._ready, clock=clock)
         self.session: aiohttp.ClientSession
         self.url = ""
+        self.health_url = ""
 
     async def _ready(self) -> list[str]:
         self.asked_ready += 1
@@ -69,10 +70,14 @@ class Reception:
         async with self.session.get(self.url + path, allow_redirects=False) as answer:
             return answer.status, await answer.text()
 
+    async def connect(self, *, peer: str = "127.0.0.1") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection, from this address of ours, and say nothing."""
+        host, port = self.url.rpartition("/")[2].split(":")
+        return await asyncio.open_connection(host, int(port), local_addr=(peer, 0))
+
     async def raw(self, text: bytes, *, close: bool = False) -> bytes:
         """Send bytes, and give the head of the answer; empty where the other side closes without one."""
-        host, port = self.url.removeprefix("http://").split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
+        reader, writer = await self.connect()
         writer.write(text)
         if close:
             writer.write_eof()
@@ -96,5 +101,6 @@ async def reception(**settings: Any) -> AsyncIterator[Reception]:
     clock = HandClock()
     receiver = Receiver(**{"listen": "127.0.0.1:0", **settings})
     one = Reception(receiver, clock, MemoryBus(clock.now))
-    async with listening(one.server) as one.url, aiohttp.ClientSession() as one.session:
+    health = listening_for_health(one.server, Health(), ("127.0.0.1", 0))
+    async with listening(one.server) as one.url, health as one.health_url, aiohttp.ClientSession() as one.session:
         yield one

@@ -141,13 +141,6 @@ async def test_slow_headers_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (await receiver.post(ONE))[0] == 200
 
 
-async def test_connections_over_the_cap_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.webhook.connections.CONNECTIONS_MAX", 1)
-    async with reception() as receiver:
-        assert (await receiver.post(ONE))[0] == 200  # and the session keeps its connection
-        assert await receiver.raw(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n") == b""
-
-
 async def test_a_sender_that_leaves_mid_body_harms_nobody(receiver: Reception) -> None:
     head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
     await receiver.raw(head, close=True)

@@ -118,3 +118,26 @@ def test_a_file_that_is_not_there_and_a_folder_are_told(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_the_defaults(file: File) -> None:
     assert settings.load(file("# nothing\n")).model_fields_set == set()
+
+
+@pytest.mark.parametrize(
+    ("receiver", "health", "wanted"),
+    [
+        ("127.0.0.1:8484", None, ("127.0.0.1", 8485)),
+        ("[::1]:9000", None, ("::1", 9001)),
+        ("127.0.0.1:0", None, ("127.0.0.1", 0)),
+        ("127.0.0.1:65535", None, ("127.0.0.1", 0)),
+        ("127.0.0.1:8484", "0.0.0.0:9100", ("0.0.0.0", 9100)),
+    ],
+)
+def test_health_is_served_beside_the_receiver_unless_it_has_an_address_of_its_own(
+    receiver: str, health: str | None, wanted: tuple[str, int]
+) -> None:
+    given = {"receiver": {"listen": receiver}, "health": {"listen": health} if health else {}}
+    assert Settings.model_validate(given).health_address == wanted
+
+
+@pytest.mark.parametrize("listen", ["8485", "127.0.0.1:", "127.0.0.1:99999", ":8485", "127.0.0.1:\u0663"])
+def test_an_address_for_health_that_is_none_is_told(listen: str, file: File) -> None:
+    with pytest.raises(SettingsError, match=r"health\.listen"):
+        settings.load(file(f"health: {{listen: '{listen}'}}"))
