@@ -43,6 +43,11 @@ def inventory(source: str, about: str) -> str:
     return f"{ROOT}.inventory.{token(source)}.{token(about)}"
 
 
+def source_in(subject: str) -> str:
+    """The source on whose subject an observation or an inventory was published, as its token."""
+    return subject.split(".")[2]
+
+
 def webhook(source: str) -> str:
     """Where the bodies of Alertmanager's posts are journaled."""
     return f"{ROOT}.webhooks.{token(source)}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from bus.jetstream import JetStreamBus
 from bus.messages import Fact
+from bus.subjects import token
 from bus.topology import ALERTS, TEMPLATES
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.clock import Clock
@@ -162,7 +163,8 @@ class Crew:
         )  # fmt: skip
         await self._stack.enter_async_context(keeper)
         await serve(house.bus, keeper, self._stack)
-        router = Router(house.bus, publisher, keeper)
+        most = {token(source.name): source.max_targets for source in self._rules.sources}
+        router = Router(house.bus, publisher, keeper, house.clock, targets_max=most)
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)
         self._run("alert keeper", router.sweep)

@@ -136,6 +136,8 @@ class Receiver(Listener):
     """With it, only clients with a certificate of this CA may post."""
     max_body_bytes: Annotated[int, Field(ge=1024, le=256 << 20)] = 32 << 20
     """5,000 alerts in one group are 3 MB, 20,000 are 12 MB (measured)."""
+    max_alerts_per_post: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
+    """A post with more alerts is answered 413."""
 
     @property
     def host(self) -> str:
@@ -173,7 +175,7 @@ class Receiver(Listener):
 def parted(listen: str) -> tuple[str, int]:
     """Give the host and the port. Raises ValueError where it is no host:port."""
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > PORT_MAX:
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) > PORT_MAX:
         msg = f"listen: {listen!r} is not host:port"
         raise ValueError(msg)
     return host.strip("[]"), int(port)

@@ -31,6 +31,7 @@ webhook_truncated = Counter(
 webhook_seconds = Histogram(
     "reactor_webhook_seconds", "Time to answer a post.", ["source"], buckets=_SECONDS, registry=REGISTRY
 )
+webhook_limits = Counter("reactor_webhook_limits_exceeded", "Posts refused at a limit.", ["limit"], registry=REGISTRY)
 connections = Gauge(
     "reactor_connections", "Connections open, by listener: receiver, health.", ["listener"], registry=REGISTRY
 )
@@ -43,6 +44,10 @@ observations = Counter("reactor_observations", "Observations published.", ["sour
 source_errors = Counter(
     "reactor_source_errors", "Readings that gave no answer, by reason.", ["source", "reason"], registry=REGISTRY
 )
+targets_refused = Counter(
+    "reactor_targets_refused", "Words about targets that were refused: the source speaks of too many.", ["source"],
+    registry=REGISTRY,
+)  # fmt: skip
 quarantined = Counter("reactor_quarantined_messages", "Messages that could not be read.", ["stream"], registry=REGISTRY)
 facts = Counter("reactor_facts", "Facts decided on.", ["kind"], registry=REGISTRY)
 decisions = Counter("reactor_decisions", "Decisions that asked for something.", ["rule", "because"], registry=REGISTRY)

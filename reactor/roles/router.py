@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol, get_args
 
@@ -20,10 +20,12 @@ from bus.port import Bus, Delivery, Outgoing, Work
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor import telemetry
 from reactor.audit.chain import Chain, Entry
+from reactor.clock import Clock
 from reactor.errors import SourceUnknown
 from reactor.failpoints import reach
 from reactor.roles.publisher import Publisher
 from reactor.roles.quarantine import put_aside
+from reactor.roles.spoken import Spoken
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,17 @@ class Alerts(Protocol):
 class Router:
     """Routes what came in."""
 
-    def __init__(self, bus: Bus, publisher: Publisher, alerts: Alerts) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        publisher: Publisher,
+        alerts: Alerts,
+        clock: Clock,
+        *,
+        targets_max: Mapping[str, int] | None = None,
+    ) -> None:
+        """`targets_max`: of how many targets the sources of the rules may speak, by their names."""
+        self._targets = Spoken(targets_max or {}, clock)
         self._bus = bus
         self._publisher = publisher
         self._alerts = alerts
@@ -131,6 +143,8 @@ class Router:
             case WebhookPost() as post:
                 await self._alerts.take_post(post)
             case fact if isinstance(fact, FROM_OUTSIDE):
+                if not isinstance(fact, Command) and not self._targets.admits(delivery.subject, fact.about):
+                    return
                 fact = _not_from_the_future(fact, delivery.stored_at)
                 if isinstance(fact, Command):
                     fact = fact.model_copy(update={"user": subjects.user_in(delivery.subject)})

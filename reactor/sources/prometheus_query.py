@@ -28,12 +28,12 @@ from reactor.clients.promql import Queries, Sample
 from reactor.errors import Retryable, Terminal
 from reactor.sources.pacing import Pace
 from reactor.sources.standing import together
+from reactor.sources.target_limit import FORGOTTEN_SECONDS
 from reactor.sources.voice import Voice
 from reactor.sources.world import World
 from rules.language.sources import Bound, PrometheusQuery
 
 QUERY_SECONDS = 30.0  # a reading older than two intervals and this is no longer repeated
-KNOWN_TARGETS_MAX = 10_000  # the one absent for longest is forgotten first: labels come and go for ever
 COMPLAINTS_MAX = 20  # reasons of one outage, for words that are never the same twice
 _ADDRESS = re.compile(r" object at 0x[0-9a-f]+")  # urllib3 names its connection so, each time another one
 _WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
@@ -65,10 +65,10 @@ class _Reader:
         self._prometheus = prometheus
         self._resolution = source.every_seconds + min(source.every_seconds, QUERY_SECONDS)
         self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
-        # In order of last presence, oldest first; the value is nothing.
-        self._known: dict[str, None] = {}
+        self._known: dict[str, float] = {}
+        """When each target was last present, on the clock's monotonic time, the longest absent first."""
         if "{" not in source.target:
-            self._known[source.target] = None
+            self._known[source.target] = self._clock.monotonic()
         self._complaints: set[str] = set()
         """Why it has failed since it last worked, as far as that was logged."""
 
@@ -89,12 +89,10 @@ class _Reader:
         look = Look(began, self._clock.now())
         self._answered()
         present = self._opinions(samples)
-        for target in present:
-            self._known.pop(target, None)
-            self._known[target] = None
-        self._forget_some()
+        self._note(present)
         absent = Opinion(absence(self._source.unhealthy_when), "no series", {})
-        await self._say({target: present.get(target, absent) for target in self._known}, look)
+        # What there is no room for is said too: the voice refuses and counts it.
+        await self._say({target: present.get(target, absent) for target in [*self._known, *present]}, look)
 
     async def _say(self, opinions: Mapping[str, Opinion], look: Look) -> None:
         await together(
@@ -129,10 +127,21 @@ class _Reader:
                 found[target] = Opinion(status, f"value {sample.value:g}", dict(sample.labels))
         return found
 
-    def _forget_some(self) -> None:
-        for target in [*self._known][: max(0, len(self._known) - KNOWN_TARGETS_MAX)]:
+    def _note(self, present: Iterable[str]) -> None:
+        """Know these from now on, as many as there is room for: labels come and go for ever."""
+        now, new = self._clock.monotonic(), list[str]()
+        for target in present:
+            if self._known.pop(target, None) is None:
+                new.append(target)
+            else:
+                self._known[target] = now
+        room = self._source.max_targets - len(self._known)
+        for target in [*self._known][: max(0, len(new) - room)]:
+            if now - self._known[target] < FORGOTTEN_SECONDS:
+                break
             del self._known[target]
             self.voice.forget(target)
+        self._known |= dict.fromkeys(new[: max(0, self._source.max_targets - len(self._known))], now)
 
 
 def judge(unhealthy_when: str | Bound, value: float) -> Health:

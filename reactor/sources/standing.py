@@ -96,6 +96,9 @@ class Standing(Generic[Said]):
         entry = self._entries.get(key)
         return None if entry is None else entry.seen_at
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     @property
     def keys(self) -> frozenset[str]:
         """What something is said about."""

@@ -15,6 +15,7 @@ from reactor.clients.changes import Look
 from reactor.clock import Clock
 from reactor.sources.refreshing import LookAgain, Requests, answer_requests
 from reactor.sources.standing import Doubted, OnFactsLost, SeenEach, Standing, never_doubted, no_facts_lost
+from reactor.sources.target_limit import Refusals
 from rules.language.sources import Source
 from rules.language.targets import MissingLabel, fill
 
@@ -39,6 +40,7 @@ class Voice:
         self._standing: Standing[Observation] = Standing(
             self._tell, clock, period_seconds=source.refresh_seconds, on_facts_lost=on_facts_lost
         )
+        self._refusals = Refusals(source.name, source.max_targets)
         self._complained: set[tuple[tuple[str, str], ...]] = set()
 
     @property
@@ -64,6 +66,8 @@ class Voice:
         `look`: what found it; default: one of this moment. `resolution_seconds`: what the source cannot see anyway.
         `unbroken`: whether all that happened since the last word was seen; default: where no more time has passed.
         """
+        if not self._admits(target):
+            return
         look = look or Look(self._clock.now(), self._clock.now())
         observation = self._observation(target, status, labels or {}, detail, resolved=resolved).model_copy(
             update={"version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX)}
@@ -79,9 +83,21 @@ class Voice:
         gone: bool = False,
     ) -> None:  # fmt: skip
         """Let this be the last word about the target: nothing is repeated afterwards. `gone`: its object is deleted."""
+        if not self._admits(target):
+            return
         observation = self._observation(target, status, labels or {}, detail).model_copy(update={"gone": gone})
         self._noted(observation)
         await self._standing.say_once(target, observation)
+
+    def _admits(self, target: str) -> bool:
+        """Whether there is room for this target; counted and told where there is not."""
+        if self._standing.get(target) is not None:
+            return True
+        if len(self._standing) >= self._source.max_targets:
+            self._refusals.add(target)
+            return False
+        self._refusals.over()
+        return True
 
     def _observation(
         self, target: str, status: Health, labels: Mapping[str, str], detail: str, *, resolved: bool = False

@@ -15,15 +15,20 @@ from pydantic.alias_generators import to_camel
 
 from reactor.webhook.alerts import Alert, BadAlert
 
-ALERTS_MAX = 100_000  # a body of 32 MiB holds 55,000 real ones, or ten million empty ones
+ALERTS_MAX = 100_000
+"""Where nothing else is said: a body of 32 MiB holds 55,000 real ones, or ten million empty ones."""
+DEPTH_MAX = 200
+"""How deep JSON may be nested: the parser's own limit. Alertmanager's bodies are five deep."""
 
 
 class BadBody(ValueError):
     """The body cannot be used. `code` is the answer: the sender need not try again."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, *, limit: str = "") -> None:
+        """`limit`: which one it exceeds, if any."""
         super().__init__(message)
         self.code = code
+        self.limit = limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,15 @@ class _Post(BaseModel):
     model_config = ConfigDict(extra="ignore", alias_generator=to_camel)
 
     version: str | None = None
-    alerts: Annotated[list[Any], Field(max_length=ALERTS_MAX)] | None = None
+    alerts: list[Any] | None = None
     truncated_alerts: Annotated[int, Field(ge=0)] | None = None
 
 
-def read(raw: bytes) -> Body:
+def read(raw: bytes, *, alerts_max: int = ALERTS_MAX) -> Body:
     """Read a body. Raises BadBody: 400 for what is no JSON, 422 for what is no webhook, 413 for too many alerts."""
     post = _top(raw)
+    if len(post.alerts or ()) > alerts_max:
+        raise BadBody(413, f"alerts: at most {alerts_max} in one body", limit="maxAlertsPerPost")
     if post.version not in (None, "4"):
         raise BadBody(422, f"version {post.version[:20]!r} of the webhook is not known: this is for Alertmanager's 4")
     alerts, quarantined = [], []
@@ -71,7 +78,5 @@ def _top(raw: bytes) -> _Post:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"][:1])) or "body"
     if first["type"] == "json_invalid":
-        raise BadBody(400, first["msg"])
-    if first["type"] == "too_long":
-        raise BadBody(413, f"alerts: at most {ALERTS_MAX} in one body")
+        raise BadBody(400, first["msg"], limit="depth" if "recursion limit" in first["msg"] else "")
     raise BadBody(422, f"not the body of Alertmanager's webhook: {where}: {first['msg']}")

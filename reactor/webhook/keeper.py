@@ -19,6 +19,7 @@ from reactor import telemetry
 from reactor.clock import Clock
 from reactor.errors import SourceUnknown
 from reactor.slices import sliced
+from reactor.webhook.admission import Admission
 from reactor.webhook.alerts import Alert, BadAlert
 from reactor.webhook.confirming import Confirming, Query
 from reactor.webhook.evidence import Evidence
@@ -81,8 +82,9 @@ class Keeper:
         """`store` is the bucket ALERTS, `alertmanagers` are the APIs by their name in the settings."""
         self._seldom = seldom = Seldom(clock)
         self._clock = clock
-        self._origins = Origins(sources, seldom)
         self._ledger = Ledger(store)
+        self._admission = Admission(self._ledger.mirror, clock)
+        self._origins = Origins(sources, seldom, self._admission)
         self._evidence = Evidence(pollable=bool(alertmanagers))
         self._reconciler = Reconciler(
             self._ledger, self._origins, clock, alertmanagers, seldom, self._evidence, absent_for=absent_for,
@@ -117,6 +119,7 @@ class Keeper:
         await self._ledger.change(changes)
         self._note(post, folds)
         taken = [step for steps in folds.values() for step in steps]
+        self._admission.written(step.opinion for step in taken)
         await self._voice.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
         for step in taken:
             self._count(post, step.fate)

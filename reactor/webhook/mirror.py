@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, KeysView
 from dataclasses import dataclass
 
@@ -34,6 +34,7 @@ class Mirror:
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
         self._by_opinion: defaultdict[Opinion, set[str]] = defaultdict(set)
+        self._targets: Counter[str] = Counter()
         self._changed: set[Opinion] = set()
 
     def __iter__(self) -> Iterator[AlertState]:
@@ -54,6 +55,14 @@ class Mirror:
     def opinions(self) -> list[Opinion]:
         """All that there may be something to say about."""
         return list(self._by_opinion)
+
+    def targets_of(self, source: str) -> int:
+        """Of how many targets a source speaks, each signal of it counted by itself."""
+        return self._targets[source]
+
+    def knows(self, opinion: Opinion) -> bool:
+        """Whether an alert feeds it."""
+        return opinion in self._by_opinion
 
     def of(self, opinion: Opinion) -> list[AlertState]:
         """All alerts that feed an opinion."""
@@ -83,6 +92,8 @@ class Mirror:
         self._unlist(key)
         self._held[key] = held
         if held.state:
+            if held.state.opinion not in self._by_opinion:
+                self._targets[held.state.source] += 1
             self._by_opinion[held.state.opinion].add(key)
             self._changed.add(held.state.opinion)
 
@@ -100,3 +111,4 @@ class Mirror:
         keys.discard(key)
         if not keys:
             del self._by_opinion[old.opinion]
+            self._targets[old.source] -= 1

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Target
 from reactor import telemetry
+from reactor.webhook.admission import Admission
 from reactor.webhook.alerts import Alert
 from reactor.webhook.seldom import Seldom
 from reactor.webhook.states import AlertState, Opinion
@@ -45,14 +46,15 @@ class Origin:
 class Origins:
     """All AlertmanagerWebhook sources of the rules in force."""
 
-    def __init__(self, sources: Sequence[AlertmanagerWebhook], seldom: Seldom) -> None:
+    def __init__(self, sources: Sequence[AlertmanagerWebhook], seldom: Seldom, admission: Admission) -> None:
         self.all = [_origin(source) for source in sources]
         self._seldom = seldom
+        self._admission = admission
 
     def of_post(self, source: str, alert: Alert) -> dict[Opinion, Origin] | None:
         """Give the opinions that an alert posted to this source feeds. Several sources may have one name.
 
-        None: a source means it, but no target can be made of it; counted and logged.
+        None: a source means it, but no target can be made of it, or it has too many; counted and logged.
         """
         return self._among([origin for origin in self.all if origin.source.name == source], alert)
 
@@ -75,7 +77,11 @@ class Origins:
             if not origin.matches(alert.labels):
                 continue
             target = _target(origin, alert.labels)
-            if isinstance(target, str):
+            if isinstance(target, str) and not self._admission.admits(
+                origin.opinion(target), origin.source.max_targets
+            ):
+                failed = True
+            elif isinstance(target, str):
                 found.setdefault(origin.opinion(target), origin)  # the first that matches says how
             else:
                 failed = True

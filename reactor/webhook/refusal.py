@@ -10,8 +10,10 @@ from aiohttp import web
 class Refusal(Exception):
     """An answer other than 200."""
 
-    def __init__(self, code: int, text: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, code: int, text: str, headers: Mapping[str, str] | None = None, *, limit: str = "") -> None:
+        """`limit`: which one the request exceeds, if any."""
         super().__init__(f"{code} {text}")
+        self.limit = limit
         self.code = code
         self.text = text
         self._headers = headers

@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
 from aiohttp import web
@@ -34,6 +36,8 @@ JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); 
 POSTS_AT_ONCE = 64
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 THREAD_BYTES = 256 << 10  # larger bodies are read in a thread, so that /livez is answered meanwhile
+_BODIES = ThreadPoolExecutor(2, thread_name_prefix="bodies")
+"""Threads of their own for large bodies, which keep a processor busy: files and clouds' APIs need not wait for them."""
 _SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
 
 
@@ -100,6 +104,8 @@ class WebhookServer:
             response = await self._take(request, name)
         except Refusal as refusal:
             response = refusal.response()
+            if refusal.limit:
+                telemetry.webhook_limits.labels(refusal.limit).inc()
             if self._seldom((known, refusal.code, refusal.text)):
                 extra = {"source": known, "code": refusal.code, "reason": refusal.text, "peer": request.remote}
                 log.warning("a post is refused", extra=extra)
@@ -110,7 +116,7 @@ class WebhookServer:
     async def _take(self, request: web.Request, source: str) -> web.Response:
         self._check(request, source)
         if self._posts >= POSTS_AT_ONCE:
-            raise Refusal(503, f"{POSTS_AT_ONCE} posts are being taken already")
+            raise Refusal(503, f"{POSTS_AT_ONCE} posts are being taken already", limit="postsAtOnce")
         self._posts += 1
         try:
             read = await self._read(request)
@@ -142,19 +148,23 @@ class WebhookServer:
     async def _read(self, request: web.Request) -> body.Body:
         limit = self.settings.max_body_bytes
         if (request.content_length or 0) > limit:
-            raise Refusal(413, f"body: at most {limit} bytes")
+            raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes")
         try:
             async with asyncio.timeout(self.body_seconds):
                 raw = await request.read()
-            return await asyncio.to_thread(body.read, raw) if len(raw) > THREAD_BYTES else body.read(raw)
+            read = partial(body.read, raw, alerts_max=self.settings.max_alerts_per_post)
+            return await self._in_thread(read) if len(raw) > THREAD_BYTES else read()
         except TimeoutError:
-            raise Refusal(408, f"the body did not come within {self.body_seconds:g} s") from None
+            raise Refusal(408, f"the body did not come within {self.body_seconds:g} s", limit="bodySeconds") from None
         except web.HTTPRequestEntityTooLarge:
-            raise Refusal(413, f"body: at most {limit} bytes") from None
+            raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes") from None
         except web.RequestPayloadError as error:
             raise Refusal(400, f"body: {error}") from error
         except body.BadBody as error:
-            raise Refusal(error.code, str(error)) from error
+            raise Refusal(error.code, str(error), limit=error.limit) from error
+
+    async def _in_thread(self, read: Callable[[], body.Body]) -> body.Body:
+        return await asyncio.get_running_loop().run_in_executor(_BODIES, read)
 
     async def _journal(self, source: str, read: body.Body) -> None:
         messages = journal.outgoing(source, read, self.clock.now())

@@ -57,6 +57,8 @@ def _expression(text: str) -> str:
 
 MatchersText = Annotated[str, StringConstraints(max_length=4096), AfterValidator(_matchers)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_expression)]
+TARGETS_MAX = 10_000
+"""Of how many targets a source may speak where its rule file does not say: some 15 kB of memory each."""
 PromQL = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
@@ -72,6 +74,8 @@ class Source(Model):
     """An unchanged status is said again at least this often."""
     stale_seconds: Annotated[float, Field(ge=1, le=86_400)] = 90
     """A target not heard of for this long becomes Unknown."""
+    max_targets: Annotated[int, Field(ge=1, le=1_000_000)] = TARGETS_MAX
+    """Of how many targets it may speak; what it says of more is refused and counted."""
 
     @property
     def says(self) -> str:

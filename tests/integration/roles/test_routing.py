@@ -88,11 +88,11 @@ async def test_a_router_that_stops_gives_all_it_holds_to_the_next_at_once(bus: J
     await post(bus, *names)
     slow, quick = Posts(seconds=1.0), Posts()
     clock = Clock()
-    async with running(Router(bus, publisher(bus, clock), slow).run):
+    async with running(Router(bus, publisher(bus, clock), slow, Clock()).run):
         await asyncio.sleep(0.5)
     assert not slow.taken
     stopped = clock.monotonic()
-    async with running(Router(bus, publisher(bus, clock), quick).run):
+    async with running(Router(bus, publisher(bus, clock), quick, Clock()).run):
         await eventually(lambda: len(quick.taken) == POSTS)
     assert clock.monotonic() - stopped < ROUTE_WAIT.total_seconds() / 2
     assert sorted(quick.taken) == sorted(names)
@@ -107,7 +107,7 @@ async def test_a_router_that_is_killed_delays_windows_by_two_seconds(server: Emb
             await asyncio.sleep(ROUTE_WAIT.total_seconds() * 1.5)  # it works on it: nobody else gets it
             assert (await bus.extent(INBOX)).first == 1
             await other.connection.client.close()  # without a word about what it holds, as when it is killed
-            async with running(Router(bus, publisher(bus, Clock()), Posts()).run):
+            async with running(Router(bus, publisher(bus, Clock()), Posts(), Clock()).run):
                 assert await waited(bus) < ROUTE_WAIT.total_seconds() + 0.5
 
 
@@ -120,13 +120,13 @@ async def test_messages_that_two_routers_route_become_facts_once(server: Embedde
         body = encode(seen, id=f"{number}", source="/test", time=clock.now())
         await bus.publish(Outgoing(subjects.observation("health", "a"), body, f"{number}"))
     async with JetStreamBus.connect(server.url, name="unheard") as other:
-        unheard = Router(other, publisher(other, clock), Posts())
+        unheard = Router(other, publisher(other, clock), Posts(), Clock())
         async with other.work(ROUTERS, batch=count) as work:
             held: list[Delivery] = []
             while len(held) < count:
                 held += await work.next(ROUTE_WAIT)
             work._extending.cancel()  # type: ignore[attr-defined] # its extensions are lost on the way
-            async with running(Router(bus, publisher(bus, clock), Posts()).run):
+            async with running(Router(bus, publisher(bus, clock), Posts(), Clock()).run):
                 await waited(bus)
             for delivery in held:
                 await unheard._one(work, INBOX, delivery)
@@ -140,13 +140,13 @@ async def test_messages_that_two_routers_route_become_facts_once(server: Embedde
 async def test_a_post_for_a_source_that_is_unknown_here_delays_no_window_and_is_not_lost(bus: JetStreamBus) -> None:
     clock = Clock()
     old, new = Posts(), Posts(sources=frozenset({"am", "renamed"}))
-    router = Router(bus, publisher(bus, clock), old)
+    router = Router(bus, publisher(bus, clock), old, Clock())
     async with running(router.run), running(router.run_parked):
         await post(bus, "for newer rules", source="renamed")
         await asyncio.sleep(0.1)
         assert await waited(bus) < 1.0
         assert not old.taken
-    router = Router(bus, publisher(bus, clock), new)
+    router = Router(bus, publisher(bus, clock), new, Clock())
     async with running(router.run), running(router.run_parked):
         await eventually(lambda: new.taken == ["for newer rules"], within=5.0)
 

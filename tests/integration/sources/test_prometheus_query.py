@@ -18,6 +18,7 @@ from reactor.sources import prometheus_query
 from reactor.sources.world import World
 from rules.language.sources import Bound, PrometheusQuery
 from tests.integration.sources.conftest import Heard, Running
+from tests.unit.webhook.builders import counted
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 
@@ -159,9 +160,9 @@ async def test_a_series_without_the_label_speaks_of_nobody(
 async def test_targets_that_come_and_go_are_forgotten_the_longest_absent_first(
     world: World, heard: Heard, results: Results, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prometheus_query, "KNOWN_TARGETS_MAX", 2)
+    monkeypatch.setattr(prometheus_query, "FORGOTTEN_SECONDS", 0.0)
     results.series = {"a": 1, "b": 1}
-    async with running(prometheus_query.run(source(), world)):
+    async with running(prometheus_query.run(source().model_copy(update={"max_targets": 2}), world)):
         await heard.status(of("b"), U)
         results.series = {"b": 1, "c": 1}
         await heard.status(of("c"), U)
@@ -169,6 +170,22 @@ async def test_targets_that_come_and_go_are_forgotten_the_longest_absent_first(
         await heard.status(of("c"), H)
         await heard.status(of("b"), H)
     assert heard.statuses(of("a")) == [U]
+
+
+async def test_targets_beyond_the_limit_are_refused_and_those_that_are_known_go_on(
+    world: World, heard: Heard, results: Results, running: Running
+) -> None:
+    results.series = {"a": 1, "b": 1}
+    before = counted("reactor_targets_refused_total", source="errors")
+    async with running(prometheus_query.run(source().model_copy(update={"max_targets": 2}), world)):
+        await heard.status(of("b"), U)
+        results.series = {f"random-{number}": 1.0 for number in range(50)} | {"b": 1}
+        await heard.status(of("a"), H)
+        results.series = {"a": 1}
+        await heard.status(of("b"), H)
+        await heard.status(of("a"), U)
+    assert {observation.target for observation in heard.observations} == {of("a"), of("b")}
+    assert counted("reactor_targets_refused_total", source="errors") >= before + 50
 
 
 async def test_a_prometheus_that_the_settings_do_not_name_is_told(world: World) -> None:

@@ -114,6 +114,24 @@ async def test_a_body_over_the_limit_is_413_whether_it_says_its_length_or_not() 
         assert (await receiver.post(ONE))[0] == 200
 
 
+def exceeded(limit: str) -> float:
+    return counted("reactor_webhook_limits_exceeded_total", limit=limit)
+
+
+async def test_each_limit_of_a_post_is_answered_and_counted_by_its_name() -> None:
+    three = body(alert("a"), alert("b"), alert("c"))
+    async with reception(max_body_bytes=4096, max_alerts_per_post=2) as receiver:
+        receiver.server.body_seconds = 0.05
+        before = {name: exceeded(name) for name in ("maxBodyBytes", "maxAlertsPerPost", "depth", "bodySeconds")}
+        assert (await receiver.post(b" " * 4097))[0] == 413
+        assert (await receiver.post(three))[0] == 413
+        assert (await receiver.post(b'{"x":' + b"[" * 1000))[0] == 400
+        head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        assert (await receiver.raw(head + b"Content-Length: 100\r\n\r\n{")).startswith(b"HTTP/1.1 408 ")
+        assert {name: exceeded(name) - count for name, count in before.items()} == dict.fromkeys(before, 1)
+        assert (await receiver.post(body(alert("a"), alert("b"))))[0] == 200
+
+
 async def test_a_length_of_gigabytes_is_refused_before_the_body_comes(receiver: Reception) -> None:
     head = b"POST /v1/alerts/am HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
     got = await receiver.raw(head + b"Content-Length: 10000000000\r\n\r\n{")

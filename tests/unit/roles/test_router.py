@@ -16,7 +16,9 @@ from reactor import telemetry
 from reactor.clock import Clock
 from reactor.roles.publisher import Publisher
 from reactor.roles.router import Router
+from reactor.roles.spoken import Spoken
 from rules.engine.routing import Routing
+from tests.clock import HandClock
 from tests.unit.rules.builders import notification, rule_set
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +41,7 @@ async def routed(*moments: datetime) -> list[datetime]:
         body = encode(said, id=f"{number}", source="/test", time=at)
         await bus.publish(Outgoing(subjects.observation("health", "a"), body, f"{number}"))
     publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
-    task = asyncio.create_task(Router(bus, publisher, NoAlerts()).run())
+    task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     facts: list[datetime] = []
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
         while len(facts) < len(moments):
@@ -74,7 +76,7 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
     aside = telemetry.quarantined.labels(INBOX.name)._value
     before = aside.get()
     publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
-    task = asyncio.create_task(Router(bus, publisher, NoAlerts()).run())
+    task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
         heard = [decode(one.body).data for one in await reading.next(LONG)]
     task.cancel()
@@ -94,7 +96,7 @@ async def test_no_publisher_takes_the_id_of_a_fact_of_another_source() -> None:
     source, _, id_ = fact.id.partition("/")[2].partition("/")
     body = encode(other, id=id_, source=source, time=NOW)
     await bus.publish(Outgoing(subjects.observation("backup-check", target), body, "1"))
-    task = asyncio.create_task(Router(bus, publisher, NoAlerts()).run())
+    task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
         await reading.next(LONG)
         await publisher.publish(own)
@@ -102,3 +104,46 @@ async def test_no_publisher_takes_the_id_of_a_fact_of_another_source() -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert heard == [own]
+
+
+async def test_a_source_on_the_bus_speaks_of_no_more_targets_than_its_limit() -> None:
+    bus, clock = MemoryBus(lambda: NOW), HandClock()
+    for number in range(50):
+        said = Observation(target=f"service/east/shop/{number}", status=Health.UNHEALTHY, observed_at=NOW)
+        body = encode(said, id=f"{number}", source="/test", time=NOW)
+        await bus.publish(Outgoing(subjects.observation("health", said.target), body, f"{number}"))
+        own = said.model_copy(update={"signal": "other"})
+        body = encode(own, id=f"{number}", source="/test", time=NOW)
+        await bus.publish(Outgoing(subjects.observation("other", own.target), body, f"o{number}"))
+    refused = telemetry.targets_refused.labels("health")._value
+    before = refused.get()
+    publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
+    router = Router(bus, publisher, NoAlerts(), clock, targets_max={"health": 10})
+    task = asyncio.create_task(router.run())
+    heard: list[Observation] = []
+    async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
+        while len(heard) < 60:
+            heard += [decode(one.body).data for one in await reading.next(LONG)]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert [one.signal for one in heard].count("health") == 10
+    assert [one.signal for one in heard].count("other") == 50  # another source has its own limit
+    assert refused.get() == before + 40
+
+
+def test_targets_that_were_not_heard_for_an_hour_make_room_for_others() -> None:
+    clock = HandClock()
+    spoken = Spoken({"health": 2}, clock)
+    subject = subjects.observation("health", "x")
+    assert [spoken.admits(subject, target) for target in ("a", "b", "c")] == [True, True, False]
+    clock.seconds = 1800
+    assert spoken.admits(subject, "b")
+    clock.seconds = 3700
+    assert [spoken.admits(subject, target) for target in ("c", "d", "b")] == [True, False, True]
+
+
+def test_sources_that_no_rule_file_names_share_a_bounded_memory() -> None:
+    spoken = Spoken({}, HandClock())
+    for number in range(2000):
+        spoken.admits(subjects.observation(f"s{number}", "x"), "x")
+    assert len(spoken._limits) <= 1001

@@ -132,3 +132,24 @@ async def test_labels_that_give_no_target_are_counted_and_logged_once(
     assert [voice.target(labels), voice.target(labels)] == [None, None]
     assert counted() == before + 2
     assert len(caplog.records) == 1
+
+
+async def test_a_source_speaks_of_no_more_targets_than_its_limit(
+    clock: HandClock, bus: Bus, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = TcpProbe(name="wide", kind="TcpProbe", host="db", port=1, target="custom/{x}", max_targets=100)
+    voice = Voice(source, bus.tell, clock)
+    refused = REGISTRY.get_sample_value("reactor_targets_refused_total", {"source": "wide"}) or 0
+    for number in range(1000):
+        await voice.say(f"custom/{number}", H)
+    await voice.say_once("custom/of-nobody", N)
+    assert len(voice.targets) == 100
+    assert len(bus.taken) == 100
+    assert REGISTRY.get_sample_value("reactor_targets_refused_total", {"source": "wide"}) == refused + 901
+    assert [record.getMessage() for record in caplog.records if "too many targets" in record.getMessage()] == [
+        "a source speaks of too many targets, further ones are refused: 100"
+    ]
+    await voice.say("custom/5", U)  # those that are known go on
+    voice.forget("custom/7")
+    await voice.say("custom/1000", U)  # and what is forgotten makes room
+    assert [one.target for one in bus.taken[100:]] == ["custom/5", "custom/1000"]

@@ -13,7 +13,7 @@ from bus.messages import Health, Observation, WebhookPost
 from bus.topology import ALERTS
 from reactor.errors import SourceUnknown
 from reactor.webhook.keeper import ROLLED_OUT, Keeper
-from tests.unit.webhook.builders import CONFIRM, World, alert, counted, labelled, moment, resolved, source
+from tests.unit.webhook.builders import CONFIRM, Api, World, alert, counted, labelled, moment, resolved, source
 
 HOUR = 3600
 
@@ -425,3 +425,47 @@ async def test_a_state_that_the_rules_no_longer_want_is_not_spoken_of(world: Wor
     async with world.keeper(source(target="cluster/{service}")) as keeper:
         await world.pass_time(keeper, 60)
     assert world.told == []
+
+
+async def test_random_labels_make_no_more_targets_than_the_limit_also_after_a_restart(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    few = source(maxTargets=20)
+    quarantined = counted("reactor_webhook_alerts_total", source="am", fate="quarantined")
+    refused = counted("reactor_targets_refused_total", source="am")
+    async with world.keeper(few) as keeper:
+        await world.post(keeper, *(alert(f"f{number}", service=f"s{number}") for number in range(15)), at=0)
+        await world.post(keeper, *(alert(f"f{number}", service=f"s{number}") for number in range(100)), at=1)
+    assert len({said.target for said in world.told}) == 20
+    assert counted("reactor_webhook_alerts_total", source="am", fate="quarantined") == quarantined + 80
+    assert counted("reactor_targets_refused_total", source="am") == refused + 80
+    assert [one.getMessage() for one in caplog.records].count(
+        "a source speaks of too many targets, further ones are refused: 20"
+    ) == 1
+    world.told.clear()
+    async with world.keeper(few) as keeper:  # another process, or this one after a restart
+        await world.post(keeper, *(alert(f"g{number}", service=f"r{number}") for number in range(100)), at=2)
+        await world.post(keeper, alert("f3", service="s3"), at=3)
+        await world.pass_time(keeper, 40)
+    assert {said.target for said in world.told} == {f"service/east/shop/s{number}" for number in range(20)}
+    assert len(await world.bus.store(ALERTS).entries(">")) == 20
+
+
+async def test_alerts_that_are_forgotten_make_room_for_other_targets(world: World) -> None:
+    async with world.keeper(source(maxTargets=1, onResolved="Healthy")) as keeper:
+        await world.post(keeper, alert("a", service="a"), at=0)
+        await world.post(keeper, alert("b", service="b"), at=1)
+        await world.post(keeper, alert("a", service="a", firing=False, ends=2), at=2)
+        await world.pass_time(keeper, 2 * HOUR, step=30)
+        await world.post(keeper, alert("b", service="b"), at=2 * HOUR)
+    assert {said.target.rpartition("/")[2] for said in world.told} == {"a", "b"}
+    assert world.last() == "Unhealthy"
+
+
+async def test_a_listed_alert_beyond_the_limit_is_refused_too(world: World) -> None:
+    world.apis["main"] = Api()
+    for number in range(5):
+        world.apis["main"].lists(alert(f"f{number}", service=f"s{number}"))
+    async with world.keeper(source(maxTargets=2, matchers="alertname=Down")) as keeper:
+        await world.pass_time(keeper, 40)
+    assert len({said.target for said in world.told}) == 2
