@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from reactor import telemetry
 from reactor.errors import ReactorError
 from reactor.rulefiles import Snapshot, digest, load_for
 from reactor.settings import Settings
+from reactor.threads import FILES
 from rules.errors import InvalidFiles, RulesError
 from rules.language.loader import RuleSet
 
@@ -48,7 +50,7 @@ class RuleFiles:
         """Look until cancelled. `told`: called when `digest` or `problems` may have changed."""
         while True:
             asked = await self._wait()
-            seen = await asyncio.to_thread(Snapshot.take, self._settings)
+            seen = await FILES.run(partial(Snapshot.take, self._settings))
             stands, self._seen = seen == self._seen, seen
             if asked or (stands and seen != self._judged):
                 self._judged = seen
@@ -67,7 +69,7 @@ class RuleFiles:
 
     async def _judge(self, seen: Snapshot, switch: Switch) -> None:
         try:
-            rules = await asyncio.to_thread(load_for, self._settings, seen)
+            rules = await FILES.run(partial(load_for, self._settings, seen))
             if changed := digest(rules) != self.digest:
                 await switch(rules)
         except InvalidFiles as error:

@@ -201,6 +201,8 @@ class Endpoint(Part):
     timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10
     max_series: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
     """A result with more series is an error, not a flood."""
+    max_bytes: Annotated[int, Field(ge=1024, le=1 << 30)] | None = None
+    """Prometheus only: so is an answer with more bytes, unpacked. Default: 1,024 for each of maxSeries."""
 
 
 class Cluster(Part):

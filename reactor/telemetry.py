@@ -92,6 +92,9 @@ log_lines_dropped = Counter(
 watch_restarts = Counter(
     "reactor_watch_restarts", "Watches that had to start again.", ["cluster", "reason"], registry=REGISTRY
 )
+threads_waiting = Gauge(
+    "reactor_threads_waiting", "Calls that wait for a thread, by what for.", ["purpose"], registry=REGISTRY
+)
 open_watches = Gauge("reactor_open_watches", "Watches of Kubernetes APIs now open.", ["cluster"], registry=REGISTRY)
 lists_doubted = Counter(
     "reactor_lists_doubted", "Lists of a cluster's API that lacked most of what was there a moment ago.", ["cluster"],

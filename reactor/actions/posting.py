@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 
 import aiohttp
@@ -13,6 +12,7 @@ from bus.messages import Notify
 from reactor.actions.outcomes import Unfit
 from reactor.errors import Retryable
 from reactor.settings import Notifier
+from reactor.threads import FILES
 
 TIMEOUT_SECONDS = 5.0
 ATTEMPTS_MAX = 3
@@ -42,7 +42,7 @@ async def url_of(name: str, notifier: Notifier) -> str:
     if notifier.url_file is None:
         raise Unfit("UrlUnreadable", f"notifiers.{name}: needs url or urlFile")
     try:
-        return (await asyncio.to_thread(notifier.url_file.read_text)).strip()
+        return (await FILES.run(notifier.url_file.read_text)).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise Unfit("UrlUnreadable", f"notifiers.{name}.urlFile: {error}") from error
 

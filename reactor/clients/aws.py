@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.errors import Retryable, SettingsError, Terminal
+from reactor.threads import CLOUD
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
@@ -60,7 +62,7 @@ class Regions:
     async def get(self, region: str) -> Ec2:
         """Give EC2 of a region. Raises SettingsError where boto3 is not installed or knows no such region."""
         if region not in self._known:
-            self._known[region] = await asyncio.to_thread(connect, region)
+            self._known[region] = await CLOUD.run(partial(connect, region))
         return self._known[region]
 
 
@@ -105,7 +107,7 @@ class Boto:
         raise ApiUnavailable(f"ec2 {self._region}: {operation} gave more than {PAGES_MAX} pages")
 
     async def write(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
-        call = asyncio.ensure_future(asyncio.to_thread(self._called, operation, parameters))
+        call = asyncio.ensure_future(CLOUD.run(partial(self._called, operation, parameters)))
         try:
             answer: Mapping[str, Any] = await asyncio.shield(call)
         except asyncio.CancelledError:

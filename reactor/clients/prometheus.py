@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -19,13 +19,17 @@ from prometheus_api_client.exceptions import PrometheusApiClientException
 from prometheus_api_client.prometheus_connect import PrometheusConnect
 from urllib3.util.retry import Retry
 
+from reactor.clients.bounded_http import AnswerTooLarge, BoundedAdapter, Call
 from reactor.clients.credentials import authorization
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
 from reactor.clients.scraped import NotScrapedYet, Scraped
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
+from reactor.threads import Threads
 
 THREADS = 8  # queries to one Prometheus at the same time; its own default limit is 20
+BYTES_PER_SERIES = 1024
+"""Of an answer, unpacked, where maxBytes is not set; a series of 20 labels has some 700."""
 _SPARE_SECONDS = 1.0  # the server ends a query at its timeout, and may then still say so
 _STATUS = re.compile(r"HTTP Status Code (\d{3})")
 _MENDABLE = frozenset({400, 401, 403, 404, 405, 413, 414})
@@ -46,8 +50,11 @@ class Prometheus:
             url=str(endpoint.url).rstrip("/"), session=session, auth=auth, timeout=ceil(self._seconds + _SPARE_SECONDS),
             retry=Retry(total=0),
         )  # fmt: skip
+        bytes_max = endpoint.max_bytes or BYTES_PER_SERIES * endpoint.max_series
+        session.mount(self._client.url, BoundedAdapter(bytes_max, max_retries=Retry(total=0)))  # in place of its own
         self._scraped = Scraped(self._client, session, self._seconds)
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix=f"prometheus-{name}")
+        self._threads = Threads(f"prometheus-{name}", THREADS)
+        self._calls = set[Call]()
 
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:
         """Give the series of an instant query, now or at a moment. Raises QueryFailed or QueryRefused."""
@@ -69,19 +76,25 @@ class Prometheus:
         return samples
 
     async def close(self) -> None:
-        """Close the connections. A query that still runs ends at its timeout."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Close the connections; queries that still run end."""
+        for call in self._calls:
+            call.end()
         self._client.close()
 
     async def _asked(self, promql: str, params: dict[str, str]) -> Any:
         where = f"prometheus.{self._name}"
-        loop = asyncio.get_running_loop()
+        call = Call()
+        self._calls.add(call)
         try:
-            # requests' own timeout is per read: a server that drips would hold us for ever.
+            # requests' own timeout is per read: a server that drips would hold us, and its thread, for ever.
             async with asyncio.timeout(self._seconds + 2 * _SPARE_SECONDS):
-                return await loop.run_in_executor(self._threads, self._answer, promql, params)
+                return await self._threads.run(partial(self._answer, promql, params, call))
         except TimeoutError as error:
             raise QueryFailed(f"{where}: no answer within {self._seconds:g} s") from error
+        except AnswerTooLarge as error:
+            raise QueryRefused(
+                f"{where}: {error}: aggregate the query, or raise prometheus.{self._name}.maxBytes"
+            ) from error
         except NotScrapedYet as error:
             raise QueryFailed(f"{where}: {error}") from error
         except PrometheusApiClientException as error:
@@ -92,12 +105,16 @@ class Prometheus:
             raise QueryFailed(f"{where}: {error}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise QueryFailed(f"{where}: the answer is not Prometheus's JSON: {error!r}") from error
+        finally:
+            self._calls.discard(call)
+            call.end()  # of a query that nobody waits for any more, the thread is free for the next
 
-    def _answer(self, promql: str, params: dict[str, str]) -> Any:
-        answer = self._client.custom_query(promql, params)
-        while "time" not in params and not self._scraped.was():
+    def _answer(self, promql: str, params: dict[str, str], call: Call) -> Any:
+        with call:
             answer = self._client.custom_query(promql, params)
-        return answer
+            while "time" not in params and not self._scraped.was():
+                answer = self._client.custom_query(promql, params)
+            return answer
 
 
 class _Authorization:

@@ -97,6 +97,9 @@ class Decider:
             await self.fleet.release(number)
         except (Lost, BusError) as error:
             log.warning("partition %d was not handed over cleanly: %s", number, error)
+        except Exception:
+            # A mistake of ours in one partition: the others are handed over all the same, and this process goes on.
+            log.exception("partition %d was not handed over cleanly", number)
 
     async def _reap(self) -> None:
         """Partitions that ended by themselves: taken over by another, or cut off from the bus."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -23,6 +22,7 @@ from bus.port import Outgoing
 from reactor import telemetry
 from reactor.clock import Clock
 from reactor.settings import Receiver
+from reactor.threads import BODIES
 from reactor.webhook import body, journal
 from reactor.webhook.auth import Guard
 from reactor.webhook.health import Health, Ready
@@ -36,8 +36,6 @@ JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); 
 POSTS_AT_ONCE = 64
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 THREAD_BYTES = 256 << 10  # larger bodies are read in a thread, so that /livez is answered meanwhile
-_BODIES = ThreadPoolExecutor(2, thread_name_prefix="bodies")
-"""Threads of their own for large bodies, which keep a processor busy: files and clouds' APIs need not wait for them."""
 _SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
 
 
@@ -153,7 +151,7 @@ class WebhookServer:
             async with asyncio.timeout(self.body_seconds):
                 raw = await request.read()
             read = partial(body.read, raw, alerts_max=self.settings.max_alerts_per_post)
-            return await self._in_thread(read) if len(raw) > THREAD_BYTES else read()
+            return await BODIES.run(read) if len(raw) > THREAD_BYTES else read()
         except TimeoutError:
             raise Refusal(408, f"the body did not come within {self.body_seconds:g} s", limit="bodySeconds") from None
         except web.HTTPRequestEntityTooLarge:
@@ -162,9 +160,6 @@ class WebhookServer:
             raise Refusal(400, f"body: {error}") from error
         except body.BadBody as error:
             raise Refusal(error.code, str(error), limit=error.limit) from error
-
-    async def _in_thread(self, read: Callable[[], body.Body]) -> body.Body:
-        return await asyncio.get_running_loop().run_in_executor(_BODIES, read)
 
     async def _journal(self, source: str, read: body.Body) -> None:
         messages = journal.outgoing(source, read, self.clock.now())

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import math
+import resource
+import threading
+import zlib
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -197,3 +203,94 @@ async def test_a_missing_ca_file_is_told(server: Server, tmp_path: Path) -> None
     with pytest.raises(QueryFailed, match=r"ca\.pem"):
         await untrusting.query("up")
     await untrusting.close()
+
+
+async def test_an_answer_with_too_many_bytes_is_refused_before_it_fills_the_memory() -> None:
+    """400 kB of gzip that become 400 MB."""
+    packer = zlib.compressobj(wbits=31)
+    bomb = b"".join(packer.compress(b" " * (1 << 20)) for _ in range(400)) + packer.flush()
+
+    async def handle(_: web.BaseRequest) -> web.Response:
+        headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+        return web.Response(body=bomb, headers=headers)
+
+    async with served(handle) as url:
+        bombed = Prometheus("main", Endpoint(url=url))  # type: ignore[arg-type]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(QueryRefused, match=r"more than 10240000 bytes.*raise prometheus.main.maxBytes"):
+            await bombed.query("up")
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+        await bombed.close()
+
+
+async def test_what_is_allowed_in_bytes_is_a_setting(server: Server) -> None:
+    for bytes_max, fits in ((1024, False), (1 << 20, True)):
+        bounded = client(server, max_bytes=bytes_max)
+        server.answer = VECTOR | {"padding": "x" * 2000}
+        if fits:
+            assert len(await bounded.query("up")) == 3
+        else:
+            with pytest.raises(QueryRefused, match="1024 bytes"):
+                await bounded.query("up")
+        await bounded.close()
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
+async def test_a_server_that_drips_holds_no_thread_and_the_next_query_is_answered(head: bytes) -> None:
+    """In the body or in the headers: each byte comes well before any time-out of a read."""
+    dripping = asyncio.Event()
+    dripping.set()
+
+    handlers = set[asyncio.Task[None] | None]()
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handlers.add(asyncio.current_task())
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            text = json.dumps(VECTOR).encode()
+            whole = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(text) + text
+            writer.write(head if dripping.is_set() else whole)
+            while dripping.is_set():
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    prometheus = Prometheus("main", Endpoint(url=url, timeout_seconds=0.2))  # type: ignore[arg-type]
+    asked = await asyncio.gather(*(prometheus.query("up") for _ in range(16)), return_exceptions=True)
+    assert {type(one) for one in asked} == {QueryFailed}
+    async with asyncio.timeout(30):
+        while any(thread.name == "prometheus-main" for thread in threading.enumerate()):
+            await asyncio.sleep(0.01)
+    dripping.clear()
+    patient = Prometheus("main", Endpoint(url=url, timeout_seconds=20))  # type: ignore[arg-type]
+    assert len(await patient.query("up", at=datetime(2026, 1, 1, tzinfo=UTC))) == 3
+    await prometheus.close()
+    await patient.close()
+    server.close()
+    await asyncio.wait([one for one in handlers if one is not None])
+
+
+async def test_closing_ends_the_queries_that_still_run(server: Server) -> None:
+    server.silent = True
+    prometheus = client(server, timeout_seconds=200)
+    query = asyncio.create_task(prometheus.query("up"))
+    while not server.asked:
+        await asyncio.sleep(0.01)
+    await prometheus.close()
+    async with asyncio.timeout(30):
+        with pytest.raises(QueryFailed):
+            await query
+
+
+@asynccontextmanager
+async def served(handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    runner = web.ServerRunner(web.Server(handle), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await runner.cleanup()

@@ -11,7 +11,7 @@ from reactor.clock import Clock
 from reactor.roles import decider as decider_
 from reactor.roles import fleet
 from reactor.roles.decider import Decider
-from reactor.roles.partition import Desk
+from reactor.roles.partition import Desk, Partition
 from rules.engine.routing import Routing
 from tests.integration.roles.conftest import eventually, running
 
@@ -72,3 +72,29 @@ async def test_a_bus_that_is_away_hides_no_other_error() -> None:
         await decider_._each(fail, range(3))
     with pytest.raises(Unavailable):
         await decider_._each(fail, (0, 2))
+
+
+async def test_one_broken_partition_harms_no_hand_over_and_ends_no_decider(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = True
+    checkpoint = Partition._checkpoint
+
+    async def breaks(self: Partition) -> None:
+        if broken and self._number == LATE:
+            raise ZeroDivisionError("a mistake of ours")
+        await checkpoint(self)
+
+    monkeypatch.setattr(Partition, "_checkpoint", breaks)
+    clock = Clock()
+    one = Decider(Desk(MemoryBus(clock.now), clock, Routing([]), 4, "one"))
+    everything = one.fleet.wanted
+    async with running(one.run) as task:
+        await eventually(lambda: one.owned() == [0, 1, 2, 3])
+        monkeypatch.setattr(one.fleet, "wanted", frozenset[int])
+        await eventually(lambda: one.owned() == [] and one.fleet.owned() == frozenset())
+        assert not task.done()
+        assert "partition 2 was not handed over cleanly" in caplog.text
+        broken = False
+        monkeypatch.setattr(one.fleet, "wanted", everything)
+        await eventually(lambda: one.owned() == [0, 1, 2, 3])
