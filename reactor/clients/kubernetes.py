@@ -11,7 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from functools import partial
 from math import inf
@@ -30,6 +30,7 @@ from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, u
 from reactor.clients.loading import Loading
 from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.sessions import Purpose, Sessions
+from reactor.clients.shared_watch import SharedWatches
 from reactor.errors import SettingsError
 from reactor.settings import Cluster
 
@@ -90,6 +91,7 @@ class Kubernetes:
         self._reloading = asyncio.Lock()
         self._loading = Loading(partial(_sessions, name, settings), what=f"clusters.{name}")
         self._reloaded_at: float | None = None  # on the event loop's clock
+        self._watches = SharedWatches(name, self._opened)
 
     @property
     def cluster(self) -> str:
@@ -149,10 +151,16 @@ class Kubernetes:
         async with self._any_answer(request, None, _timeout(seconds), Purpose.PROBE) as response:
             return response.status
 
-    @asynccontextmanager
-    async def stream(
+    def stream(
         self, path: str, query: Mapping[str, str], *, idle_seconds: float
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        return self._watches.stream(path, query, idle_seconds=idle_seconds)
+
+    @asynccontextmanager
+    async def _opened(
+        self, path: str, query: Mapping[str, str], idle_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch, on a connection of its own."""
         request = Request(self._name, "GET", path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         async with self._answer(request, None, timeout, Purpose.WATCH) as response:
@@ -162,6 +170,7 @@ class Kubernetes:
     async def close(self) -> None:
         """Close all connections; open watches end."""
         await self._loading.stop()
+        await self._watches.close()
         for sessions in (self._sessions, *self._retired):
             await sessions.close()
 

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
 NO_SUBJECTS = {
     "token", "partition_of", "key", "group", "facts", "observations", "observations_of", "partition_in", "inbox",
-    "user_in", "decisions",
+    "user_in", "source_in", "decisions",
 }  # fmt: skip
 """Functions of bus.subjects that make no subject of a message: parts, keys, prefixes, and the filters over facts."""
 
