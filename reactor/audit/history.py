@@ -58,6 +58,9 @@ class RouteHistory:
     """Seconds by which what the source reads may itself be behind: an outage may look longer by this."""
     blind: tuple[Span, ...] = ()
     """When nothing looked at it: the source was away, or no reactor ran."""
+    unheard: tuple[Span, ...] = ()
+    """When nobody could be told that something begins: what is first heard at the end begins there, what was told
+    before goes on."""
     dark: bool = True
     """Whether then nothing could look either, if it was asked to."""
     blind_grace: float = 10.0
@@ -135,6 +138,9 @@ class Run:
         for gap in merged(route.blind):
             if begin < gap.end and gap.begin < begin + window + self.grace:
                 begin, extra = gap.end, max(route.blind_grace - self.grace, 0.0)
+        for gap in merged(route.unheard):
+            if gap.begin - route.lag <= spell.begin < gap.end:
+                begin, extra = gap.end, route.lag
         return max(self.due(begin + window) + extra, self.due(spell.begin + window))
 
 

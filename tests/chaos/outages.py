@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 from bus.embedded_health import EmbeddedHealth
+from reactor.audit.history import Span
 from reactor.demo.kube import Cluster, Delay, Empty, FailWatch, Hang
 from reactor.demo.kube import Fault as Mishap
 from tests.chaos import alerting, faults_disk, patterns
@@ -63,6 +64,15 @@ async def bus_killed(world: World) -> AsyncIterator[None]:
     await world.server.kill()
     yield
     await world.server.start()
+
+
+@asynccontextmanager
+async def posts_refused(world: World) -> AsyncIterator[None]:
+    """No bus, and so no Alertmanager can say what begins. A window counts from the first word that is taken."""
+    begin = asyncio.get_running_loop().time()
+    async with bus_killed(world):
+        yield
+    world.unheard.append((Span(begin, asyncio.get_running_loop().time()), frozenset(("alerts",))))
 
 
 @asynccontextmanager
@@ -248,7 +258,7 @@ async def prometheus_killed(wiped: bool, world: World) -> AsyncIterator[None]:
 async def alertmanagers_killed(wiped: bool, world: World) -> AsyncIterator[None]:
     """Neither Alertmanager; they come back with their data, or without."""
     alerts = _alerting(world)
-    world.blind_grace = STANDING_LIMIT if wiped else world.blind_grace
+    world.blind_grace = STANDING_LIMIT  # killed, it has forgotten too what it has posted: it says no end of that
     for one in alerts.pair:
         await one.kill()
         if wiped:
@@ -319,12 +329,15 @@ FAULTS = (
     ),
     _alerts("outage:prometheus-killed", partial(prometheus_killed, False), SEEN_BY_PROMETHEUS),
     _alerts("outage:prometheus-wiped", partial(prometheus_killed, True), SEEN_BY_PROMETHEUS, in_ci=False),
-    _alerts("outage:alertmanagers-killed", partial(alertmanagers_killed, False), frozenset(("alerts",)), in_ci=False),
+    _alerts(
+        "outage:alertmanagers-killed", partial(alertmanagers_killed, False), frozenset(("alerts",)), in_ci=False,
+        seconds=150.0,
+    ),
     _alerts(
         "outage:alertmanagers-wiped", partial(alertmanagers_killed, True), frozenset(("alerts",)), in_ci=False,
         seconds=150.0,
     ),
-    _alerts("outage:alerts-bus-killed", bus_killed, in_ci=False),
+    _alerts("outage:alerts-bus-killed", posts_refused, in_ci=False),
     _alerts("outage:alerts-reactors-killed", reactors_killed, SEEN_BY_PROMETHEUS, length=(8.0, 20.0), in_ci=False),
     _outage("outage:all-down", nothing, length=(8.0, 10.0), routes=patterns.all_down),
 )  # fmt: skip

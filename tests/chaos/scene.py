@@ -141,6 +141,7 @@ def history(
     happened: Mapping[tuple[str, float], float],
     writes: Sequence[Write],
     blind: Sequence[Span],
+    unheard: Sequence[Span],
     blind_grace: float,
     *,
     dark: bool,
@@ -148,7 +149,7 @@ def history(
     """Give what the checker has to know of one object.
 
     `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came; `blind`:
-    when nothing could look at it.
+    when nothing could look at it; `unheard`: when nobody could be told.
     """
 
     def moved(name: str, spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -169,8 +170,8 @@ def history(
         outages=moved(plan.name, plan.outages), writes=tuple(seen),
         others={name: moved(name, spans) for name, spans in plan.seconds.items()},
         period=PERIODS.get(plan.source, 0.0), valid=VALID_SECONDS if plan.told_by_bus else 0.0,
-        lag=alerting.SEEN_AFTER.get(plan.source, 0.0), blind=tuple(blind), blind_grace=blind_grace, dark=dark,
-        returns=plan.is_route,
+        lag=alerting.SEEN_AFTER.get(plan.source, 0.0), blind=tuple(blind), unheard=tuple(unheard),
+        blind_grace=blind_grace, dark=dark, returns=plan.is_route,
     )  # fmt: skip
 
 

@@ -88,6 +88,14 @@ def test_where_nothing_looked_a_window_may_begin_anew_and_no_later() -> None:
     assert broken(changed(late, blind_grace=5.0, blind=(Span(9, 16),), outages=(Span(10, 31), Span(40)))) != []
 
 
+def test_what_could_not_be_told_when_it_began_begins_when_it_is_told_and_what_was_told_before_goes_on() -> None:
+    late = replace(run((23.0, AWAY), *GOOD[1:]), troubles=(Span(9, 15),))
+    assert broken(late) == ["lost"]
+    assert broken(changed(late, unheard=(Span(9, 20),))) == []
+    assert broken(changed(late, unheard=(Span(12, 20),))) == ["lost"]
+    assert broken(changed(late, unheard=(Span(5, 10),))) == ["lost"]
+
+
 def test_what_nothing_has_looked_at_since_the_window_was_over_is_left_blindly() -> None:
     assert broken(changed(run(*GOOD), blind=(Span(11, 14),))) == ["blind"]
     assert broken(changed(run(*GOOD), blind=(Span(11, 12.05),))) == []

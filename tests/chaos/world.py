@@ -80,6 +80,8 @@ class World:
     troubles: list[Span] = field(default_factory=list)
     blind: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
     """When nothing looked at what these sources see."""
+    unheard: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
+    """When nobody could be told what begins in the eyes of these sources."""
     dark: bool = True
     """Whether what is asked to look then cannot."""
     blind_grace: float = 10.0
@@ -200,7 +202,7 @@ class World:
         routes = tuple(
             scene.history(
                 plan, act.start, act.happened, writes,
-                [span for span, sources in self.blind if plan.source in sources], self.blind_grace, dark=self.dark,
+                _of(plan, self.blind), _of(plan, self.unheard), self.blind_grace, dark=self.dark,
             )
             for plan in act.script
         )  # fmt: skip
@@ -226,6 +228,11 @@ class World:
             task.cancel()
         await asyncio.gather(*self._supervisors, return_exceptions=True)
         await asyncio.gather(*(member.kill() for member in self.members if member.starts))
+
+
+def _of(plan: Plan, spans: Sequence[tuple[Span, frozenset[Source]]]) -> list[Span]:
+    """Those that concern what sees this plan's object."""
+    return [span for span, sources in spans if plan.source in sources]
 
 
 def _read(stored: bytes) -> dict[str, Any]:
