@@ -49,7 +49,7 @@ FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then t
 
 log = logging.getLogger(__name__)
 
-Project = Callable[[JsonObject], JsonObject]
+Project = Callable[[JsonObject], JsonObject | Awaitable[JsonObject]]
 OnChanges = Callable[[Sequence[Change]], Awaitable[None]]
 
 
@@ -66,9 +66,10 @@ class Reflector:
     """One collection of one cluster: `run()` for ever, `objects` to read, `on_changes` to be told.
 
     `on_changes` is awaited with the whole difference after each list (empty if there is none) and with one change for
-    each event. `project` makes an object small before it is kept; it must take any JSON object. What either raises is
-    a mistake of ours and ends `run`. `idle_seconds`: so long a silent connection is believed, if less than usual.
-    `not_found_max`: so many 404 in a row end `run` as well (NotServed): another version may be served by now.
+    each event. `project` makes an object small before it is kept; it must take any JSON object, and may take its time:
+    an awaitable is awaited. What either raises is a mistake of ours and ends `run`. `idle_seconds`: so long a silent
+    connection is believed, if less than usual. `not_found_max`: so many 404 in a row end `run` as well (NotServed):
+    another version may be served by now.
     """
 
     def __init__(
@@ -237,7 +238,7 @@ class Reflector:
                 look = Look(look.began, self._clock.now())  # all pages show one state, that of the first
             version = version_of(page)
             for item in page.get("items") or []:
-                self._take(item, found, changes)
+                await self._take(item, found, changes)
         if self._clock.standstill.ended_at > look.began:
             return  # nobody knows how old this is: it is listed again at once
         kept = self._doubt.listed(self._stored.keys(), found.keys(), _now())
@@ -268,7 +269,7 @@ class Reflector:
             query["continue"] = token
         raise ApiUnavailable(f"{self._where} gave more than {MAX_PAGES} pages")
 
-    def _take(self, item: object, found: dict[Key, _Stored], changes: list[Change]) -> None:
+    async def _take(self, item: object, found: dict[Key, _Stored], changes: list[Change]) -> None:
         key = key_of(item)
         if key is None or not isinstance(item, dict):
             self._skip(item)
@@ -277,7 +278,7 @@ class Reflector:
         if known is not None and known.version == version:
             found[key] = known
             return
-        found[key] = _Stored(version, self._project(item))
+        found[key] = _Stored(version, await self._projected(item))
         changes.append(Change(Kind.MODIFIED if known else Kind.ADDED, found[key].object, unbroken=False))
 
     async def _watch(self) -> None:
@@ -316,12 +317,16 @@ class Reflector:
             self._doubt.seen(key)
         if kind == Kind.DELETED and key is not None:
             known = self._stored.pop(key, None)
-            await self._tell([Change(Kind.DELETED, known.object if known else self._project(found))])
+            await self._tell([Change(Kind.DELETED, known.object if known else await self._projected(found))])
         elif kind in (Kind.ADDED, Kind.MODIFIED) and key is not None:
-            self._stored[key] = _Stored(version, self._project(found))
+            self._stored[key] = _Stored(version, await self._projected(found))
             await self._tell([Change(Kind(kind), self._stored[key].object)])
         if version:
             self._version = version
+
+    async def _projected(self, found: JsonObject) -> JsonObject:
+        small = self._project(found)
+        return await small if isinstance(small, Awaitable) else small
 
     async def _tell(self, changes: Sequence[Change]) -> None:
         try:

@@ -20,7 +20,8 @@ changed, is Unknown, said once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -34,6 +35,7 @@ from reactor.errors import SettingsError
 from reactor.sources.chorus import Chorus
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.insisting import insist
+from reactor.sources.scripts import Script
 from reactor.sources.standing import Standing, together
 from reactor.sources.voice import Voice
 from reactor.sources.workload_health import Verdict, judge
@@ -42,38 +44,35 @@ from reactor.sources.world import World
 from rules.kinds.preservation import state_of
 from rules.language.sources import CustomKind, WorkloadWatch
 
-Judge = Callable[[JsonObject], Verdict]
+Judge = Callable[[JsonObject], Verdict | Awaitable[Verdict]]
 REPLICAS_MAX = 1_000_000  # what a message takes
 
 
 async def run(source: WorkloadWatch, world: World) -> None:
     """Watch until cancelled."""
-    script = _script(source, world)
-    api = await world.clusters.get(source.cluster)
-    opinions = Opinions(source, world)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(opinions.chorus.keep(opinions.look_again, world.requests))
-        for kind in source.kinds:
-            group.create_task(_watch(source, world, api, kind, script, opinions))
+    async with _script(source, world) as script:
+        api = await world.clusters.get(source.cluster)
+        opinions = Opinions(source, world)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(opinions.chorus.keep(opinions.look_again, world.requests))
+            for kind in source.kinds:
+                group.create_task(_watch(source, world, api, kind, script, opinions))
 
 
-def _script(source: WorkloadWatch, world: World) -> Judge | None:
+@asynccontextmanager
+async def _script(source: WorkloadWatch, world: World) -> AsyncIterator[Judge | None]:
     """Give the source's own judge. Raises SettingsError where it may not run, or cannot."""
     if source.health is None:
-        return None
+        yield None
+        return
     language = "lua" if source.health.lua is not None else "cel"
     if language not in world.health_scripts:
         raise SettingsError(
             f"source {source.name}: health.{language} runs a program of the rule file, and the settings do not allow "
             f"it: add {language} to healthScripts, or remove it from the rule file"
         )
-    if source.health.lua is not None:
-        from reactor.sources.lua_health import LuaHealth
-
-        return LuaHealth(source.health.lua).judge
-    from reactor.sources.cel_health import CelHealth
-
-    return CelHealth(source.health.cel or "").judge
+    async with Script(source.name, language, source.health.lua or source.health.cel or "") as script:
+        yield script.judge
 
 
 async def _watch(
@@ -181,15 +180,16 @@ class Watch:
             version=state_of_objects([found]), unbroken=unbroken,
         )  # fmt: skip
 
-    def _project(self, found: JsonObject) -> JsonObject:
+    async def _project(self, found: JsonObject) -> JsonObject:
         """Judge it, and keep the answer instead of the object: ten thousand Deployments are 100 MB."""
         metadata = metadata_of(found)
         judged = {key: value for key, value in metadata.items() if key != "managedFields"}
+        verdict = self._judge({"metadata": judged, "spec": found.get("spec"), "status": found.get("status")})
         return {
             "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "resourceVersion", "labels")},
             "replicas": _replicas(found),
             "state": state_of(self._preserved, found.get("status")),
-            "verdict": self._judge({"metadata": judged, "spec": found.get("spec"), "status": found.get("status")}),
+            "verdict": verdict if isinstance(verdict, Verdict) else await verdict,
         }
 
     def _labels(self, key: Key, found: JsonObject) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from rules.language.regex import BadExpression, compiled
+from rules.language.regex import BadExpression, compiled, full_match
 
 _NAME = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[^\s{}!=~,\\"\'`]+)\s*(=~|!~|!=|=)\s*')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -92,4 +92,4 @@ def _unquote(text: str) -> str:
 @lru_cache(maxsize=65_536)
 def _full_match(pattern: str, value: str) -> bool:
     # RE2 through Python costs 40 µs a call; alerts come again and again with the same values.
-    return compiled(pattern).fullmatch(value) is not None
+    return full_match(pattern, value)

@@ -20,6 +20,14 @@ def compiled(pattern: str) -> re2._Regexp[str]:
     """Give the compiled expression. Raises BadExpression."""
     try:
         return re2.compile(pattern, _OPTIONS)
+    except UnicodeEncodeError as error:
+        raise BadExpression(f"{pattern!r} is not an RE2 expression: it holds a lone surrogate") from error
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise BadExpression(f"{pattern!r} is not an RE2 expression: {reason}") from error
+
+
+def full_match(pattern: str, text: str) -> bool:
+    """Whether the expression matches the whole text, whatever that holds. Raises BadExpression."""
+    # RE2 reads UTF-8, which has no lone surrogates; JSON has.
+    return compiled(pattern).fullmatch(text.encode("utf-8", "replace").decode()) is not None

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import re2
 
-from rules.language.regex import BadExpression, compiled
+from rules.language.regex import BadExpression, compiled, full_match
 
 SEGMENTS = {"cluster": 1, "zone": 2, "node": 2, "service": 3, "workload": 4}
 """How many segments follow each kind; `custom` takes one or more."""
@@ -81,18 +81,22 @@ def check_pattern(pattern: str) -> None:
     """Raise BadTarget unless the text can match some target."""
     if not all(pattern.split("/")):
         raise BadTarget(f"{pattern!r} has an empty segment")
-    _compiled(pattern)
+    _expression(pattern)
 
 
 def matches(pattern: str, target: str) -> bool:
     """Whether the target is one of those that the pattern means."""
     if "*" not in pattern and "?" not in pattern and "[" not in pattern:
         return pattern == target
-    return _compiled(pattern).fullmatch(target) is not None
+    return full_match(_expression(pattern), target)
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re2._Regexp[str]:
+def _expression(pattern: str) -> str:
+    try:
+        pattern.encode()
+    except UnicodeEncodeError as error:
+        raise BadTarget(f"{pattern!r} is not a pattern: it holds a lone surrogate") from error
     segments = pattern.split("/")
     # `**/**` says no more than `**`.
     once = [one for one, before in zip(segments, ["", *segments], strict=False) if (one, before) != ("**", "**")]
@@ -100,9 +104,10 @@ def _compiled(pattern: str) -> re2._Regexp[str]:
     # `**` may also be no segment at all, so it takes its own slash with it.
     text = text.replace("/\0", "(?:/[^/]+)*").replace("\0/", "(?:[^/]+/)*").replace("\0", ".+")
     try:
-        return compiled(text)
+        compiled(text)
     except BadExpression as error:
         raise BadTarget(f"{pattern!r} is not a pattern: {error}") from error
+    return text
 
 
 def _segment(segment: str) -> str:

@@ -38,11 +38,16 @@ def test_what_alertmanager_does_not_match_does_not(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["severity", "=x", "severity==page", "{severity=page", "severity=page}", "a=b c=d", "a=b,,c=d", ",a=b", 'a="b',
-     "severity~page", "a='b'", 'a=~"("', 'a=~"(?=x)"', 'a=~"\\1"', "a=", "{{a=b}}", "a=`b`"],
+     "severity~page", "a='b'", 'a=~"("', 'a=~"(?=x)"', 'a=~"\\1"', "a=", "{{a=b}}", "a=`b`", 'a=~"\ud800"'],
 )  # fmt: skip
 def test_what_is_no_matcher_is_told(text: str) -> None:
     with pytest.raises(BadMatcher):
         Matchers.parse(text)
+
+
+def test_a_label_with_half_a_character_is_matched_like_any_other() -> None:
+    assert not Matchers.parse('a=~"x+"').matches({"a": "\ud800"})
+    assert Matchers.parse('a!~"x+"').matches({"a": "\ud800"})
 
 
 def test_escapes_in_quotes_are_those_of_alertmanager() -> None:
