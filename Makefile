@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test check bench chaos kills kube karmada gardener soak lock clean
+.PHONY: help setup demo run servers test check fuzz bench chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,9 @@ check: $(VENV)/.test ## lint, format, types and import layers
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+
+fuzz: $(VENV)/.test ## fuzz all that reads what others wrote: make fuzz SECONDS=3600 (ARGS="--target yaml")
+	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(ARGS)
 
 bench: $(VENV)/.test ## run the benchmarks, results as JSON
 	@$(VENV)/bin/python -m benchmarks $(ARGS)
@@ -81,7 +84,7 @@ lock: ## write the lock files again: make lock ARGS=--upgrade (needs uv)
 	$(LOCK) $(ARGS) --output-file requirements-test.lock --constraints requirements.lock --all-extras --group test --group check pyproject.toml
 
 clean: ## remove the virtual environment and everything built or cached
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .reactor
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .fuzz .reactor
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
