@@ -88,7 +88,7 @@ def parsed_event(where: str, line: bytes) -> tuple[str, JsonObject]:
     try:
         event = json.loads(line)
         kind, found = event["type"], event["object"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ApiUnavailable(f"{where} said something that is no watch event: {line[:80]!r}") from error
     if not isinstance(found, dict):
         raise ApiUnavailable(f"{where} sent an event without an object: {line[:80]!r}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
@@ -191,7 +192,7 @@ class Kubernetes:
             words = await _whole(request, response)
         try:
             found = json.loads(words)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ApiUnavailable(f"{request.text} was answered no JSON: {error}") from error
         if not isinstance(found, dict):
             raise ApiUnavailable(f"{request.text} was answered JSON that is no object")
@@ -213,12 +214,18 @@ class Kubernetes:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send it and give the answer.
 
-        A 401 has the credentials read again, once: tokens of exec plugins and rotated certificates run out.
+        A 401, and a certificate that one of the two does not take, have the credentials read again, once: tokens of
+        exec plugins and certificates run out, and CAs are replaced while we run.
         """
         for last_try in (False, True):
             sessions = self._sessions
             async with sessions.lent(purpose) as client:
-                response = await self._sent(client, request, body, timeout, purpose)
+                try:
+                    response = await self._sent(client, request, body, timeout, purpose)
+                except ApiUnavailable as error:
+                    if _is_about_certificates(error.__cause__) and not last_try and await self._reload(sessions):
+                        continue
+                    raise
                 try:
                     if response.status == 401 and not last_try and await self._reload(sessions):
                         continue
@@ -249,7 +256,7 @@ class Kubernetes:
             now = asyncio.get_running_loop().time()
             if self._reloaded_at is not None and now - self._reloaded_at < RELOAD_SECONDS:
                 return False
-            log.info("credentials were refused, reading them again", extra={"cluster": self._name})
+            log.info("credentials or a certificate were refused, reading them again", extra={"cluster": self._name})
             try:
                 renewed = await self._loading()
             except SettingsError as error:
@@ -290,6 +297,15 @@ async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.Cl
 def _unreachable(request: Request, error: BaseException) -> ApiUnavailable:
     words = str(error) or type(error).__name__
     return ApiUnavailable(f"{request.text} got no answer: {words}")
+
+
+def _is_about_certificates(error: BaseException | None) -> bool:
+    """Whether a handshake failed, or the server closed the connection for our certificate: TLS 1.3 says so later."""
+    while error is not None:
+        if isinstance(error, ssl.SSLError | aiohttp.ClientSSLError):
+            return True
+        error = error.__cause__ or (error.os_error if isinstance(error, aiohttp.ClientConnectorError) else None)
+    return False
 
 
 async def _whole(request: Request, response: aiohttp.ClientResponse) -> bytes:

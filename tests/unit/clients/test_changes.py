@@ -20,7 +20,17 @@ def test_an_event_is_its_type_and_its_object() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"<html>", b"{}", b"[]", b'"x"', b'{"type":"ADDED"}', b'{"type":"ADDED","object":7}', b'{"type":"AD', b"\xff"],
+    [
+        b"<html>",
+        b"{}",
+        b"[]",
+        b'"x"',
+        b'{"type":"ADDED"}',
+        b'{"type":"ADDED","object":7}',
+        b'{"type":"AD',
+        b"\xff",
+        b'{"type":"ADDED","object":' + b'{"a":' * 100_000,
+    ],
 )
 def test_anything_else_is_no_event(line: bytes) -> None:
     with pytest.raises(ApiUnavailable, match="here"):

@@ -43,7 +43,7 @@ def test_a_status_is_read_whatever_stands_around_it(message: bytes, name: str) -
 
 @pytest.mark.parametrize("message", [b"\x08", b"\x08\xff", b"\x12\x05ab", b"\x0b", b"\xff" * 11, b"\x19\0"])
 def test_half_a_message_is_none(message: bytes) -> None:
-    with pytest.raises(ValueError, match=r"wire type|does not end|middle of a field"):
+    with pytest.raises(ValueError, match="parsing"):
         decode_status(message)
 
 
