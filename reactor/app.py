@@ -25,6 +25,7 @@ from reactor.presence import Presence, Process, few
 from reactor.reloading import RuleFiles
 from reactor.roles.decider import Decider
 from reactor.roles.quarantine import foreign
+from reactor.roles.supervise import Loops
 from reactor.settings import BusSettings, Settings
 from reactor.upkeep import Upkeep
 from rules.language.loader import RuleSet
@@ -70,6 +71,7 @@ class App:
         """Since when this crew is at work."""
         self._broken = asyncio.Event()
         self._changing: asyncio.Task[None] | None = None
+        self._loops = Loops()
         self._stack = AsyncExitStack()
         self._shift = AsyncExitStack()
 
@@ -160,7 +162,7 @@ class App:
         for one in prometheus.values():
             self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
-        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep)
+        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops)
 
     async def _begin(self, house: House, rules: RuleSet) -> None:
         async def begin() -> None:
@@ -256,7 +258,7 @@ class App:
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         """Keep a loop running until the process stops."""
-        keep_running(self._stack, name, loop)
+        keep_running(self._stack, name, loop, self._loops)
 
     async def _probing(self) -> None:
         """A connection that looks healthy may sit on a full disk: only a write tells."""
@@ -317,7 +319,8 @@ class App:
             await self._bus.probe()
         except (BusError, Retryable) as error:
             return [f"bus: {self._why_not_stored or error}"]
-        return [f"bus: {one}" for one in (*self._lacking, *filter(None, [self._why_not_stored]))]
+        found = [f"bus: {one}" for one in (*self._lacking, *filter(None, [self._why_not_stored]))]
+        return [*found, *self._loops.troubles(asyncio.get_running_loop().time())]
 
     @property
     def _why_not_stored(self) -> str:

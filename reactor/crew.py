@@ -25,7 +25,7 @@ from reactor.roles.decider import Decider
 from reactor.roles.fleet import Fleet
 from reactor.roles.partition import Desk
 from reactor.roles.publisher import Publisher
-from reactor.roles.supervise import ended, forever
+from reactor.roles.supervise import Loops, ended, forever
 from reactor.settings import Settings
 from reactor.upkeep import Upkeep
 from rules.engine.routing import Routing
@@ -66,6 +66,8 @@ class House:
     prometheus: Mapping[str, Prometheus]
     http: aiohttp.ClientSession
     upkeep: Upkeep
+    loops: Loops
+    """What tells /readyz which roles do not do their work."""
 
 
 class Crew:
@@ -139,7 +141,7 @@ class Crew:
         house = self._house
         desk = Desk(house.bus, house.clock, self._routing, house.settings.bus.partitions, house.name)
         self.decider = Decider(desk, losses=self._losses)
-        keep_running(self._stack, "decider", self.decider.run, patience=HAND_OVER_SECONDS)
+        keep_running(self._stack, "decider", self.decider.run, house.loops, patience=HAND_OVER_SECONDS)
 
     async def _router(self) -> None:
         from reactor.clients.alertmanager import Alertmanager
@@ -232,7 +234,7 @@ class Crew:
             run = partial(
                 remembering.run, cluster, rules, clusters=house.clusters.get, templates=templates, clock=house.clock
             )
-            return [asyncio.create_task(forever(f"remembering {cluster}", run))]
+            return [asyncio.create_task(forever(f"remembering {cluster}", run, house.loops))]
 
         return {f"remember/{cluster}": partial(start, cluster) for cluster in house.settings.clusters} if rules else {}
 
@@ -261,7 +263,7 @@ class Crew:
         return Publisher(house.bus, self._routing, house.settings.bus.partitions, house.clock, source=source)
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        keep_running(self._stack, name, loop)
+        keep_running(self._stack, name, loop, self._house.loops)
 
 
 async def _look_at_karmada(plane: ControlPlane, rules: Sequence[str]) -> None:
@@ -278,8 +280,13 @@ async def _look_at_karmada(plane: ControlPlane, rules: Sequence[str]) -> None:
 
 
 def keep_running(
-    stack: AsyncExitStack, name: str, loop: Callable[[], Awaitable[None]], *, patience: float = STOP_SECONDS
+    stack: AsyncExitStack,
+    name: str,
+    loop: Callable[[], Awaitable[None]],
+    loops: Loops,
+    *,
+    patience: float = STOP_SECONDS,
 ) -> None:
     """Keep a loop running until the stack is closed. That asks for its end every `patience` seconds until it comes."""
-    task = asyncio.create_task(forever(name, loop), name=name)
+    task = asyncio.create_task(forever(name, loop, loops), name=name)
     stack.push_async_callback(partial(ended, patience=patience), task)

@@ -48,6 +48,10 @@ targets_refused = Counter(
     "reactor_targets_refused", "Words about targets that were refused: the source speaks of too many.", ["source"],
     registry=REGISTRY,
 )  # fmt: skip
+loop_failures = Counter(
+    "reactor_loop_failures", "Times that a loop which should run for ever ended and was started again.",
+    ["loop", "reason"], registry=REGISTRY,
+)  # fmt: skip
 quarantined = Counter("reactor_quarantined_messages", "Messages that could not be read.", ["stream"], registry=REGISTRY)
 facts = Counter("reactor_facts", "Facts decided on.", ["kind"], registry=REGISTRY)
 decisions = Counter("reactor_decisions", "Decisions that asked for something.", ["rule", "because"], registry=REGISTRY)

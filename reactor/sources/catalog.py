@@ -15,6 +15,7 @@ from functools import partial
 from reactor import telemetry
 from reactor.clients.backoff import Backoff
 from reactor.errors import ReactorError
+from reactor.roles.supervise import forever, innermost
 from reactor.sources.world import World
 from rules.language.kinds import LoadedSource
 from rules.language.model import RouteSelection
@@ -78,30 +79,26 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], world: World)
 
     What it says itself of why it cannot run (settings, a server) is logged in one line, once for each reason.
     """
-    backoff, complaint = Backoff(first_seconds=1, most_seconds=60), ""
-    while True:
+    backoff, complaint, began = Backoff(first_seconds=1, most_seconds=60), "", world.clock.monotonic()
+
+    async def timed() -> None:
+        nonlocal began
         began = world.clock.monotonic()
-        try:
-            await run()
-            reason = "Ended"
+        await run()
+
+    def complain(error: Exception | None) -> None:
+        nonlocal complaint
+        first = innermost(error) if error is not None else None
+        if first is None:
             log.error("a source ended by itself, starting it again", extra={"source": name})
-        except Exception as error:
-            first = _innermost(error)
-            reason = type(first).__name__
-            if not isinstance(first, ReactorError):
-                log.exception("a source broke, starting it again", extra={"source": name})
-            elif str(first) != complaint:
-                complaint = str(first)
-                log.error("a source cannot run, trying again", extra={"source": name, "reason": complaint})  # noqa: TRY400 - the trace says nothing more
-        telemetry.source_errors.labels(name, reason).inc()
+        elif not isinstance(first, ReactorError):
+            log.error("a source broke, starting it again", extra={"source": name}, exc_info=error)
+        elif str(first) != complaint:
+            complaint = str(first)
+            log.error("a source cannot run, trying again", extra={"source": name, "reason": complaint})
+        telemetry.source_errors.labels(name, type(first).__name__ if first is not None else "Ended").inc()
         if world.clock.monotonic() - began >= GOOD_SECONDS:
             backoff.succeeded()
             complaint = ""
-        await world.clock.sleep(backoff.failed())
 
-
-def _innermost(error: Exception) -> Exception:
-    """Give the first real error in the groups that task groups wrap around it."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
+    await forever(f"source {name}", timed, complain=complain, backoff=backoff, sleep=world.clock.sleep)
