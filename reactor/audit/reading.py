@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +16,9 @@ from bus.port import Delivery
 from bus.topology import DECISIONS, GROUPS
 from reactor.audit.chain import Head, digest
 from reactor.audit.links import Stored
+from reactor.roles.position import Position
+
+log = logging.getLogger(__name__)
 
 END = timedelta(seconds=1)
 """Nothing more for so long: the stream is read."""
@@ -39,8 +42,12 @@ class Audit:
 
 async def audit_of(bus: JetStreamBus) -> Audit:
     """Read the states first: what they name was stored before. Raises Unavailable."""
-    entries = await bus.store(GROUPS).entries("*.position")
-    heads = {entry.key.partition(".")[0]: Head.read(json.loads(entry.value).get("audit")) for entry in entries}
+    heads: dict[str, Head] = {}
+    for entry in await bus.store(GROUPS).entries("*.position"):
+        try:
+            heads[entry.key.partition(".")[0]] = Position.read(entry.value).audited
+        except Malformed as error:
+            log.warning("%s: %s; nobody knows whether the newest records of its audit were cut off", entry.key, error)
     found = Audit(heads, _kept_since(await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {})))
     async with bus.read(DECISIONS, DECISIONS.subjects[0], after=0) as reading:
         while not reading.current:

@@ -71,17 +71,30 @@ async def _look(settings: BusSettings, url: str | Sequence[str]) -> dict[str, li
 
 async def owners(bus: JetStreamBus) -> tuple[list[Row], list[Row]]:
     """Give the members of the fleet, and who owns each partition and how far behind it is. Raises Unavailable."""
-    from bus import subjects
     from bus.topology import LEASES
+    from reactor.connecting import partitions_of
 
     entries = {entry.key: entry.value for entry in await bus.store(LEASES).entries(">")}
-    layout = json.loads(entries.get(subjects.key("layout"), b"{}"))
-    beats = [(key, json.loads(value)) for key, value in sorted(entries.items()) if "member." in key]
+    count = await partitions_of(bus) or 0
+    beats = [(key, beat) for key, value in sorted(entries.items()) if (beat := _beat(key, value)) is not None]
     members = await asyncio.gather(*(_member(bus, key, beat, Clock().now()) for key, beat in beats))
     living = {member["name"] for member in members if member["alive"] and member["role"] == "decider"}
-    owned = {number: entries.get(f"owner.{number}", b"").decode() for number in range(layout.get("partitions", 0))}
+    owned = {number: entries.get(f"owner.{number}", b"").decode("utf-8", "replace") for number in range(count)}
     partitions = await asyncio.gather(*(_partition(bus, one, owner, living) for one, owner in owned.items()))
     return list(members), list(partitions)
+
+
+def _beat(key: str, value: bytes) -> dict[str, str] | None:
+    """Give a member's heartbeat; None where it is another entry, or cannot be read."""
+    if "member." not in key:
+        return None
+    try:
+        beat = json.loads(value)
+        datetime.fromisoformat(beat["at"])
+        return {"name": str(beat["name"]), "at": beat["at"]}
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        say(visible(f"{key} cannot be read: {error!r}"), err=True)
+        return None
 
 
 async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: datetime) -> Row:
@@ -96,16 +109,17 @@ async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: dateti
 
 async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str]) -> Row:
     from bus import subjects
-    from bus.errors import NotFound, StreamRecreated
+    from bus.errors import Malformed, NotFound, StreamRecreated
     from bus.topology import GROUPS
+    from reactor.roles.position import Position
 
     position = 0
     try:
-        entry = await bus.store(GROUPS).get(subjects.key(str(number), "position"))
+        position = Position.read((await bus.store(GROUPS).get(subjects.key(str(number), "position"))).value).sequence
     except NotFound:
         pass  # nothing was ever heard of here
-    else:
-        position = int(json.loads(entry.value)["sequence"])
+    except Malformed as error:
+        say(visible(f"partition {number}: {error}"), err=True)
     try:
         unread = await _unread(bus, number, position)
     except StreamRecreated:  # its owner begins anew as well

@@ -6,7 +6,6 @@ the position after them: never a position whose groups are not written.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from bus.topology import FACTS, GROUPS
 from reactor import telemetry
 from reactor.audit.chain import Head
 from reactor.failpoints import reach
+from reactor.roles.position import Position
 from reactor.slices import sliced
 from rules.engine.book import Book
 from rules.engine.watching import Key
@@ -74,19 +74,23 @@ class Records:
         groups: list[Group] = []
         async for entry in sliced(await self._store.entries(f"{self._number}.>")):
             self._revisions[entry.key] = entry.revision
-            if entry.key == self._position_key:
-                said = json.loads(entry.value)
-                self.audited = Head.read(said.get("audit"))
-                self._saved_position, self._of_stream = int(said["sequence"]), said.get("stream", "")
-                self._saved_rules = said.get("rules", "")
-                continue
             try:
-                groups.append(load(entry.value))
+                if entry.key == self._position_key:
+                    self._positioned(entry.value)
+                else:
+                    groups.append(load(entry.value))
             except Malformed as error:
                 # Its facts come again; starting afresh is better than not starting.
                 telemetry.quarantined.labels(GROUPS.name).inc()
-                log.warning("group %s cannot be read and starts anew: %s", entry.key, error)
+                what = "position" if entry.key == self._position_key else "group"
+                log.warning("%s %s cannot be read and starts anew: %s", what, entry.key, error)
         return groups
+
+    def _positioned(self, stored: bytes) -> None:
+        """Raises Malformed. Then all facts are read again: each group knows which of them it has had."""
+        found = Position.read(stored)
+        self.audited, self._saved_position = found.audited, found.sequence
+        self._of_stream, self._saved_rules = found.stream, found.rules
 
     def changed(self, keys: Iterable[Key]) -> None:
         """These are to be written with the next checkpoint."""
@@ -111,11 +115,7 @@ class Records:
             await self.save(book, sorted(self._dirty))
             reach("decider.groups-stored")
         if position != self._saved_position or (position and self.other_rules) or audited != self.audited:
-            told = {
-                "sequence": position, "owner": self._owner, "stream": self._stream, "rules": self._rules,
-                "audit": audited.stored(),
-            }  # fmt: skip
-            body = json.dumps(told).encode()
+            body = Position(position, self._stream, self._rules, audited).dump(self._owner)
             revision = self._revisions.get(self._position_key, 0)
             self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
             self._saved_position, self._saved_rules, self.audited = position, self._rules, audited

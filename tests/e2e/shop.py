@@ -24,9 +24,15 @@ class Shop:
         self, name: str, *secondaries: str, labels: Mapping[str, str] = LABELS, primary_annotation: bool = False
     ) -> None:
         """Create a TrafficSplit whose primary, a service of its own name, has all the traffic."""
-        weights = {name: 1, **dict.fromkeys(secondaries, 0)}
         annotations = {"failover.linkerd.io/primary-service": name} if primary_annotation else {}
-        metadata = {"name": name, "namespace": "shop", "labels": dict(labels), "annotations": annotations}
+        self.odd_split(name, *secondaries, labels=labels, annotations=annotations)
+
+    def odd_split(
+        self, name: str, *secondaries: str, labels: Mapping[str, str] = LABELS, annotations: Mapping[str, str]
+    ) -> None:
+        """The same, with annotations of the test's own."""
+        weights = {name: 1, **dict.fromkeys(secondaries, 0)}
+        metadata = {"name": name, "namespace": "shop", "labels": dict(labels), "annotations": dict(annotations)}
         backends = [{"service": service, "weight": weight} for service, weight in weights.items()]
         self.east.create(
             {

@@ -1,0 +1,40 @@
+"""Where a partition stands: the last fact that it has had, and the newest record of its audit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from bus.errors import Malformed
+from reactor.audit.chain import Head
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """As it is stored beside the groups of the partition."""
+
+    sequence: int = 0
+    """Of the last fact; 0: none."""
+    stream: str = ""
+    """When the stream of facts was created that it counts; empty: nobody has said."""
+    rules: str = ""
+    """Digest of the rules by which the facts up to it were read."""
+    audited: Head = field(default_factory=Head)
+
+    @classmethod
+    def read(cls, stored: bytes) -> Position:
+        """Raises Malformed."""
+        try:
+            said = json.loads(stored)
+            return cls(int(said["sequence"]), str(said.get("stream", "")), str(said.get("rules", "")),
+                       Head.read(said.get("audit")))  # fmt: skip
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+            raise Malformed(f"not a stored position: {error!r}") from error
+
+    def dump(self, owner: str) -> bytes:
+        """`owner`: who writes it."""
+        told = {
+            "sequence": self.sequence, "owner": owner, "stream": self.stream, "rules": self.rules,
+            "audit": self.audited.stored(),
+        }  # fmt: skip
+        return json.dumps(told).encode()

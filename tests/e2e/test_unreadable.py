@@ -1,0 +1,119 @@
+"""An unreadable word, in whatever bucket, stream or annotation it lies, is put aside and harms nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nats
+import pytest
+from nats.errors import Error as NatsError
+
+from bus.topology import BUCKETS, GROUPS, LEASES
+from reactor.actions.annotations import EPOCH_ANNOTATION
+from rules.kinds.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
+from tests.e2e.alerts import body, firing
+from tests.e2e.conftest import MakeReactor
+from tests.e2e.rulefiles import ALERTS, document, failover
+from tests.e2e.service import Service
+from tests.e2e.shop import Shop
+from tests.e2e.waiting import until, until_told
+
+WORDS = [b"\xff\xfe", b"", b"{}", b"[]", b"null", b"7", b'{"id": "zz"}', b"[" * 20_000, "\u202e\x1b[2J".encode()]
+KEYS = {
+    "reactor_groups": ("3.group.shop-x", "3.position", "zz", "99.position"),
+    "reactor_leases": ("member.zz", "owner.zz", "owner.3", "process.zz", "zz"),
+    "reactor_intents": ("zz", "intent.zz", "east.shop.checkout"),
+    "reactor_alerts": ("am.zz", "zz", "am.0123456789abcdef"),
+    "reactor_templates": ("zz", "east.shop.Deployment.x"),
+}
+SUBJECTS = (
+    "reactor.observations.readiness.x", "reactor.observations.x.y", "reactor.inventory.x.y", "reactor.webhooks.am",
+    "reactor.commands.pause.reactor", "reactor.facts.3.observation.x.y", "reactor.facts.zz.x.y",
+    "reactor.actions.3.SetWeights.x", "reactor.actions.zz.x.y", "reactor.decisions.3.shop", "reactor.decisions.zz.x",
+    "reactor.parked.am", "reactor.parked.zz",
+)  # fmt: skip
+NOT_OURS = ("layout",)
+"""The agreed number of partitions: a word of the operator's, without which nothing may be decided."""
+
+
+async def write_everywhere(service: Service) -> int:
+    """Put words under every subject, under new keys, and over what stands in each bucket but those of a takeover."""
+    connection = await nats.connect(str(service.bus_url))
+    written = 0
+    try:
+        stream = connection.jetstream()
+        for subject in SUBJECTS:
+            for word in WORDS:
+                await stream.publish(subject, word)
+                written += 1
+        for bucket in BUCKETS:
+            store = await stream.key_value(bucket.name)
+            for number, key in enumerate(KEYS[bucket.name]):
+                await store.put(key, WORDS[number % len(WORDS)])
+            if bucket in (GROUPS, LEASES):
+                continue  # the other test
+            for number, key in enumerate(await _keys(store)):
+                await store.put(key, WORDS[number % len(WORDS)])
+                written += 1
+    finally:
+        await connection.close()
+    return written
+
+
+async def _keys(store: Any) -> list[str]:
+    try:
+        return list(await store.keys())
+    except NatsError:
+        return []
+
+
+async def away(shop: Shop, service: Service, name: str) -> None:
+    """The reactor fails this route over."""
+    assert await service.post(body(firing(name))) == 200
+    await until(lambda: shop.moves(name) == ["away"], f"{name} is failed over")
+
+
+@pytest.mark.timeout(240)
+async def test_unreadable_words_everywhere_harm_nobody(shop: Shop, reactor: MakeReactor) -> None:
+    shop.splits(["checkout", "search", "cart"], "fallback")
+    for number, word in enumerate(("\u202e{[\x01", "[" * 5000, "shop/odd/zz", "9" * 400)):
+        marks = {DECISION_ANNOTATION: word, EPOCH_ANNOTATION: word, HEALTHY_ANNOTATION: word}
+        shop.odd_split(f"odd-{number}", "fallback", annotations=marks | {"failover.linkerd.io/primary-service": word})
+    async with reactor(document(ALERTS, rules=failover())) as service:
+        await service.settled(3)
+        await away(shop, service, "checkout")
+        await write_everywhere(service)
+        await away(shop, service, "search")
+        await until_told(lambda: service.metric("reactor_quarantined_messages_total"), "what cannot be read is counted")
+        assert await service.is_ready()
+        assert await service.stop() == 0
+        await service.start()
+        await service.ready()
+        await away(shop, service, "cart")
+        assert shop.moves("checkout") == shop.moves("search") == ["away"]
+        assert "Traceback" not in service.log.read_text(), "told in one line"
+
+
+@pytest.mark.timeout(240)
+async def test_a_takeover_reads_unreadable_state_and_goes_on(shop: Shop, reactor: MakeReactor) -> None:
+    shop.splits(["checkout", "search"], "fallback")
+    async with reactor(document(ALERTS, rules=failover())) as service:
+        await service.settled(2)
+        url = str(service.bus_url)
+        connection = await nats.connect(url)
+        for bucket in (GROUPS, LEASES):
+            store = await connection.jetstream().key_value(bucket.name)
+            for number, key in enumerate(await _keys(store)):
+                if key not in NOT_OURS:
+                    await store.put(key, WORDS[number % len(WORDS)])
+        await connection.close()
+        for words in (("status",), ("fleet",), ("zones",), ("audit", "verify"), ("explain", "shop")):
+            code, said = await service.answered(*words)
+            assert "Traceback" not in said, said
+            assert code in (0, 1), said
+        await service.kill()
+        await service.start()
+        await service.ready()
+        await away(shop, service, "search")
+        assert await service.metric("reactor_quarantined_messages_total") > 0
+        assert "Traceback" not in service.log.read_text()
