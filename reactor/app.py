@@ -123,6 +123,7 @@ class App:
         raise Died(ends[done.pop()])
 
     async def _start(self, files: RuleFiles) -> None:
+        telemetry.say_versions()
         # The HTTP server first: while the rest starts, a webhook hears 503 and comes again.
         self._webhooks = await self._listen(files.rules)
         self._bus = bus = await self._connect(self.settings.bus)

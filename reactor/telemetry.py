@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import logging
+import platform
 import re
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from reactor.versions import installed
 from reactor.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -55,7 +57,14 @@ loop_failures = Counter(
 quarantined = Counter("reactor_quarantined_messages", "Messages that could not be read.", ["stream"], registry=REGISTRY)
 facts = Counter("reactor_facts", "Facts decided on.", ["kind"], registry=REGISTRY)
 decisions = Counter("reactor_decisions", "Decisions that asked for something.", ["rule", "because"], registry=REGISTRY)
-held = Counter("reactor_held", "Times that a rule began to hold.", ["rule", "reason"], registry=REGISTRY)
+holds = Counter("reactor_holds", "Times that a rule began to hold.", ["rule", "reason"], registry=REGISTRY)
+held = Gauge("reactor_held", "Objects for which a rule holds now.", ["rule", "reason"], registry=REGISTRY)
+rule_state = Gauge("reactor_rule_state", "Objects of a rule in each state.", ["rule", "state"], registry=REGISTRY)
+failed_over = Gauge(
+    "reactor_failed_over", "Objects of a rule that are away from where they belong: traffic, copies, zones, taints.",
+    ["rule"], registry=REGISTRY,
+)  # fmt: skip
+build_info = Gauge("reactor_build_info", "1, with the versions as labels.", ["version", "python"], registry=REGISTRY)
 refresh_requests = Counter(
     "reactor_refresh_requests", "Requests to a source to look again, as evidence was missing.", ["source"],
     registry=REGISTRY,
@@ -104,6 +113,15 @@ lists_doubted = Counter(
     "reactor_lists_doubted", "Lists of a cluster's API that lacked most of what was there a moment ago.", ["cluster"],
     registry=REGISTRY,
 )  # fmt: skip
+
+ProcessCollector(registry=REGISTRY)  # process_*: CPU, memory, descriptors, start
+
+
+def say_versions() -> None:
+    """Let the metrics say what runs."""
+    build_info.clear()
+    build_info.labels(installed("alert-reactor"), platform.python_version()).set(1)
+
 
 _SECRET = re.compile(
     r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)\s+|(?:password|token|secret)['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+"

@@ -6,7 +6,11 @@ Read from the bus, so that the state of every process shows.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,18 +19,24 @@ import click
 
 from reactor import settings as settings_
 from reactor.cli.asking import stored_groups
+from reactor.cli.known_rules import known_rules
 from reactor.cli.options import bus_option
 from reactor.cli.outcome import told
 from reactor.cli.printing import as_json, as_yaml, duration, say
+from reactor.cli.status_rows import Rules, entry, table
 from reactor.clock import Clock
-from reactor.settings import BusSettings
-from reactor.visible import visible
+from reactor.settings import Settings
+from reactor.visible import visible, visible_json
 from rules.engine.pauses import PAUSES
 from rules.group import Group, Paused, to_python
 from rules.language.targets import matches
 
 if TYPE_CHECKING:
+    from bus.jetstream import JetStreamBus
     from reactor.presence import Process
+
+WATCH_SECONDS = 2.0
+"""How often `--watch` looks: what a process does is stored within a second."""
 
 
 @click.command()
@@ -35,39 +45,84 @@ if TYPE_CHECKING:
 )
 @bus_option()
 @click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@click.option("--remembered", is_flag=True, help="With json and yaml: also all that is stored, whose keys may change.")
+@click.option("-w", "--watch", is_flag=True, help="Go on showing it whenever it has changed, until stopped.")
 @click.argument("pattern", default="*")
-def status(config: Path | None, bus: str | None, output: str, pattern: str) -> None:
+def status(config: Path | None, bus: str | None, output: str, pattern: str, *, remembered: bool, watch: bool) -> None:
     """Show rules and what they stand at. PATTERN selects rules by name.
+
+    On a terminal no line is longer than it is wide. With --watch and -o json each change is one line, an array.
 
     Exit code: 0; 1 where no bus is named and none runs here, or it has no reactor's streams; 3 where the bus cannot be
     reached.
     """
     with told():
-        from reactor.connecting import address
-
-        settings = settings_.load(config).bus
-        groups, processes = asyncio.run(_read(settings, address(settings, bus)))
-    chosen = [group for group in groups if matches(pattern, group.rule) and _meant(pattern, group)]
-    now = Clock().now()
-    for line in sorted({_pause(one.object, one.paused, now) for one in groups if one.rule == PAUSES and one.paused}):
-        say(line, err=True)
-    for process in processes:
-        _warn(process)
-    if output == "table":
-        _table(chosen, now)
-        return
-    rows = [to_python(group) for group in chosen]
-    say(as_json(rows) if output == "json" else as_yaml(rows))
+        settings = settings_.load(config)
+        shown = Shown(settings, output, pattern, remembered=remembered, compact=watch)
+        try:
+            asyncio.run(_follow(settings, bus, shown, watch=watch))
+        except KeyboardInterrupt:
+            sys.exit(0)
 
 
-async def _read(settings: BusSettings, url: str | Sequence[str]) -> tuple[list[Group], Sequence[Process]]:
-    from reactor.connecting import connected
-    from reactor.presence import present
+async def _follow(settings: Settings, url: str | None, shown: Shown, *, watch: bool) -> None:
+    from reactor.connecting import address, connected
 
-    async with connected(settings, url, "status", patience=timedelta(seconds=3)) as bus:
-        groups = await stored_groups(bus)
-        processes = await present(bus)
-    return groups, processes
+    where = address(settings.bus, url)
+    async with connected(settings.bus, where, "status", patience=timedelta(seconds=3)) as bus:
+        await shown.once(bus)
+        while watch:
+            await asyncio.sleep(WATCH_SECONDS)
+            await shown.once(bus)
+
+
+class Shown:
+    """What stands on the screen."""
+
+    def __init__(self, settings: Settings, output: str, pattern: str, *, remembered: bool, compact: bool) -> None:
+        self._rules: Rules = {}
+        if output != "table":
+            self._rules = {rule.name: rule for rule in known_rules(settings)[0].rules}
+        self._output, self._pattern = output, pattern
+        self._remembered, self._compact = remembered, compact
+        self._last: tuple[str, str] | None = None
+
+    async def once(self, bus: JetStreamBus) -> None:
+        """Look, and show it where it has changed."""
+        from reactor.presence import present
+
+        groups, processes, now = await stored_groups(bus), await present(bus), Clock().now()
+        words = "\n".join([*_pauses(groups, now), *(line for process in processes for line in _warnings(process))])
+        text = self._text(
+            [one for one in groups if matches(self._pattern, one.rule) and _meant(self._pattern, one)], now
+        )
+        if (words, text) == self._last:
+            return
+        if self._compact and self._output == "table" and sys.stdout.isatty():
+            click.clear()
+        if words and (self._last is None or words != self._last[0] or self._output == "table"):
+            say(words, err=True)
+        self._last = words, text
+        click.echo(text)
+
+    def _text(self, groups: Sequence[Group], now: datetime) -> str:
+        if self._output == "table":
+            return "\n".join(map(visible, table(groups, now, _width())))
+        rows = [entry(group, self._rules, now) for group in groups]
+        if self._remembered:
+            rows = [{**row, "remembered": to_python(group)} for row, group in zip(rows, groups, strict=True)]
+        if self._output == "yaml":
+            return as_yaml(rows) + ("\n---" if self._compact else "")
+        return visible_json(json.dumps(rows)) if self._compact else as_json(rows)
+
+
+def _width() -> int | None:
+    """How wide the table may be: as the terminal; what goes to a file or a pipe has one line for each group."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
+
+
+def _pauses(groups: Sequence[Group], now: datetime) -> list[str]:
+    return sorted({_pause(one.object, one.paused, now) for one in groups if one.rule == PAUSES and one.paused})
 
 
 def _meant(pattern: str, group: Group) -> bool:
@@ -85,45 +140,9 @@ def _left(paused: Paused, now: datetime) -> str:
     return duration((paused.until - now).total_seconds()) if paused.until is not None else ""
 
 
-def _warn(process: Process) -> None:
+def _warnings(process: Process) -> list[str]:
     """On stderr, whatever is printed: what stands here was decided by older rules than those on the disk."""
-    if process.problems:
-        say(f"{visible(process.name)}: its rule files cannot be used, older rules go on:", err=True)
-        for problem in process.problems:
-            say(f"  {visible(problem)}", err=True)
-
-
-def row(group: Group, now: datetime) -> dict[str, str]:
-    """One line of the table: state in a word, what is waited for, and why."""
-    windows = [member.window for member in group.members.values() if member.window is not None]
-    owed = next(iter(group.owed), None)
-    if group.paused is not None and group.held is None:
-        state, detail = "Paused", f"by {group.paused.by}: {group.paused.reason}"
-    elif group.held is not None:
-        state, detail = "Held", f"{group.held.reason}: {group.held.detail}"
-    elif owed is not None:
-        state, detail = "Acting", owed.failed or owed.action.id
-    elif windows:
-        state = "Recovering" if all(window.healthy for window in windows) else "Tolerating"
-        detail = ", ".join(f"{t}: {m.status}" for t, m in group.members.items() if m.window is not None)
-    else:
-        bad = [target for target, member in group.members.items() if member.settled is False]
-        state, detail = ("Acted", ", ".join(bad)) if bad else ("Watching", "")
-    left = f"{max((group.wake_at - now).total_seconds(), 0):.1f}s" if group.wake_at and windows else ""
-    if group.paused is not None and group.paused.until is not None:
-        left = _left(group.paused, now)  # no window of a paused rule leads to anything before
-    weights = " ".join(f"{service}={weight}" for service, weight in (group.route.backends if group.route else ()))
-    return {
-        "RULE": group.rule, "OBJECT": group.object, "STATE": state, "LEFT": left, "WEIGHTS": weights,
-        "DETAIL": visible(detail),
-    }  # fmt: skip
-
-
-def _table(groups: Iterable[Group], now: datetime) -> None:
-    rows = [row(group, now) for group in groups]
-    if not rows:
-        say("no rule has anything yet")
-        return
-    widths = {key: max(len(key), *(len(line[key]) for line in rows)) for key in rows[0]}
-    for line in [{key: key for key in rows[0]}, *rows]:
-        say("  ".join(text.ljust(widths[key]) for key, text in line.items()).rstrip())
+    if not process.problems:
+        return []
+    first = f"{visible(process.name)}: its rule files cannot be used, older rules go on:"
+    return [first, *(f"  {visible(problem)}" for problem in process.problems)]

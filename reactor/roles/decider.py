@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from bus.errors import BusError, Unavailable
 from reactor import telemetry
 from reactor.roles.fleet import LOOK, Fleet
+from reactor.roles.measures import Measures
 from reactor.roles.partition import Desk, Partition
 from reactor.roles.records import Lost
 from rules.group import Group
@@ -33,6 +34,7 @@ class Decider:
         self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock, losses=losses)
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
         self._broken: set[str] = set()
+        self._measures = Measures()
 
     def groups(self) -> list[Group]:
         """The groups that this process decides for."""
@@ -125,6 +127,7 @@ class Decider:
         for rule in broken.keys() | self._broken:
             telemetry.rule_problems.labels(rule).set(broken[rule])
         self._broken = set(broken)
+        self._measures.take(groups, self._desk.routing.rules)
 
 
 async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:

@@ -294,7 +294,7 @@ class Partition:
             self._again = min(2 * self._again, CATCH_UP_MAX) if self._catching_up else CATCH_UP
             if not self._catching_up:
                 self._catching_up = True
-                telemetry.held.labels("", Held.CATCHING_UP).inc()
+                telemetry.holds.labels("", Held.CATCHING_UP).inc()
                 log.info("partition %d: windows wait until older facts are read", self._number)
             return
         self._catching_up = False

@@ -84,6 +84,6 @@ def report(decision: Decision) -> None:
                    "what": getattr(action, "weights", None) or getattr(action, "message", "")},
         )  # fmt: skip
     if held is not None:
-        telemetry.held.labels(group.rule, held.reason).inc()
+        telemetry.holds.labels(group.rule, held.reason).inc()
         extra = {"rule": group.rule, "object": group.object, "reason": held.reason, "detail": held.detail}
         log.warning("holds", extra=extra)

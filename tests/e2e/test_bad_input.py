@@ -24,8 +24,8 @@ GHOST = """
 async def held(service: Service, rule: str) -> dict[str, Any]:
     """Why a rule does nothing, as `reactor status -o json` tells it; empty where it holds nothing back."""
     for row in await service.status():
-        if row["rule"] == rule and row["held"]:
-            return dict(row["held"])
+        if row["rule"] == rule and row["hold"]:
+            return dict(row["hold"])
     return {}
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from asyncio import get_running_loop
+from typing import Any
 
 from rules.reasons import Held
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover
-from tests.e2e.service import Service
+from tests.e2e.service import Reactor, Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
 
@@ -72,6 +74,28 @@ async def test_what_is_rejected_is_not_asked_for_again_until_somebody_approves_i
         assert "Different 0" in await service.printed("replay")
         code, said = await service.answered("reject", "shop", *WORDS)
         assert (code, "shop waits for no approval" in said) == (1, True), said
+
+
+async def test_the_status_is_followed_as_lines_of_json_until_it_is_stopped(shop: Shop, reactor: MakeReactor) -> None:
+    shop.splits(["cart"], "fallback")
+    async with reactor(document(ALERTS, rules=failover(toleration=0))) as service:
+        await service.settled(1)
+        words = ["status", "--watch", "-o", "json", "--config", str(service.config)]
+        async with Reactor("watch", words, service.folder) as watch:
+
+            def seen() -> list[dict[str, Any]]:
+                return [row for line in watch.log.read_text().splitlines() for row in json.loads(line)]
+
+            await until(lambda: watch.log.exists() and seen(), "it shows what stands")
+            assert [(row["state"], row["failedOver"], row["weights"]) for row in seen()] == [
+                ("Watching", False, {"cart": 1, "fallback": 0})
+            ]
+            assert await service.post(body(firing("cart"))) == 200
+            moved = {"cart": 0, "fallback": 1}
+            await until(lambda: (seen()[-1]["failedOver"], seen()[-1]["weights"]) == (True, moved), "it follows")
+            watch.process.send_signal(signal.SIGINT)
+            await until(lambda: not watch.running, "it ends")
+            assert watch.process.returncode == 0
 
 
 async def until_held(service: Service, reason: Held = Held.PAUSED) -> None:

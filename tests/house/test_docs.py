@@ -21,10 +21,13 @@ import yaml
 from bus.topology import BUCKETS, STREAMS
 from reactor import settings
 from reactor.cli.main import COMMANDS, cli
-from rules.bench import history, tester
+from reactor.cli.status_rows import entry
+from rules.bench import history, play, tester
 from rules.bench.simulator import simulate
+from rules.group import Group
 from rules.language import lint, loader
 from rules.reasons import Because, Held
+from rules.summary import State
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -323,12 +326,16 @@ def test_for_every_reason_it_is_said_what_to_do(reason: Held | Because) -> None:
 
 
 def test_every_state_of_the_status_is_explained() -> None:
-    source = (ROOT / "reactor" / "cli" / "status.py").read_text("utf-8")
-    states = {"Held", "Acting", "Acted", "Watching", "Tolerating", "Recovering"}
     page = (DOCS / "how-to" / "read-the-status.md").read_text("utf-8")
-    for state in states:
-        assert f'"{state}"' in source
+    for state in State:
         assert f"| `{state}` |" in page
+
+
+def test_every_key_of_the_status_is_explained() -> None:
+    page = (DOCS / "how-to" / "read-the-status.md").read_text("utf-8")
+    table = page[page.index("## For scripts") : page.index("## Why it holds")]
+    for key in entry(Group("rule", "object"), {}, play.at(0)):
+        assert f"`{key}`" in table
 
 
 GLOSSARY = """

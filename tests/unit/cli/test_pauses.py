@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor.cli.printing import duration
-from reactor.cli.status import row
+from reactor.cli.status_rows import row
 from rules.bench.play import at
 from rules.group import Group, Paused
 

@@ -1,0 +1,143 @@
+"""What a group stands at, in a few words that scripts and metrics may rely on: `reactor status` and the gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bus.messages import Mode, SetWeights
+from rules.group import Group
+from rules.language.fleet import of_object
+from rules.language.model import Rule, TrafficFailover
+from rules.reasons import Held
+
+
+class State(StrEnum):
+    """In which state a group is: exactly one."""
+
+    WATCHING = "Watching"
+    """Known, and as it should be; or nothing was heard of yet."""
+    TOLERATING = "Tolerating"
+    """A target is bad, and its toleration is not over."""
+    RECOVERING = "Recovering"
+    """A target is good again, and its recovery is not over."""
+    ACTING = "Acting"
+    """An action is asked for, and its outcome is not known."""
+    ACTED = "Acted"
+    """A target counts as bad, and what had to be done is done."""
+    HELD = "Held"
+    """Something may have to be done and is not: the hold says why."""
+    PAUSED = "Paused"
+    """Somebody has paused the rule, and it wants nothing yet."""
+
+
+TIMED = frozenset({
+    Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED, Held.COOLDOWN, Held.IN_BLOCKED_WINDOW,
+    Held.BACKING_OFF,
+})  # fmt: skip
+"""Holds that end, or change, at a moment that is known: the group's next look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One group."""
+
+    state: State
+    since: datetime | None
+    """Since when; None: nothing has happened yet."""
+    ends_at: datetime | None
+    """When it changes by itself, if nothing else does before; None: nobody knows."""
+    detail: str
+
+
+def summary(group: Group) -> Summary:
+    """Say what a group stands at."""
+    state, since, detail = _state(group)
+    return Summary(state, since, _ends_at(group, state), detail)
+
+
+def state_of(group: Group) -> State:
+    """The state alone: metrics ask for it of all groups every few seconds."""
+    if group.held is not None:
+        return State.HELD
+    if group.paused is not None:
+        return State.PAUSED
+    if group.owed:
+        return State.ACTING
+    windows = [member.window.healthy for member in group.members.values() if member.window is not None]
+    if windows:
+        return State.RECOVERING if all(windows) else State.TOLERATING
+    return State.ACTED if any(member.settled is False for member in group.members.values()) else State.WATCHING
+
+
+def _state(group: Group) -> tuple[State, datetime | None, str]:
+    state = state_of(group)
+    if state is State.HELD and group.held is not None:
+        return state, group.held.since, f"{group.held.reason}: {group.held.detail}"
+    if state is State.PAUSED and group.paused is not None:
+        return state, group.paused.since, f"by {group.paused.by}: {group.paused.reason}"
+    if state is State.ACTING:
+        first = group.owed[0]
+        return state, first.action.decided_at, first.failed or first.action.id
+    if state in (State.TOLERATING, State.RECOVERING):
+        open_ = {name: member for name, member in group.members.items() if member.window is not None}
+        since = min(member.window.since for member in open_.values() if member.window is not None)
+        return state, since, ", ".join(f"{name}: {member.status}" for name, member in open_.items())
+    bad = {name: member for name, member in group.members.items() if member.settled is False}
+    if bad:
+        return state, min(member.settled_at or member.since for member in bad.values()), ", ".join(bad)
+    return state, max((member.settled_at or member.since for member in group.members.values()), default=None), ""
+
+
+def _ends_at(group: Group, state: State) -> datetime | None:
+    if group.paused is not None:
+        return group.paused.until  # no window of a paused rule leads to anything before
+    override = group.traffic.override if group.traffic is not None else None
+    if group.held is not None and group.held.reason == Held.OVERRIDDEN and override is not None:
+        return override.until
+    timed = group.held is not None and group.held.reason in TIMED
+    windows = any(member.window is not None for member in group.members.values())
+    return group.wake_at if timed or (windows and state is not State.ACTING) else None
+
+
+def wanted_weights(group: Group) -> Mapping[str, int] | None:
+    """The weights that are asked for, as far as the group itself knows; None: those that stand, or not decided."""
+    flying = (owed.action.weights for owed in group.owed if owed.wanted and isinstance(owed.action, SetWeights))
+    override = group.traffic.override if group.traffic is not None else None
+    return next(flying, None) or (override.weights if override is not None else None) or group.asked
+
+
+def standing_weights(group: Group) -> Mapping[str, int]:
+    """The weights of the route, also in a dry run; a service that stands twice has its larger one."""
+    out: dict[str, int] = {}
+    for service, weight in group.route.backends if group.route is not None else ():
+        out[service] = max(weight, out.get(service, 0))
+    return out
+
+
+def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
+    """Whether something has been taken away from where it belongs, and is not back: never in a dry run.
+
+    A route: its primary has no weight, another has. A workload is leaving a cluster, or has; a cluster has taints of
+    the rule; a zone is isolated, or on its way. `rule`: None where it is not known, so that the route has to say which
+    its primary is.
+    """
+    if group.mode is Mode.DRY_RUN:
+        return False
+    if group.route is not None and (weights := standing_weights(group)):
+        named = _primary(rule, group) or group.route.primary or next(iter(weights))
+        return not weights.get(named) and any(weights.values())
+    if group.workload is not None:
+        return bool(group.workload.moves or group.workload.left or group.workload.taints)
+    return group.zone is not None and group.zone.isolation is not None and bool(group.zone.isolation.touched)
+
+
+def _primary(rule: Rule | None, group: Group) -> str | None:
+    """The primary that the rule names, or its first backend where nobody names one; None: the rule names none."""
+    if not isinstance(rule, TrafficFailover):
+        return None
+    rule = of_object(rule, group.object)
+    named = rule.primary or (group.route.primary if group.route is not None else None)
+    return named or next((backend.service for backend in rule.backends or ()), None)

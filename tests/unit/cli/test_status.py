@@ -1,0 +1,144 @@
+"""`reactor status`: the keys that scripts rely on, the state in a word, and a table that fits a terminal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reactor.cli.status_rows import entry, table
+from rules.bench.play import at
+from rules.group import Group, Holding, Paused
+from rules.language.model import Rule
+from rules.reasons import Held
+from rules.remedies import REMEDIES
+from rules.summary import State, state_of
+from tests.unit.rules.builders import (
+    Event,
+    backends,
+    healthy,
+    outcome,
+    paused,
+    route,
+    rule_set,
+    step,
+    the_rule,
+    unhealthy,
+)
+from tests.unit.rules.builders import failover as failover_rule
+
+HOME: list[Event] = [route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0)]
+KEYS = {
+    "rule", "object", "mode", "state", "since", "secondsLeft", "failedOver", "weights", "wantedWeights", "hold",
+    "pause", "actions", "detail", "targets",
+}  # fmt: skip
+
+
+def shown(*events: Event, now: float, **keys: Any) -> dict[str, Any]:
+    rule = the_rule(backends=backends("a", "b"), tolerationSeconds=10, recoverySeconds=20, **keys)
+    group: Group | None = None
+    for event in sorted(events, key=lambda one: one[0]):
+        group = step(rule, group, event[0], event).group
+    group = step(rule, group, now).group
+    rules: dict[str, Rule] = {rule.name: rule}
+    told = entry(group, rules, at(now))
+    assert told.keys() == KEYS
+    assert json.loads(json.dumps(told)) == told
+    return told
+
+
+def parts(told: dict[str, Any]) -> tuple[Any, ...]:
+    return told["state"], told["since"], told["secondsLeft"]
+
+
+def test_each_state_says_since_when_and_how_long_it_lasts() -> None:
+    down = [*HOME, unhealthy("a", at=10)]
+    assert parts(shown(*HOME, now=5)) == ("Watching", "1970-01-01T00:00:00.000Z", None)
+    assert parts(shown(*down, now=12)) == ("Tolerating", "1970-01-01T00:00:10.000Z", 8.0)
+    assert parts(shown(*down, now=20)) == ("Acting", "1970-01-01T00:00:20.000Z", None)
+    done = [*down, (20, unhealthy("a", at=20)[1]), outcome("web/east/shop/TrafficSplit/web/1", "Done", at=21)]
+    assert parts(shown(*done, now=30))[0] == "Acted"
+    assert parts(shown(*done, healthy("a", at=40), now=45)) == ("Recovering", "1970-01-01T00:00:40.000Z", 15.0)
+    assert parts(shown(*HOME, paused(at=5), now=10)) == ("Paused", "1970-01-01T00:00:05.000Z", None)
+
+
+def test_weights_that_stand_and_that_are_wanted_stand_side_by_side() -> None:
+    told = shown(*HOME, unhealthy("a", at=10), now=20)
+    assert (told["weights"], told["wantedWeights"], told["failedOver"]) == ({"a": 1, "b": 0}, {"a": 0, "b": 1}, False)
+    moved = [*HOME, unhealthy("a", at=10), route({"a": 0, "b": 1}, at=25)]
+    told = shown(*moved, now=30)
+    assert (told["weights"], told["wantedWeights"], told["failedOver"]) == ({"a": 0, "b": 1}, {"a": 0, "b": 1}, True)
+    waits = shown(*HOME, unhealthy("a", at=10), now=20, mode="Approve")
+    assert waits["wantedWeights"] == {"a": 0, "b": 1}
+    rehearsed = shown(*HOME, unhealthy("a", at=10), now=20, mode="DryRun")
+    assert (rehearsed["weights"], rehearsed["wantedWeights"]) == ({"a": 1, "b": 0}, {"a": 0, "b": 1})
+    assert (rehearsed["mode"], rehearsed["failedOver"]) == ("DryRun", False)
+
+
+def test_a_hold_says_what_it_means_and_what_to_do() -> None:
+    told = shown(*HOME, unhealthy("a", at=10), now=20, mode="Approve")
+    assert told["state"] == "Held"
+    assert told["secondsLeft"] == 900
+    assert told["hold"]["reason"] == "AwaitingApproval"
+    assert told["hold"]["means"] == "a person has to approve it"
+    assert "`reactor approve RULE`" in told["hold"]["do"]
+    assert told["hold"]["about"] == "east/shop/TrafficSplit/web"
+
+
+def test_a_pause_says_by_whom_until_when() -> None:
+    word = Paused("ann", "INC-7", at(5), at(65))
+    told = entry(Group("web", "o", paused=word), {}, at(10))
+    assert told["pause"] == {
+        "by": "ann", "reason": "INC-7", "since": "1970-01-01T00:00:05.000Z", "until": "1970-01-01T00:01:05.000Z",
+    }  # fmt: skip
+    assert told["secondsLeft"] == 55
+
+
+def test_what_a_newer_version_holds_for_is_shown_without_advice() -> None:
+    hold = entry(Group("web", "o", held=Holding("NewReason", "why", at(0))), {}, at(1))["hold"]
+    assert (hold["reason"], hold["means"], hold["do"]) == ("NewReason", "", "")
+
+
+def test_each_reason_has_its_advice_in_one_short_line() -> None:
+    assert set(REMEDIES) == set(Held)
+    assert all(0 < len(text) < 100 and "\n" not in text for text in REMEDIES.values())
+
+
+def test_the_state_alone_is_that_of_the_summary() -> None:
+    group = Group("web", "o", held=Holding("Paused", "why", at(0)))
+    assert state_of(group) is State.HELD
+    assert state_of(replace(group, held=None)) is State.WATCHING
+
+
+LONG = Group(
+    "checkout", "east/shop/TrafficSplit/checkout",
+    held=Holding("NoHealthySecondary", "service/west/shop/checkout-west: Unhealthy, " * 4, at(0)),
+)  # fmt: skip
+
+
+def test_a_table_that_does_not_fit_has_several_lines_for_each_group() -> None:
+    wide = table([LONG], at(0))
+    assert len(wide) == 2
+    assert wide[0].split() == ["RULE", "OBJECT", "STATE", "LEFT", "MODE", "WEIGHTS", "DETAIL"]
+    assert table([LONG], at(0), max(map(len, wide))) == wide
+    lines = table([LONG], at(0), 80)
+    assert lines[:2] == ["checkout  Held", "  east/shop/TrafficSplit/checkout"]
+    assert "NoHealthySecondary" in lines[2]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=200), min_size=1),
+       st.integers(40, 120))  # fmt: skip
+def test_no_line_is_longer_than_the_terminal_is_wide(texts: list[str], width: int) -> None:
+    groups = [Group(text, text[::-1], held=Holding("Held", text, at(0))) for text in texts]
+    assert all(len(line) <= width for line in table(groups, at(0), width))
+
+
+@pytest.mark.parametrize("primary", ["a", "b"])
+def test_the_primary_of_the_rule_says_what_is_failed_over(primary: str) -> None:
+    group = step(rule_set(failover_rule()).rules[0], None, 1, *HOME).group
+    named = the_rule(backends=backends("a", "b"), primary=primary)
+    assert entry(group, {"web": named}, at(1))["failedOver"] is (primary == "b")
