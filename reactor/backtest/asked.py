@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from reactor import settings as settings_
 from reactor.backtest.history import Span
-from reactor.backtest.moments import BadMoment, moment
+from reactor.backtest.moments import BadMoment, moment, seconds
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
 from rules.bench.backtester import SWEEPABLE, Sweep
@@ -50,12 +50,17 @@ def sweep(text: str) -> Sweep:
     if key not in SWEEPABLE:
         raise BadAsk(f"--sweep {text}: write {' or '.join(SWEEPABLE)}, =, and values with commas")
     try:
-        numbers = tuple(dict.fromkeys(float(value) for value in values.split(",")))
+        numbers = tuple(dict.fromkeys(_seconds_in(value) for value in values.split(",")))
     except ValueError as error:
         raise BadAsk(f"--sweep {text}: {error}") from error
     if not all(0 <= number <= YEAR for number in numbers) or len(numbers) > SWEEP_MAX:
         raise BadAsk(f"--sweep {text}: at most {SWEEP_MAX} values, each from 0 to {YEAR} seconds")
     return Sweep(key, numbers)
+
+
+def _seconds_in(value: str) -> float:
+    """A number of seconds, or a duration such as `10m`. Raises ValueError."""
+    return seconds(value) if value and value[-1] in "smhdw" else float(value)
 
 
 def endpoints(url: str | None, config: Path | None, versions: Sequence[RuleSet]) -> dict[str, Endpoint]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _PART = re.compile(r"(\d+)([smhdw])")
-_RELATIVE = re.compile(r"(?:now)?(?:-((?:\d+[smhdw])+))?")
+_RELATIVE = re.compile(r"(?:now)?(?:-((?:\d+[smhdw])+))?|((?:\d+[smhdw])+)")
 _UNIX = re.compile(r"\d{9,10}(?:\.\d+)?")
 """From 1973 on: shorter numbers are a slip."""
 _DATE_AND_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
@@ -18,14 +18,15 @@ class BadMoment(ValueError):
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Read RFC 3339 (`2026-11-01T00:00:00Z`), Unix seconds as promtool does, `now`, or a time before it (`-30d`).
+    """Read RFC 3339 (`2026-11-01T00:00:00Z`), Unix seconds as promtool does, `now`, or a time before (`-30d`, `30d`).
 
     Raises BadMoment.
     """
     found = _RELATIVE.fullmatch(text)
     try:
         if text and found:
-            return now - timedelta(seconds=seconds(found[1]) if found[1] else 0)
+            ago = found[1] or found[2]
+            return now - timedelta(seconds=seconds(ago) if ago else 0)
         if _UNIX.fullmatch(text):
             return datetime.fromtimestamp(float(text), UTC)
         read = datetime.fromisoformat(text) if _DATE_AND_TIME.match(text) else None

@@ -20,6 +20,7 @@ from reactor.backtest.outages import NEWEST_SCRAPE
 from reactor.backtest.run import Backtested, Request, run
 from reactor.backtest.store import default_folder
 from reactor.cli.files import fail, find_rules, read_all
+from reactor.cli.options import Seconds
 from reactor.cli.printing import say
 from reactor.clients.promql import QueryFailed
 from reactor.clock import Clock
@@ -38,11 +39,11 @@ from rules.language import loader
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
     help="Settings file, whose prometheus section has the addresses.",
 )  # fmt: skip
-@click.option("--from", "from_", required=True, metavar="TIME", help="2026-11-01T00:00:00Z, or relative: -30d.")
+@click.option("--from", "from_", required=True, metavar="TIME", help="2026-11-01T00:00:00Z, or so long ago: 30d.")
 @click.option("--to", default="now", show_default=True, metavar="TIME", help="The same; belongs to the range.")
 @click.option(
-    "--step", type=click.FloatRange(min=0.1, max=86_400), metavar="SECONDS",
-    help="How often sources are evaluated. Default: as often as they say themselves (everySeconds).",
+    "--step", type=Seconds(0.1, 86_400), metavar="TIME",
+    help="How often sources are evaluated, as 30 or 1m. Default: as often as they say themselves (everySeconds).",
 )  # fmt: skip
 @click.option("--compare", metavar="OTHER", help="Rule file, folder or glob of another version: show the difference.")
 @click.option("--sweep", metavar="KEY=A,B,…", help=f"Try values for all rules. KEY is {' or '.join(SWEEPABLE)}.")

@@ -136,9 +136,32 @@ async def _unread(bus: JetStreamBus, number: int, position: int) -> int:
     return len(first) + first[-1].pending if first else 0
 
 
+def _by_owner(partitions: Sequence[Row]) -> list[Row]:
+    """One row for each process that owns partitions, and one for those that nobody alive owns."""
+    owners: dict[tuple[bool, str], list[Row]] = {}
+    for one in partitions:
+        owners.setdefault((one["alive"], one["owner"]), []).append(one)
+    return [
+        {"owner": owner, "alive": alive, "count": len(mine), "partitions": _ranges([one["partition"] for one in mine]),
+         "unread": sum(one["unread"] for one in mine)}
+        for (alive, owner), mine in sorted(owners.items())
+    ]  # fmt: skip
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """`0-3 7`: numbers in order, those that follow each other together."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
+
+
 def _shown(seen: dict[str, list[Row]]) -> str:
     processes = [process | {"problems": len(process["problems"])} for process in seen["processes"]]
-    tables = as_tables({**seen, "processes": processes})
+    tables = as_tables({**seen, "processes": processes, "partitions": _by_owner(seen["partitions"])})
     by_rules: dict[str, list[str]] = {}
     for process in processes:
         by_rules.setdefault(process["rules"], []).append(process["name"])

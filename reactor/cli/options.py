@@ -13,6 +13,8 @@ from rules.language.fields import YEAR
 from rules.language.promql import seconds_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+NO_TIME = float("nan")
+"""Is within no limits."""
 _DURATION = re.compile(r"(?:\d+(?:w|d|h|m|s))+")
 
 
@@ -28,6 +30,26 @@ class Duration(click.ParamType[float]):
         seconds = seconds_of(value) if _DURATION.fullmatch(value) else 0
         if not 0 < seconds <= YEAR:
             self.fail(f"{value!r} is no time of at most a year: write 90s, 30m, 1h30m, 2d", param, ctx)
+        return seconds
+
+
+class Seconds(click.ParamType[float]):
+    """Seconds as a number (`90`), or a time as Prometheus writes it (`1m30s`)."""
+
+    name = "time"
+
+    def __init__(self, least: float, most: float) -> None:
+        self._least, self._most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Give the seconds."""
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = seconds_of(value) if _DURATION.fullmatch(value) else NO_TIME
+        if not self._least <= seconds <= self._most:
+            wanted = f"write {self._least:g} to {self._most:g} seconds, or a time: 90s, 10m, 1h30m"
+            self.fail(f"{value!r} is no such time: {wanted}", param, ctx)
         return seconds
 
 

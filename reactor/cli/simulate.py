@@ -6,20 +6,24 @@ With `--world`, a history is invented and judged: see `reactor.cli.world`.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 
 import click
 
 from reactor.cli.files import STDIN, Text, count, fail, find_rules, read_all
+from reactor.cli.options import Seconds
 from reactor.cli.printing import say
-from reactor.visible import visible_json
+from reactor.visible import visible, visible_json
 from rules.bench import history as history_
 from rules.bench.silence import SECONDS_MAX
+from rules.bench.simulator import in_words
 from rules.bench.simulator import simulate as play
 from rules.bench.world_cast import enforced
 from rules.engine.routing import Routing
 from rules.errors import InvalidFiles, InvalidHistory
 from rules.language import loader
 
+Show = Callable[..., Iterator[str]]
 LONG = 20_000
 """Events from which a terminal is told that it takes a while."""
 
@@ -28,8 +32,8 @@ LONG = 20_000
 @click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
 @click.option("--history", metavar="FILE", help="History: one JSON event a line. - is stdin.")
 @click.option(
-    "--until", type=click.FloatRange(min=0, max=SECONDS_MAX), metavar="SECOND",
-    help="Play up to and including this second. Default: the second of the last event.",
+    "--until", type=Seconds(0, SECONDS_MAX), metavar="TIME",
+    help="Play up to and including this second, as 600 or 10m. Default: the second of the last event.",
 )  # fmt: skip
 @click.option(
     "--outcomes",
@@ -49,17 +53,21 @@ LONG = 20_000
     help="World: how many, this seed and those that follow.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="World: its report."
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    help="json: a line for each thing, as scripts read it; the default of a history. text: for people; of a world.",
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def simulate(
     rules: tuple[str, ...], history: str | None, until: float | None, outcomes: str, files: tuple[str, ...], *,
-    enforce: bool, world: int | None, hours: float, seeds: int, output: str,
+    enforce: bool, world: int | None, hours: float, seeds: int, output: str | None,
 ) -> None:  # fmt: skip
     """Play a history, or a seeded world, through rules.
 
-    Prints one JSON line for every action, hold and notification, on virtual time: hours take seconds. The same input
-    gives the same output, byte for byte. FILE is a further rule file, as with --rules.
+    Prints one JSON line for every action, hold and notification, on virtual time: hours take seconds. With -o text it
+    is for people, and says why. The same input gives the same output, byte for byte. FILE is a further rule file, as
+    with --rules.
 
     \b
     reactor simulate --rules shop.yaml --history outage.jsonl
@@ -95,12 +103,13 @@ def simulate(
     if world is not None:
         from reactor.cli.world import run
 
-        run(loaded, world, seeds, hours, output)
+        run(loaded, world, seeds, hours, output or "text")
+    show = in_words if output == "text" else play
     for text in texts:
-        _play(enforced(loaded) if enforce else loaded, text, until=until, outcomes=outcomes == "auto")
+        _play(enforced(loaded) if enforce else loaded, text, show, until=until, outcomes=outcomes == "auto")
 
 
-def _play(rules: loader.RuleSet, text: Text, *, until: float | None, outcomes: bool) -> None:
+def _play(rules: loader.RuleSet, text: Text, show: Show, *, until: float | None, outcomes: bool) -> None:
     name, body = text
     try:
         past = history_.load(history_.lines_of(body), name)
@@ -111,6 +120,7 @@ def _play(rules: loader.RuleSet, text: Text, *, until: float | None, outcomes: b
         say(f"playing {count(len(past.events), 'event')}…", err=True)
     out = sys.stdout
     end = past.until if until is None else until
-    for line in play(Routing.of(rules), past.events, until=end, outcomes=outcomes):
-        out.write(visible_json(line) + "\n")
+    visible_as = visible_json if show is play else visible
+    for line in show(Routing.of(rules), past.events, until=end, outcomes=outcomes):
+        out.write(visible_as(line) + "\n")
     out.flush()

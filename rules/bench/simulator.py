@@ -20,8 +20,10 @@ from bus.messages import (
     ZoneStep,
 )
 from rules.bench.play import Said, play
+from rules.engine.news import in_words as words_of
 from rules.engine.routing import Routing
 from rules.language.model import Rule
+from rules.reasons import SENTENCES
 
 
 def simulate(
@@ -33,6 +35,37 @@ def simulate(
     """
     for said in play(rules, history, until=until, outcomes=outcomes):
         yield json.dumps({key: value for key, value in line(said).items() if key != "mode"}, ensure_ascii=False)
+
+
+def in_words(
+    rules: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True
+) -> Iterator[str]:
+    """Play a history and give it for people: when, which rule, what and why, and below what that rests on."""
+    silent = True
+    for said in play(rules, history, until=until, outcomes=outcomes):
+        silent = False
+        what = said.what
+        if isinstance(what, Hold):
+            text, why = f"holds on {what.object}", f"{what.held}: {_sentence(what.held)}"
+        else:
+            text, why = words_of(what), f"{what.because}: {_sentence(what.because)}".rstrip(": ")
+        yield f"{clock(said.at)}  {what.rule}  {text}"
+        yield f"    {why}"
+        yield from (f"    {line}" for line in ([what.detail] if what.detail else said.because))
+    if silent:
+        yield f"nothing happens until {clock(until)}"
+
+
+def _sentence(reason: str) -> str:
+    return next((text for known, text in SENTENCES.items() if known == reason), "")
+
+
+def clock(second: float) -> str:
+    """Give a second as `01:02:03.5`; days before it where there are some."""
+    whole, part = divmod(round(second * 1000), 1000)
+    days, rest = divmod(whole, 86_400)
+    text = f"{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}" + (f".{part:03}".rstrip("0") if part else "")
+    return f"{days}d {text}" if days else text
 
 
 def line(said: Said) -> dict[str, Any]:
