@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rules.errors import Problem
-from rules.language import source_checks, workload_checks, zone_checks
+from rules.language import query_checks, source_checks, workload_checks, zone_checks
 from rules.language.failback import FailbackMode
 from rules.language.fleet import PLACES
 from rules.language.guards import FileGuard
@@ -141,6 +141,7 @@ def source(item: LoadedSource, document: Document, at: Path) -> Iterator[Problem
     if item.refresh_seconds >= item.stale_seconds:
         message = f"must be more than refreshSeconds ({item.refresh_seconds:g}), or its targets go stale between"
         yield document.problem((*at, "staleSeconds"), message)
+    yield from query_checks.source(item, document, at)
     if isinstance(item, Probe):
         if labels := check_template(item.target):
             message = f"a probe has no labels to put into {{{min(labels)}}}: write the target out"

@@ -57,6 +57,16 @@ def problems(document: Document, at: Path, errors: Sequence[ErrorDetails], model
             yield document.problem(where, message)
 
 
+def near_tag(error: ErrorDetails) -> str | None:
+    """The kind that is meant by one that is misspelled; None: it is something else, or nobody can tell."""
+    if error["type"] != "union_tag_invalid" or _tag(error) != "kind" or not isinstance(error.get("input"), dict):
+        return None
+    given = str(error["input"].get("kind"))
+    known = {tag.strip("' ").lower(): tag.strip("' ") for tag in error["ctx"]["expected_tags"].split(",")}
+    found = difflib.get_close_matches(given.lower(), known, n=1, cutoff=0.6)
+    return known[found[0]] if found else None
+
+
 def _path(document: Document, at: Path, error: ErrorDetails) -> tuple[Path, str | None]:
     """Give the place in the document: pydantic's own path also names union members, which stand nowhere."""
     path = at
@@ -93,6 +103,8 @@ def sentence(error: ErrorDetails, key: str | None, model: Any) -> str:
     if kind in _KINDS:
         return f"must be {_KINDS[kind]}, got {given}"
     text = _SAYS[kind](context) if kind in _SAYS else error["msg"]
+    if (meant := near_tag(error)) is not None:
+        return f"{text}, got {given}; did you mean {meant}?"
     return text if kind == "value_error" else f"{text}, got {given}"
 
 

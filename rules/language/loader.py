@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from rules.errors import InvalidFiles, Problem
 from rules.language import checks, findings, lint, traffic_checks
@@ -174,10 +175,24 @@ def _items(document: Document, key: str, kind: Any, reading: Reading) -> list[tu
         try:
             model = _adapter(key).validate_json(json.dumps(item), by_name=False)
         except ValidationError as error:
-            reading.problems += findings.problems(document, at, error.errors(include_url=False), kind)
+            errors = [*error.errors(include_url=False), *_of_what_was_meant(key, item, error)]
+            reading.problems += findings.problems(document, at, errors, kind)
         else:
             out.append((model, document, at))
     return out
+
+
+def _of_what_was_meant(key: str, item: Any, error: ValidationError) -> Sequence[ErrorDetails]:
+    """Where only the kind is misspelled: the errors that the entry has as one of the kind that is meant."""
+    first = error.errors(include_url=False)[0]
+    near = findings.near_tag(first)
+    if near is None or not isinstance(item, dict) or first["loc"]:
+        return ()
+    try:
+        _adapter(key).validate_json(json.dumps({**item, "kind": near}), by_name=False)
+    except ValidationError as other:
+        return other.errors(include_url=False)
+    return ()
 
 
 @cache

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rules.errors import Problem
+from rules.language import query_checks
 from rules.language.yaml import Document, Path
 from rules.language.zone import AwsNetworkAcl, NoNetwork, StepName, Zone, ZoneIsolation
 
@@ -22,6 +23,8 @@ def rule(item: ZoneIsolation, document: Document, at: Path) -> Iterator[Problem]
         yield from _zone(item, zone, index, document, at)
     yield from _steps(item, document, at)
     yield from _signals(item, document, at)
+    if item.verify is not None:
+        yield from query_checks.query(item.verify.query, document, (*at, "verify", "query"))
     yield from _practice(item, document, at)
 
 

@@ -226,7 +226,7 @@ def test_machines_are_told_which_hint_it_is(shop: Path) -> None:
 def test_hints_wait_until_nothing_is_wrong(shop: Path) -> None:
     (shop / "bad.yaml").write_text("apiVersion: reactor/v1\nsources: [{name: a, kind: EndpointWatch}]")
     (shop / "shop.yaml").write_text(SHOP.replace("    recoverySeconds: 60\n", ""))
-    assert reactor("check", shop).stderr == "2 files: 1 error\n"
+    assert reactor("check", shop).stderr == "2 files: 2 errors\n"
 
 
 def test_check_without_a_file_is_a_usage_error() -> None:
