@@ -27,6 +27,9 @@ webhook_alerts = Counter(
     "reactor_webhook_alerts", "Alerts by what became of them: taken, repeated, unmatched, quarantined.",
     ["source", "fate"], registry=REGISTRY,
 )  # fmt: skip
+malformed_requests = Counter(
+    "reactor_malformed_requests", "What came to the HTTP ports and is no HTTP request.", registry=REGISTRY
+)
 webhook_truncated = Counter(
     "reactor_webhook_truncated_alerts", "Alerts that Alertmanager left out of its posts.", ["source"], registry=REGISTRY
 )

@@ -43,7 +43,13 @@ PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
 RELOAD_SECONDS = 10.0  # credentials that are refused are read again at most this often: exec plugins are expensive
 _REFUSAL_BYTES = 64 << 10
-_ODD_FILE = (TypeError, ValueError, KeyError, AttributeError)  # what the client raises at YAML that is no kubeconfig
+_ODD_FILE = (
+    TypeError,
+    ValueError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+)  # what the client raises at YAML that is no kubeconfig
 
 log = logging.getLogger(__name__)
 

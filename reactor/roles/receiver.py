@@ -15,6 +15,7 @@ from reactor.errors import SettingsError
 from reactor.settings import Health, Listener
 from reactor.webhook.auth import tls
 from reactor.webhook.connections import HEADER_SECONDS, KEEPALIVE_SECONDS, Connections
+from reactor.webhook.malformed import server_logger
 from reactor.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ async def _served(
     connections = Connections(name, limits, clock, header_seconds=HEADER_SECONDS)
     runner = web.AppRunner(
         app(connections.in_use), access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False,
-        shutdown_timeout=STOP_SECONDS, lingering_time=LINGER_SECONDS,
+        shutdown_timeout=STOP_SECONDS, lingering_time=LINGER_SECONDS, logger=server_logger(name, clock),
     )  # fmt: skip
     await runner.setup()
     try:

@@ -182,7 +182,14 @@ async def test_credentials_that_stay_wrong_are_read_again_only_once(
 
 @pytest.mark.parametrize(
     ("text", "context"),
-    [(None, None), ("", None), ("clusters: [", None), ("just: text", None), (..., "elsewhere")],
+    [
+        (None, None),
+        ("", None),
+        ("clusters: [", None),
+        ("just: text", None),
+        (..., "elsewhere"),
+        ("a: " + "[" * 5000, None),
+    ],
 )
 async def test_a_kubeconfig_that_cannot_be_used_says_what_to_mend(
     tmp_path: Path, kubeconfig: Callable[..., Path], text: Any, context: str | None

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from bus.errors import Unavailable
+from reactor import telemetry
 from reactor.errors import SettingsError
 from reactor.roles import receiver as role
 from reactor.roles.receiver import listening
@@ -332,3 +333,26 @@ async def test_the_bus_in_memory_is_a_bus() -> None:
         one.bus.down = True
         with pytest.raises(Unavailable):
             await one.bus.probe()
+
+
+NO_HTTP = (
+    b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n\x1b[2J: \x1b\r\n\r\n",
+    b"\x16\x03\x01" + b"\xff" * 100 + b"\r\n\r\n",
+    b"POST /v1/alerts/am HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n",
+)  # fmt: skip
+
+
+async def test_what_is_no_http_is_counted_and_fills_no_log(
+    receiver: Reception, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = receiver.url.removeprefix("http://").split(":")
+    before = telemetry.malformed_requests._value.get()
+    for raw in NO_HTTP * 10:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(raw)
+        assert (await reader.read(100)).startswith(b"HTTP/1.0 400")
+        writer.close()
+    assert telemetry.malformed_requests._value.get() - before >= 10
+    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) <= 2
+    assert not any(record.exc_info for record in told)

@@ -1,0 +1,45 @@
+"""What is no HTTP costs no log: anybody who reaches the port could fill a disk with tracebacks."""
+
+from __future__ import annotations
+
+import logging
+
+from aiohttp.http_exceptions import HttpProcessingError
+
+from reactor import telemetry
+from reactor.clock import Clock
+
+AGAIN_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
+
+
+class Malformed(logging.Filter):
+    """For the HTTP server's own logger: counts what is no HTTP, and says so in one line in AGAIN_SECONDS."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._said_at = float("-inf")
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the server's own record is logged."""
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, HttpProcessingError) or error.code >= 500:
+            return True
+        telemetry.malformed_requests.inc()
+        now = self._clock.monotonic()
+        if now - self._said_at >= AGAIN_SECONDS:
+            self._said_at = now
+            words = error.message.splitlines()[0].rstrip(":") if error.message else type(error).__name__
+            log.warning("what came is no HTTP request", extra={"reason": words, "request": record.getMessage()})
+        return False
+
+
+def server_logger(name: str, clock: Clock) -> logging.Logger:
+    """Give the logger for one HTTP server."""
+    logger = logging.getLogger(f"reactor.http.{name}")
+    for old in [*logger.filters]:
+        logger.removeFilter(old)  # of a server that was there before
+    logger.addFilter(Malformed(clock))
+    return logger
