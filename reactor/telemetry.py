@@ -53,6 +53,9 @@ targets_refused = Counter(
     "reactor_targets_refused", "Words about targets that were refused: the source speaks of too many.", ["source"],
     registry=REGISTRY,
 )  # fmt: skip
+prometheus_warnings = Counter(
+    "reactor_prometheus_warnings", "Warnings that came with answers to queries.", ["prometheus"], registry=REGISTRY
+)
 loop_failures = Counter(
     "reactor_loop_failures", "Times that a loop which should run for ever ended and was started again.",
     ["loop", "reason"], registry=REGISTRY,

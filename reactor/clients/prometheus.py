@@ -21,6 +21,7 @@ from urllib3.util.retry import Retry
 
 from reactor.clients.bounded_http import AnswerTooLarge, BoundedAdapter, Call
 from reactor.clients.credentials import authorization
+from reactor.clients.prometheus_warnings import Warnings
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
 from reactor.clients.scraped import NotScrapedYet, Scraped
 from reactor.errors import SettingsError
@@ -52,6 +53,7 @@ class Prometheus:
         )  # fmt: skip
         bytes_max = endpoint.max_bytes or BYTES_PER_SERIES * endpoint.max_series
         session.mount(self._client.url, BoundedAdapter(bytes_max, max_retries=Retry(total=0)))  # in place of its own
+        session.hooks["response"].append(Warnings(name))
         self._scraped = Scraped(self._client, session, self._seconds)
         self._threads = Threads(f"prometheus-{name}", THREADS)
         self._calls = set[Call]()

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from reactor import telemetry
 from reactor.clients.prometheus import Prometheus
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
 from reactor.settings import Endpoint
@@ -97,6 +98,18 @@ async def test_a_vector_is_its_series(prometheus: Prometheus) -> None:
 async def test_a_scalar_is_one_series_without_labels(server: Server, prometheus: Prometheus) -> None:
     server.answer = SCALAR
     assert await prometheus.query("3.5") == [Sample({}, 3.5, 1435781451.781)]
+
+
+async def test_a_warning_beside_an_answer_is_counted_and_told_once(
+    server: Server, prometheus: Prometheus, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.answer = VECTOR | {"warnings": ["remote_read: connection refused"]}
+    before = telemetry.prometheus_warnings.labels("main")._value.get()
+    for _ in range(3):
+        assert len(await prometheus.query("up")) == 3
+    assert telemetry.prometheus_warnings.labels("main")._value.get() - before == 3
+    [told] = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert told.__dict__["warning"] == "remote_read: connection refused"
 
 
 async def test_no_series_are_no_error(server: Server, prometheus: Prometheus) -> None:
