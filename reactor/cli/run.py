@@ -17,6 +17,7 @@ from bus.errors import BusError
 from reactor import settings as settings_
 from reactor.cli.options import bus_option
 from reactor.cli.printing import say
+from reactor.deadline import Deadline, end_children
 from reactor.errors import ReactorError
 from reactor.settings import Settings
 from reactor.telemetry import start_logging
@@ -60,7 +61,10 @@ def run(
         wanted = _roles(roles)
         settings = _settings(config, rules=(*rules, *files), bus=bus, listen=listen, log_level=log_level)
         lines = start_logging(settings.log_format, settings.log_level)
-        asyncio.run(_run(settings, wanted, lines.put))
+        try:
+            asyncio.run(_run(settings, wanted, lines.put, Deadline(lambda: lines.close(0.3))))
+        finally:
+            end_children()
     except (ReactorError, RulesError, BusError) as error:
         say(f"reactor: {error}", err=True)
         sys.exit(1)
@@ -101,14 +105,20 @@ def _settings(
     return settings_.load(config, **given) if given else loaded
 
 
-async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], None]) -> None:
+async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], None], deadline: Deadline) -> None:
     from reactor.app import App
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     app = App(settings, roles)
+
+    def end() -> None:
+        if not stop.is_set():
+            deadline.begin()
+            stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, end)
     loop.add_signal_handler(signal.SIGHUP, app.reload)
     async with app:
         listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>, health on {app.health_url}"

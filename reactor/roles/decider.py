@@ -14,6 +14,7 @@ from reactor.roles.fleet import LOOK, Fleet
 from reactor.roles.measures import Measures
 from reactor.roles.partition import Desk, Partition
 from reactor.roles.records import Lost
+from reactor.roles.supervise import to_its_end
 from rules.group import Group
 from rules.reasons import Held
 
@@ -21,6 +22,9 @@ log = logging.getLogger(__name__)
 
 HAND_OVER = 5.0
 """Seconds that partitions get, all together, to store what they know: with a bus that is gone it would never end."""
+SETTLE = 1.0
+"""Seconds that words under way about who owns what get to arrive when we stop: one that is stored, and that we do not
+know of, would keep others out."""
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that somebody has to mend: they do not go away with the world's weather."""
 
@@ -51,7 +55,7 @@ class Decider:
                 await self._reap()
                 wanted = self.fleet.wanted()
                 await self._give_away([p for p in self._running if p not in wanted])
-                await self._settle(wanted)
+                await to_its_end(self._settle(wanted), SETTLE)
                 self._measure()
                 await self.fleet.changed(LOOK)
 

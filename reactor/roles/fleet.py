@@ -28,7 +28,7 @@ from reactor.clock import Clock
 from reactor.roles.assignment import assignment
 from reactor.roles.owners import Owners
 from reactor.roles.peers import LEASE, Peers
-from reactor.roles.supervise import ended
+from reactor.roles.supervise import ended, to_its_end
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ HEARTBEAT = 2.0
 LOOK = 0.5
 """How often, in seconds, who owns what is looked at."""
 ASK = timedelta(seconds=0.4)
+LEAVE = 1.0
+"""Seconds that our good-bye gets to arrive when the process is in a hurry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,13 @@ class Fleet:
             try:
                 await ended(*tasks)
             finally:
-                await stop_answering()  # whatever comes between: whoever answers is there
+                # Whatever comes between: whoever answers is there, and others wait for whoever has not said good-bye.
+                await to_its_end(self._leave(stop_answering), LEAVE)
+
+    async def _leave(self, stop_answering: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await stop_answering()
+        finally:
             try:
                 await self._store.delete(self._key("member", self._name), revision=None)
             except Unavailable as error:

@@ -20,7 +20,7 @@ from reactor.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
 
-STOP_SECONDS = 5.0  # posts that are being taken get this long to be journaled
+STOP_SECONDS = 1.5  # posts that are being taken get this long to be journaled
 HANDSHAKE_SECONDS = 10.0
 LINGER_SECONDS = 2.0  # a sender whose body is refused gets this long to read why; 10 by default
 

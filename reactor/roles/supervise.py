@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from bus.errors import BusError, Unavailable
 from reactor import telemetry
@@ -39,6 +40,17 @@ async def ended(*tasks: asyncio.Task[None], patience: float = 1.0) -> None:
             task.cancel()
         await asyncio.wait(pending, timeout=patience)
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def to_its_end(work: Coroutine[Any, Any, None], seconds: float) -> None:
+    """Await this; a cancellation that comes meanwhile waits so long for it, then counts."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=seconds)
+        await ended(task)
+        raise
 
 
 @dataclass(slots=True)
