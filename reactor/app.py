@@ -20,7 +20,9 @@ from reactor.clock import Clock
 from reactor.connecting import CLOCKS_APART, clock_difference, connected, ready
 from reactor.crew import ROLES, Crew, House, keep_running
 from reactor.errors import ReactorError, Retryable
+from reactor.garbage import ShortPauses
 from reactor.leftovers import Leftovers
+from reactor.loop_lag import measure
 from reactor.presence import Presence, Process, few
 from reactor.reloading import RuleFiles
 from reactor.roles.decider import Decider
@@ -143,6 +145,8 @@ class App:
             await files.watch(switch, lambda: presence.say(self._process(files)))
 
         self._run("standstill", self.clock.standstill.run)
+        self._run("loop lag", measure)
+        self._run("garbage", ShortPauses().run)
         self._run("presence", presence.run)
         self._run("bus probe", self._probing)
         self._run("bus upkeep", upkeep.run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
 from typing import TypeVar
 
 SLICE = 50
@@ -17,4 +17,14 @@ async def sliced(items: Sequence[Item], *, size: int = SLICE) -> AsyncIterator[I
     for index, item in enumerate(items, 1):
         yield item
         if index % size == 0:
+            await asyncio.sleep(0)
+
+
+async def paused(items: AsyncIterable[Item], *, size: int = SLICE) -> AsyncGenerator[Item]:
+    """The same of items that come one by one: where many are there already, waiting for the next is no pause."""
+    count = 0
+    async for item in items:
+        yield item
+        count += 1
+        if count % size == 0:
             await asyncio.sleep(0)

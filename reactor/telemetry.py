@@ -75,6 +75,18 @@ refresh_requests = Counter(
     "reactor_refresh_requests", "Requests to a source to look again, as evidence was missing.", ["source"],
     registry=REGISTRY,
 )  # fmt: skip
+loop_lag = Histogram(
+    "reactor_loop_lag_seconds", "How late the event loop comes to what is due.", buckets=_SECONDS, registry=REGISTRY
+)
+gc_pause = Histogram(
+    "reactor_gc_pause_seconds", "Pauses of the garbage collector, by generation.", ["generation"], buckets=_SECONDS,
+    registry=REGISTRY,
+)  # fmt: skip
+slots_refused = Counter(
+    "reactor_action_slots_refused",
+    "Actions that went back to the queue, as whom they write to has no slot free (busy) or did not answer (silent).",
+    ["peer", "reason"], registry=REGISTRY,
+)  # fmt: skip
 decide_seconds = Histogram("reactor_decide_seconds", "Time to decide.", buckets=_SECONDS, registry=REGISTRY)
 actions = Counter("reactor_actions", "Actions by outcome.", ["rule", "action", "status"], registry=REGISTRY)
 action_seconds = Histogram(

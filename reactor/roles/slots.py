@@ -8,11 +8,12 @@ breaker): the others go back to the queue at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
 from bus.messages import Action, Notify, Outcome, Place, SetTaints, SetWeights, ZoneStep
+from reactor import telemetry
 from reactor.actions.outcomes import Waited
 from reactor.clock import Clock
 
@@ -86,6 +87,7 @@ class Slots:
     async def _trial(self, peers: frozenset[str]) -> AsyncIterator[None]:
         silent = peers & self._silent
         if tried := silent & self._trials:
+            _refused(tried, "silent")
             raise Waited(
                 f"{', '.join(sorted(tried))} did not answer: one action at a time is tried", after=BUSY_SECONDS
             )
@@ -105,6 +107,7 @@ class Slots:
                         await held.enter_async_context(share)
                     await held.enter_async_context(self._all)
             except TimeoutError as error:
+                _refused(peers, "busy")
                 raise Waited(f"no slot is free for {', '.join(sorted(peers))}", after=BUSY_SECONDS) from error
             yield
 
@@ -115,3 +118,8 @@ class Slots:
                 self._shares[name].grow()
         elif len(peers) == 1:  # of several it is not known which one
             self._silent |= peers
+
+
+def _refused(peers: Iterable[str], reason: str) -> None:
+    for name in peers:
+        telemetry.slots_refused.labels(name, reason).inc()

@@ -112,7 +112,7 @@ class Keeper:
         if not self._knows(post.source) and self._clock.now() - post.observed_at < ROLLED_OUT:
             raise SourceUnknown(f"no source {post.source} in the rules here: a receiver has newer ones")
         folds: dict[str, list[_Fold]] = {}
-        for raw in post.alerts:
+        async for raw in sliced(post.alerts):
             for one in self._folds(post, raw):
                 folds.setdefault(key_of(one.opinion, one.alert.fingerprint), []).append(one)
         changes: dict[str, Change] = {key: fold(steps) for key, steps in folds.items()}

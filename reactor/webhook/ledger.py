@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
 
 from bus.errors import NotFound, Refused, Unavailable
 from bus.port import Entry, Store
+from reactor.slices import paused, sliced
 from reactor.webhook.mirror import Held, Mirror
 from reactor.webhook.states import AlertState
 
@@ -51,7 +53,7 @@ class Ledger:
         entries = await self._store.entries(">")
         for key in self.mirror.keys() - {entry.key for entry in entries}:
             self.mirror.forget(key)
-        for entry in entries:
+        async for entry in sliced(entries):
             self.mirror.apply(entry)
 
     def check(self) -> None:
@@ -110,8 +112,8 @@ class Ledger:
     async def _follow(self) -> None:
         while True:
             try:
-                async with self._store.watch(">") as changes:
-                    async for change in changes:
+                async with self._store.watch(">") as changes, aclosing(paused(changes)) as one_by_one:
+                    async for change in one_by_one:
                         if isinstance(change, Entry):
                             self.mirror.apply(change)
                         else:

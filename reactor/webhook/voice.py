@@ -55,6 +55,7 @@ class Voice:
         for start in range(0, len(wanted), AT_ONCE):
             due = [(one, self._due(one, now)) for one in wanted[start : start + AT_ONCE]]
             failures += await self._say([(opinion, *said) for opinion, said in due if said])
+            await asyncio.sleep(0)  # also where none of these was due
         if failures:
             raise failures[0]
 

@@ -13,6 +13,7 @@ from reactor.actions.execution import ExecutionContext
 from reactor.roles.executor import Executor
 from tests.integration.roles.conftest import World, eventually, running
 from tests.integration.roles.test_executing import action, ask
+from tests.unit.webhook.builders import counted
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
 DEAD = 200
@@ -41,9 +42,14 @@ def on(world: World, cluster: str, number: int) -> SetWeights:
     )
 
 
+def busy(cluster: str) -> float:
+    return counted("reactor_action_slots_refused_total", peer=cluster, reason="busy")
+
+
 async def test_actions_on_a_dead_cluster_hold_up_no_other_cluster(make_world: Make) -> None:
     async with make_world(rule=rules()) as world, world.answers():
         done: list[str] = []
+        before = {cluster: busy(cluster) for cluster in ("dead", "well")}
 
         async def carry_out(one: Action, _: ExecutionContext) -> Outcome:
             assert isinstance(one, SetWeights)
@@ -65,3 +71,5 @@ async def test_actions_on_a_dead_cluster_hold_up_no_other_cluster(make_world: Ma
             took = world.clock.monotonic() - began
         print(f"behind {DEAD} actions on a dead cluster: done after {took:.2f} s")
         assert took < 3
+        assert busy("dead") > before["dead"]
+        assert busy("well") == before["well"]

@@ -16,6 +16,7 @@ from reactor.roles.slots import Slots, peers_of
 from tests.unit.actions.builders import notify, route, set_weights
 from tests.unit.actions.workload.builders import cancel, evict, place, purge, set_taints
 from tests.unit.actions.zone.builders import zone_step
+from tests.unit.webhook.builders import counted
 
 CONCURRENCY = 8
 
@@ -128,9 +129,11 @@ async def test_after_a_time_out_one_action_at_a_time_is_tried_until_one_is_answe
     await some.run(to("dead"), time_out)
     trying = asyncio.create_task(some.run(to("dead"), trial))
     await asyncio.sleep(0)
+    before = counted("reactor_action_slots_refused_total", peer="dead", reason="silent")
     for _ in range(2):
         with pytest.raises(Waited, match="dead did not answer"):
             await some.run(to("dead"), work)
+    assert counted("reactor_action_slots_refused_total", peer="dead", reason="silent") == before + 2
     assert (await some.run(to("well"), work)).status == "Done"
     tried.set()
     await trying

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.webhook.builders import Api, World, alert, source
+from bus.messages import WebhookPost
+from tests.steps import step_limit, steps_measured
+from tests.unit.webhook.builders import Api, World, alert, moment, source
 
 ALERTS = 3000
 
 
 @pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The CPU time of each step of the event loop, in seconds. The garbage collector's own pauses are left out."""
-    taken: list[float] = []
-    run = asyncio.Handle._run
-
-    def measured(handle: asyncio.Handle) -> None:
-        before = time.thread_time()
-        run(handle)
-        taken.append(time.thread_time() - before)
-
-    monkeypatch.setattr(asyncio.Handle, "_run", measured)
-    gc.disable()
-    yield taken
-    gc.enable()
+def steps() -> Iterator[list[float]]:
+    with steps_measured() as taken:
+        yield taken
 
 
 async def test_reconciling_thousands_of_alerts_is_done_in_slices(steps: list[float]) -> None:
@@ -45,3 +34,45 @@ async def test_reconciling_thousands_of_alerts_is_done_in_slices(steps: list[flo
         await world.pass_time(keeper, 62, step=31)
         await asyncio.sleep(0)
     assert max(steps) < sum(steps) / 8
+
+
+async def test_no_step_with_twenty_thousand_alerts_holds_the_process_for_a_tenth_of_a_second(
+    steps: list[float],
+) -> None:
+    """Coming in, standing, listed by an Alertmanager for the first time and again, and read after a restart."""
+    world, many = World(), 20_000
+    world.apis = {"a": Api()}
+    alerts = [alert(f"{n:016x}", service=f"s{n}") for n in range(many)]
+    wide = source(matchers=('alertname="Down"', 'service=~"s.*"'), maxTargets=many)
+    longest: dict[str, float] = {}
+
+    async def noted(what: str) -> None:
+        await asyncio.sleep(0)
+        longest[what] = max(steps)
+        steps.clear()
+
+    posts = [
+        WebhookPost(source="am", post="0" * 64, alerts=tuple(alerts[start : start + 1000]), observed_at=moment(0))
+        for start in range(0, many, 1000)
+    ]
+    async with world.keeper(wide) as keeper:
+        await asyncio.sleep(0)
+        steps.clear()
+        for post in posts:
+            await keeper.take_post(post)
+            await asyncio.sleep(0)
+        await noted("posts")
+        world.apis["a"].lists(*alerts)
+        await noted("between")
+        for at in (31, 62, 93):
+            await world.pass_time(keeper, at, step=31)
+            await noted(f"sweep {at}")
+    await noted("stop")
+    async with world.keeper(wide) as keeper:
+        await noted("restart")
+        await world.pass_time(keeper, 124, step=31)
+        await noted("sweep after the restart")
+    del longest["between"]
+    limit = step_limit()
+    assert {what: seconds for what, seconds in longest.items() if seconds > limit} == {}
+    assert len({said.target for said in world.told}) == many

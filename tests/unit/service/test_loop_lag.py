@@ -1,0 +1,56 @@
+"""How long this process is held is measured, and the garbage collector holds it for a short time only."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reactor import loop_lag
+from reactor.garbage import ShortPauses
+from tests.unit.webhook.builders import counted
+
+
+async def test_a_step_that_holds_the_loop_is_measured_and_told(caplog: pytest.LogCaptureFixture) -> None:
+    before = counted("reactor_loop_lag_seconds_sum")
+    task = asyncio.create_task(loop_lag.measure())
+    await asyncio.sleep(0)
+    time.sleep(1.5)
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert counted("reactor_loop_lag_seconds_sum") - before > 1.2
+    assert any("was busy, or kept from the processor" in record.getMessage() for record in caplog.records)
+
+
+async def test_what_has_survived_a_full_collection_is_not_looked_at_again() -> None:
+    pauses, full = list[float](), 0.0
+
+    def timed(phase: str, info: Mapping[str, Any]) -> None:
+        nonlocal full
+        if info["generation"] != 2:
+            return
+        if phase == "start":
+            full = time.perf_counter()
+        else:
+            pauses.append(time.perf_counter() - full)
+
+    kept = [[number] for number in range(1_000_000)]
+    task = asyncio.create_task(ShortPauses().run())
+    await asyncio.sleep(0)
+    gc.callbacks.append(timed)
+    try:
+        gc.collect()
+        gc.collect()
+        assert gc.get_freeze_count() >= len(kept)
+        assert pauses[1] < pauses[0] / 3
+        assert counted("reactor_gc_pause_seconds_count", generation="2") >= 2
+    finally:
+        gc.callbacks.remove(timed)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert gc.get_freeze_count() == 0  # who comes after us finds it as it was
