@@ -59,6 +59,11 @@ MatchersText = Annotated[str, StringConstraints(max_length=4096), AfterValidator
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_expression)]
 TARGETS_MAX = 10_000
 """Of how many targets a source may speak where its rule file does not say: some 15 kB of memory each."""
+TARGETS_OF_ALERTS_MAX = 2000
+"""The same of alerts, whose labels may be ever new ones."""
+OBJECTS_MAX = 100_000
+"""The same where each target is an object of a cluster."""
+TargetsMax = Annotated[int, Field(ge=1, le=1_000_000)]
 PromQL = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 
@@ -74,7 +79,7 @@ class Source(Model):
     """An unchanged status is said again at least this often."""
     stale_seconds: Annotated[float, Field(ge=1, le=86_400)] = 90
     """A target not heard of for this long becomes Unknown."""
-    max_targets: Annotated[int, Field(ge=1, le=1_000_000)] = TARGETS_MAX
+    max_targets: TargetsMax = TARGETS_MAX
     """Of how many targets it may speak; what it says of more is refused and counted."""
 
     @property
@@ -139,6 +144,7 @@ class EndpointsWatch(Source):
     """Labels of the Services' EndpointSlices; all by default."""
     min_ready: Annotated[int, Field(ge=1, le=100_000)] = 1
     target: Template = "service/{cluster}/{namespace}/{service}"
+    max_targets: TargetsMax = OBJECTS_MAX
 
 
 class ClusterProbe(Source):
@@ -215,6 +221,7 @@ class WorkloadWatch(Source):
     health: HealthScript | None = None
     """Default: the built-in rule of each kind; for other kinds their condition Ready, else Available."""
     target: Template = "workload/{cluster}/{namespace}/{kind}/{name}"
+    max_targets: TargetsMax = OBJECTS_MAX
 
 
 class NodeWatch(Source):
@@ -228,6 +235,7 @@ class NodeWatch(Source):
     ] = "topology.kubernetes.io/zone"
     """The label by which a node says in which zone it is."""
     target: Template = "node/{cluster}/{node}"
+    max_targets: TargetsMax = OBJECTS_MAX
 
 
 class Quorum(Source):
@@ -278,6 +286,7 @@ class AlertmanagerWebhook(Source):
     """Alerts of Alertmanager's webhook, version 4: firing is Unhealthy."""
 
     kind: Literal["AlertmanagerWebhook"]
+    max_targets: TargetsMax = TARGETS_OF_ALERTS_MAX
     matchers: MatchersText | tuple[MatchersText, ...] = ""
     """Alertmanager's syntax; all must match. Empty: every alert."""
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"

@@ -26,7 +26,7 @@ from tests.e2e.processes import Child
 from tests.e2e.waiting import until, until_told
 
 ROOT = Path(__file__).parents[2]
-LISTENS = re.compile(r"webhooks on (http://[\d.:]+)/v1/alerts/")
+LISTENS = re.compile(r"webhooks on (http://[\d.:]+)/v1/alerts/<source>, health on (http://[\d.:]+)")
 METRIC = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 STATUS_SECONDS = 30.0
@@ -75,6 +75,7 @@ class Service(Reactor):
         self.config.write_text(yaml.safe_dump(own | dict(settings)), encoding="utf-8")
         self.url = ""
         """Where it listens; another port after each start."""
+        self.health_url = ""
         self._bus_url = own["bus"] | settings.get("bus", {})
         words = ["run", "--config", str(self.config)]
         if clock_wrong_by:
@@ -95,6 +96,7 @@ class Service(Reactor):
         said = self.log.read_bytes()[self._read :].decode(errors="replace")
         assert self.running, f"{self.name} ended at its start:\n{said[-3000:]}"
         found = LISTENS.search(said)
+        self.health_url = found[2] if found else ""
         return found[1] if found else ""
 
     async def is_ready(self) -> bool:
