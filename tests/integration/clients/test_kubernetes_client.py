@@ -123,6 +123,25 @@ async def test_a_server_that_never_answers_is_given_up(
         await api.get(CHECKOUT)
 
 
+async def test_a_read_that_hangs_is_left_when_the_server_answers_again_and_a_write_is_not(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
+    monkeypatch.setattr("reactor.clients.kubernetes.ANSWER_SECONDS", 0.2)
+    frozen = east.faults.add(Fault(Hang()))
+    reading = asyncio.create_task(api.get(CHECKOUT))
+    while frozen.hits < 3:  # itself, and two small ones that got no answer
+        await asyncio.sleep(0.01)
+    writing = asyncio.create_task(api.json_patch(CHECKOUT, []))
+    while frozen.hits < 5:
+        await asyncio.sleep(0.01)
+    frozen.remove()
+    with pytest.raises(ApiUnavailable, match="hangs, on a server that answers again"):
+        await reading
+    assert not writing.done(), "nobody knows yet what has come of it"
+    writing.cancel()
+
+
 async def test_a_server_that_is_not_there_is_unavailable(kubeconfig: Callable[..., Path]) -> None:
     api = await connect("east", ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1")))
     with pytest.raises(ApiUnavailable, match="east: GET /version got no answer"):

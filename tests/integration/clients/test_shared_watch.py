@@ -155,7 +155,7 @@ async def test_where_the_whole_cluster_may_not_be_watched_each_namespace_is(
         await until(lambda: open_watches() == len(names))
         east.apply(config_map("team-39", value="2"))
         await until(lambda: copies.values()[Key("team-39", "one")] == "2")
-    assert asked.count("/api/v1/configmaps") == 1
+    assert 1 <= asked.count("/api/v1/configmaps") < 5, "not again for each of the forty"
 
 
 class Server:
