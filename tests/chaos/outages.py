@@ -37,6 +37,8 @@ FROZEN_LIMIT = 12.0
 RESTORED_LIMIT = 60.0
 STANDING_LIMIT = 375.0
 """Seconds after which an alert that no Alertmanager lists any more has run out, and its recovery was confirmed."""
+SLOW_SECONDS = 5.0
+"""Of each answer of a slow API server; what was asked last comes so much after it is quick again."""
 STORES_AGAIN_SECONDS = 15.0
 """Seconds after which an embedded server stores again that has room again."""
 SEEN_BY_PROMETHEUS: frozenset[Source] = frozenset(("alerts", "query"))
@@ -185,11 +187,10 @@ async def api_frozen(world: World) -> AsyncIterator[None]:
 @asynccontextmanager
 async def api_slow(world: World) -> AsyncIterator[None]:
     """Each answer and each event takes five seconds; writes are carried out at once."""
-    late = 5.0
-    slow = (Mishap(Delay(late), verb="read"), Mishap(Delay(late, answered_late=True), verb="write"))
+    slow = (Mishap(Delay(SLOW_SECONDS), verb="read"), Mishap(Delay(SLOW_SECONDS, answered_late=True), verb="write"))
     handles = [handle for one in slow for handle in _everywhere(world, one)]
     for cluster in world.emulator.clusters.values():
-        cluster.watch_lag = late
+        cluster.watch_lag = SLOW_SECONDS
     yield
     for cluster in world.emulator.clusters.values():
         cluster.watch_lag = 0.0
@@ -315,7 +316,7 @@ FAULTS = (
     ),
     _outage("outage:api-away", api_away, IN_THE_API, workloads=8, zone=True),
     _outage("outage:api-frozen", api_frozen, IN_THE_API, workloads=8, in_ci=False),
-    _outage("outage:api-slow", api_slow, workloads=4, in_ci=False),
+    _outage("outage:api-slow", api_slow, recovery=SLOW_SECONDS, workloads=4, in_ci=False),
     _outage("outage:watches-silent", watches_silent, workloads=8),
     _outage("outage:watches-cut", watches_cut, workloads=8, in_ci=False),
     _outage("outage:lists-empty", lists_empty, recovery=10.0, length=(10.0, 14.0), sources=("slices",), in_ci=False),

@@ -108,7 +108,10 @@ async def _export(scene: World) -> None:
 
 
 def _converged(run: Run) -> bool:
-    return not check(run).broken("converged")
+    """Whether all is where it belongs, and nothing is still to come."""
+    verdict = check(run)
+    waits = any(breach.promise == "lost" and breach.at >= run.end for breach in verdict.breaches)
+    return not waits and not verdict.broken("converged")
 
 
 def _result(fault: Fault, act: Act, scene: World) -> Result:
