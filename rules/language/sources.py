@@ -59,8 +59,8 @@ MatchersText = Annotated[str, StringConstraints(max_length=4096), AfterValidator
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_expression)]
 TARGETS_MAX = 10_000
 """Of how many targets a source may speak where its rule file does not say: some 15 kB of memory each."""
-TARGETS_OF_ALERTS_MAX = 2000
-"""The same of alerts, whose labels may be ever new ones."""
+TARGETS_OF_ALERTS_MAX = 5000
+"""The same of alerts, whose labels may be ever new ones: the largest group that Alertmanager was seen to post."""
 OBJECTS_MAX = 100_000
 """The same where each target is an object of a cluster."""
 TargetsMax = Annotated[int, Field(ge=1, le=1_000_000)]
