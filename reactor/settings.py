@@ -198,6 +198,8 @@ class Endpoint(Part):
     basic_user: str | None = None
     basic_password_file: Path | None = None
     ca_file: Path | None = None
+    proxy_url: HttpUrl | None = None
+    """An HTTP proxy on the way there. HTTP_PROXY and its like in the environment count for none of our clients."""
     timeout_seconds: Annotated[float, Field(gt=0, le=300)] = 10
     max_series: Annotated[int, Field(ge=1, le=1_000_000)] = 10_000
     """A result with more series is an error, not a flood."""
@@ -232,6 +234,8 @@ class Notifier(Part):
     kind: Literal["webhook", "slack", "log"] = "log"
     url: SecretStr | None = None
     url_file: Path | None = None
+    proxy_url: HttpUrl | None = None
+    """An HTTP proxy on the way there."""
 
     @model_validator(mode="after")
     def _has_address(self) -> Notifier:

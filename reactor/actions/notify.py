@@ -17,6 +17,7 @@ from prometheus_client import Counter
 from bus.messages import Mode, Notify, Outcome
 from reactor.actions.outcomes import Unfit, done, failed
 from reactor.actions.posting import NotifierUnavailable, payload, post, url_of
+from reactor.clients.credentials import proxy_of
 from reactor.clock import Clock
 from reactor.settings import Notifier
 from reactor.telemetry import REGISTRY
@@ -89,4 +90,4 @@ async def _send(action: Notify, name: str, notifier: Notifier, http: aiohttp.Cli
         about = {"rule": action.rule, "object": action.object, "reason": action.because}
         _log.info("%s", action.message, extra=about)
         return
-    await post(http, name, await url_of(name, notifier), *payload(notifier.kind, action))
+    await post(http, name, await url_of(name, notifier), *payload(notifier.kind, action), proxy=proxy_of(notifier))

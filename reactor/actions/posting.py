@@ -47,21 +47,27 @@ async def url_of(name: str, notifier: Notifier) -> str:
         raise Unfit("UrlUnreadable", f"notifiers.{name}.urlFile: {error}") from error
 
 
-async def post(http: aiohttp.ClientSession, name: str, url: str, body: bytes, content_type: str) -> None:
+async def post(
+    http: aiohttp.ClientSession, name: str, url: str, body: bytes, content_type: str, *, proxy: str | None = None
+) -> None:
     async for attempt in stamina.retry_context(
         on=NotifierUnavailable, attempts=ATTEMPTS_MAX, timeout=SEND_SECONDS,
         wait_initial=0.2, wait_max=1.0, wait_jitter=0.2,
     ):  # fmt: skip
         with attempt:
-            _judge(name, await _status(http, name, url, body, content_type))
+            _judge(name, await _status(http, name, url, body, content_type, proxy))
 
 
-async def _status(http: aiohttp.ClientSession, name: str, url: str, body: bytes, content_type: str) -> int:
+async def _status(
+    http: aiohttp.ClientSession, name: str, url: str, body: bytes, content_type: str, proxy: str | None
+) -> int:
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     headers = {"Content-Type": content_type}
     try:
         # A redirect is not followed: it would take the message, and a token in the path, to another host.
-        async with http.post(url, data=body, headers=headers, timeout=timeout, allow_redirects=False) as response:
+        async with http.post(
+            url, data=body, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
+        ) as response:
             return response.status
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
         # `from None`: the error's own words hold the URL.

@@ -17,7 +17,7 @@ import stamina
 from reactor.backtest.decode import NoAnswer, series
 from reactor.backtest.grid import Chunk
 from reactor.backtest.series import Answer, series_of
-from reactor.clients.credentials import authorization, trust
+from reactor.clients.credentials import authorization, proxy_of, trust
 from reactor.clients.promql import QueryFailed, QueryRefused
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
@@ -45,7 +45,9 @@ class Ranges:
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=max(self._endpoint.timeout_seconds, RANGE_SECONDS))
         connector = aiohttp.TCPConnector(ssl=trust(self._where, self._endpoint)())
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, read_bufsize=_PIECE_BYTES)
+        self._session = aiohttp.ClientSession(
+            timeout=timeout, connector=connector, read_bufsize=_PIECE_BYTES, proxy=proxy_of(self._endpoint)
+        )
         return self
 
     async def __aexit__(

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from reactor.clients.credentials import Trust, authorization, trust
+from reactor.clients.credentials import Trust, authorization, proxy_of, trust
 from reactor.errors import Retryable, Terminal
 from reactor.settings import Endpoint
 
@@ -85,7 +85,7 @@ class Alertmanager:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             timeout = aiohttp.ClientTimeout(total=self._endpoint.timeout_seconds)
-            self._session = aiohttp.ClientSession(timeout=timeout)
+            self._session = aiohttp.ClientSession(timeout=timeout, proxy=proxy_of(self._endpoint))
         return self._session
 
     def _trust(self) -> ssl.SSLContext | bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reactor.certificates import Certificates
 from reactor.errors import SettingsError
-from reactor.settings import Endpoint
+from reactor.settings import Endpoint, Notifier
 
 
 def authorization(name: str, endpoint: Endpoint) -> str | None:
@@ -23,6 +23,11 @@ def authorization(name: str, endpoint: Endpoint) -> str | None:
         password = _secret(name, endpoint.basic_password_file) if endpoint.basic_password_file else ""
         return "Basic " + b64encode(f"{endpoint.basic_user}:{password}".encode()).decode()
     return None
+
+
+def proxy_of(endpoint: Endpoint | Notifier) -> str | None:
+    """Give the proxy on the way there; None: there is none, whatever the environment says."""
+    return str(endpoint.proxy_url) if endpoint.proxy_url else None
 
 
 Trust = Callable[[], ssl.SSLContext | bool]

@@ -45,6 +45,9 @@ class Prometheus:
         self._seconds = endpoint.timeout_seconds
         self._max_series = endpoint.max_series
         session = requests.Session()
+        session.trust_env = False  # proxies are a matter of the settings, for all clients alike
+        if endpoint.proxy_url:
+            session.proxies = dict.fromkeys(("http", "https"), str(endpoint.proxy_url))
         session.verify = str(endpoint.ca_file.expanduser()) if endpoint.ca_file else True
         auth: Any = _Authorization(name, endpoint)
         self._client = PrometheusConnect(

@@ -1,0 +1,85 @@
+"""Proxies are a matter of the settings: what they name is used, what the environment names is not, by any client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from reactor.actions.posting import NotifierUnavailable, post
+from reactor.clients.alertmanager import Alertmanager, AlertsUnavailable
+from reactor.clients.credentials import proxy_of
+from reactor.clients.prometheus import Prometheus
+from reactor.clients.promql import QueryFailed
+from reactor.settings import Endpoint, Notifier
+
+NOWHERE = "http://nobody.invalid:9090"
+
+
+class Proxy:
+    """Refuses all that it is asked, and remembers what that was."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[bytes] = []
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.asked.append((await reader.readuntil(b"\r\n")).strip())
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def proxy(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxy]:
+    made = Proxy()
+    server = await asyncio.start_server(made.answer, "127.0.0.1", 0)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, made.url)
+    yield made
+    server.close()
+
+
+def endpoint(**more: Any) -> Endpoint:
+    return Endpoint.model_validate({"url": NOWHERE, "timeoutSeconds": 2, **more})
+
+
+async def _query(**more: Any) -> None:
+    prometheus = Prometheus("main", endpoint(**more))
+    with pytest.raises(QueryFailed):
+        await prometheus.query("up")
+    await prometheus.close()
+
+
+async def _alerts(**more: Any) -> None:
+    alertmanager = Alertmanager("main", endpoint(**more))
+    with pytest.raises(AlertsUnavailable):
+        await alertmanager.alerts()
+    await alertmanager.close()
+
+
+async def _notify(**more: Any) -> None:
+    notifier = Notifier.model_validate({"kind": "webhook", "url": NOWHERE, **more})
+    async with aiohttp.ClientSession() as http:
+        with pytest.raises(NotifierUnavailable):
+            await post(http, "ops", NOWHERE, b"{}", "application/json", proxy=proxy_of(notifier))
+
+
+ALL: list[Callable[..., Awaitable[None]]] = [_query, _alerts, _notify]
+
+
+@pytest.mark.parametrize("asks", ALL)
+async def test_what_the_environment_names_is_used_by_nobody(asks: Callable[..., Awaitable[None]], proxy: Proxy) -> None:
+    await asks()
+    assert proxy.asked == []
+
+
+@pytest.mark.parametrize("asks", ALL)
+async def test_what_the_settings_name_is_used(asks: Callable[..., Awaitable[None]], proxy: Proxy) -> None:
+    await asks(proxyUrl=proxy.url)
+    assert proxy.asked
+    assert NOWHERE.encode() in proxy.asked[0]
