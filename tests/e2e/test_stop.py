@@ -9,6 +9,7 @@ from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover
 from tests.e2e.shop import Shop
+from tests.e2e.test_neighbours import Prometheus, served
 from tests.e2e.waiting import until
 
 STOP_SECONDS = 5.0
@@ -39,3 +40,22 @@ async def test_sigkill_of_the_reactor_leaves_no_bus_behind(shop: Shop, reactor: 
         assert children
         await service.kill()
         await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), "its children are gone")
+
+
+async def test_sigterm_ends_a_reactor_whose_prometheus_drips(shop: Shop, reactor: MakeReactor) -> None:
+    """Each byte comes before any time-out of a read, so the query itself never ends."""
+    prometheus = Prometheus()
+    prometheus.hostile = True
+    query = """
+- {name: errors, kind: PrometheusQuery, prometheus: main, query: up, target: "service/east/shop/x", everySeconds: 1}
+"""
+    async with served(prometheus.drip) as url:
+        service = reactor(document(query, rules=failover()), prometheus={"main": {"url": url, "timeoutSeconds": 60}})
+        async with service:
+            await until(lambda: prometheus.asked, "a query is under way")
+            asked = get_running_loop().time()
+            assert await service.stop() == 0
+            took = get_running_loop().time() - asked
+        prometheus.hostile = False
+    print(f"SIGTERM → end {took:.2f} s, with a Prometheus that drips")
+    assert took < STOP_SECONDS
