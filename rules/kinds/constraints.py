@@ -7,12 +7,13 @@ both over for static weights; a failover must not undo what somebody has arrange
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rules.kinds.candidates import Question, group_of
 from rules.language.placement import SpreadConstraint
-from rules.states.workload import UNHEARD
+from rules.language.workload import Policy
+from rules.states.workload import UNHEARD, ClusterState
 
 LOOKS_MAX = 20_000
 """How many choices of clusters are tried before there is said to be none."""
@@ -42,12 +43,16 @@ class Limit:
 
 def limits_of(question: Question, options: Collection[str]) -> list[Limit]:
     """Give what each constraint asks of copies on these clusters, and on those that hold one now."""
-    before = {*question.stay, *question.leaving}
+    return limits_that_stood(question.policy, question.clusters, {*question.stay, *question.leaving}, options)
+
+
+def limits_that_stood(
+    policy: Policy, clusters: Mapping[str, ClusterState], before: Collection[str], options: Collection[str] = ()
+) -> list[Limit]:
+    """Give what each constraint asks of copies on these clusters. `before`: where they are now."""
     out = []
-    for one in question.policy.placement.spread_constraints:
-        groups = {
-            name: group_of(one, name, question.clusters.get(name, UNHEARD)) for name in sorted({*before, *options})
-        }
+    for one in policy.placement.spread_constraints:
+        groups = {name: group_of(one, name, clusters.get(name, UNHEARD)) for name in sorted({*before, *options})}
         known = {groups[name] for name in before} - {""}
         possible = len(known) + sum(not groups[name] for name in before)
         most = max(one.max_groups or float("inf"), len(known))

@@ -1,17 +1,23 @@
 """How many copies a workload is to have while it moves: what flaps must not leave one more with each outage.
 
 When a cluster comes back before its copy is purged, that copy stays, and what was placed for it is too many. Until the
-others are seen Healthy both stay; then the newest one goes. One that is needed again meanwhile stays.
+others are seen Healthy both stay; then the newest one goes that breaks no spread constraint by leaving. One that is
+needed again meanwhile stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, islice
 
+from rules.kinds.constraints import LOOKS_MAX, Limit
 from rules.language.workload import PurgeMode, WorkloadFailover
 from rules.reasons import Because
-from rules.states.workload import Move, WorkloadState
+from rules.states.workload import Copy, Move, WorkloadState
+
+Limits = Callable[[Collection[str]], Sequence[Limit]]
+"""What each constraint asks of copies that are on these clusters now."""
 
 
 def counted(state: WorkloadState, moves: Mapping[str, Move], *, placing: bool) -> WorkloadState:
@@ -47,20 +53,33 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
 
 
 def with_surplus(
-    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Move]
+    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Move], limits: Limits
 ) -> dict[str, Move]:
-    """Give the moves with those of copies that are too many; one that is needed again and has not begun is none."""
+    """Give the moves with those of copies that are too many; one that is needed again and has not begun is none.
+
+    `limits`: what the spread constraints ask of the copies that stay, by where they are.
+    """
     out = {name: move for name, move in moves.items() if not (move.surplus and move.evicted_at is None)}
     wanted = state.wanted_copies
     if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or mode is not PurgeMode.GRACEFULLY:
         return out
     stay = {name: copy for name, copy in state.copies.items() if name not in out}
-    newest = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)
-    for _, name in newest[: max(len(stay) - wanted, 0)]:
+    too_many = _too_many(stay, len(stay) - wanted, limits([*stay])) if len(stay) > wanted else ()
+    for name in too_many:
         detail = "what it was placed for has come back"
         new = Move("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
         out[name] = moves.get(name, new)
     return out
+
+
+def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit]) -> Sequence[str]:
+    """The newest ones without which the constraints that stood stand; where there are none, the newest."""
+    placed = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)
+    newest = [name for _, name in placed]
+    for chosen in islice(combinations(newest, min(count, len(newest))), LOOKS_MAX):
+        if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):
+            return chosen
+    return newest[:count]
 
 
 def is_needed(moves: Mapping[str, Move]) -> bool:

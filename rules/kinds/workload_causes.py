@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pydantic import ValidationError
 
 from bus.messages import Health, Mode, Place
 from rules.group import Group, Member, updated
 from rules.kinds import surplus
+from rules.kinds.constraints import limits_that_stood
 from rules.kinds.eviction import fails_at
 from rules.kinds.timers import runs, ticked
 from rules.kinds.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
@@ -173,7 +174,8 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
         del moves[name]
     placing = any(isinstance(owed.action, Place) for owed in group.owed)
     after = surplus.counted(replace(state, copies=copies), moves, placing=placing)
-    moves = surplus.with_surplus(rule, behaviour_of(policy, "Cluster").purge_mode, after, moves)
+    limits = partial(limits_that_stood, policy, clusters)
+    moves = surplus.with_surplus(rule, behaviour_of(policy, "Cluster").purge_mode, after, moves, limits)
     after = replace(after, moves=dict(sorted(moves.items())))
     return group if after == state else replace(group, workload=after)
 

@@ -255,12 +255,13 @@ class WorkloadFailover(Rule, Policy):
     unless it is the last Healthy one."""
     backoff: Backoff = Backoff()
     """How much longer than recoverySeconds a cluster waits that has failed again soon after its recovery: it gets no
-    copies meanwhile, unless no other can take them, and a copy that leaves it does not turn back."""
+    copies meanwhile, unless no other can take them, and a copy that leaves it does not turn back. Only where it is
+    written, if only as `backoff: {}`."""
 
     @property
     def backs_off(self) -> bool:
         """Whether a cluster that fails again has to wait longer."""
-        return self.recovery_seconds > 0 or "backoff" in self.model_fields_set
+        return "backoff" in self.model_fields_set
 
 
 class NewTaint(Model):

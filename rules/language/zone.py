@@ -134,7 +134,7 @@ class Failback(Model):
     batches: Batches = Batches()
     backoff: Backoff = Backoff()
     """How much longer than recoverySeconds a zone waits that has failed again soon after its return. Not for a person:
-    who brings it back by command passes over it, and clears it."""
+    who brings it back by command passes over it, and clears it. Only where it is written, if only as `backoff: {}`."""
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
     """When no zone is opened."""
 
@@ -222,7 +222,7 @@ class ZoneIsolation(Rule):
     @property
     def backs_off(self) -> bool:
         """Whether a zone that fails again has to wait longer."""
-        return self.recovery_seconds > 0 or "backoff" in self.failback.model_fields_set
+        return "backoff" in self.failback.model_fields_set
 
     @property
     def object(self) -> str:

@@ -21,7 +21,7 @@ from tests.unit.rules.workload.test_flapping import states
 
 
 def rule(*names: str, **keys: Any) -> dict[str, Any]:
-    given = {"recoverySeconds": 20, "placement": placement(*names, tolerate=30)}
+    given = {"recoverySeconds": 20, "backoff": {}, "placement": placement(*names, tolerate=30)}
     failover = {"cluster": {"blockPredecessorSeconds": None, "gracePeriodSeconds": 1000}}
     return workload_rule(**{**given, "failover": failover, **keys})
 
@@ -60,7 +60,10 @@ def test_the_wait_has_a_limit_a_factor_and_is_forgotten() -> None:
         ({"factor": 1}, "m2"), ({"maxSeconds": 60}, "m2"), ({"resetSeconds": 5}, "m2"), ({"factor": 3}, "m3"),
     ):  # fmt: skip
         assert placed(*often, DIES, backoff=backoff) == [(180, {where: 2})], backoff
-    assert placed(*often, DIES, recoverySeconds=0) == [(180, {"m2": 2})], "only where recoverySeconds are given"
+    without = rule("m1", "m2", "m3")
+    del without["backoff"]
+    said = acts(without, *fleet("m1", "m2", "m3"), *often, DIES, until=2000)
+    assert (180, "Place", {"m2": 2}) in said, "only where it is asked for"
 
 
 def test_where_no_other_is_left_who_waits_takes_it_nevertheless() -> None:

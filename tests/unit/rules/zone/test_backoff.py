@@ -18,7 +18,7 @@ from tests.unit.rules.zone.builders import (
     zone_rule,
 )
 
-CALM = {"cooldownSeconds": 0, "steps": ["Fence"]}
+CALM = {"cooldownSeconds": 0, "steps": ["Fence"], "failback": {"backoff": {}}}
 
 
 def story(*bad_and_good: tuple[float, float]) -> list[list[Event]]:
@@ -36,8 +36,9 @@ def returns(*events: list[Event], until: float = 1000, **keys: Any) -> list[floa
 FLAPS = ((10, 30), (60, 80), (140, 160), (300, 320))
 
 
-def test_the_wait_doubles_with_each_failure_after_a_return() -> None:
+def test_the_wait_doubles_with_each_failure_after_a_return_where_that_is_asked_for() -> None:
     assert returns(*story(*FLAPS)) == [50, 120, 240, 480]
+    assert returns(*story(*FLAPS), failback={}) == [50, 100, 180, 340]
 
 
 def test_it_grows_to_its_limit_and_never_below_recovery_seconds() -> None:
