@@ -56,6 +56,8 @@ async def to_its_end(work: Coroutine[Any, Any, None], seconds: float) -> None:
 @dataclass(slots=True)
 class _Standing:
     began: float
+    running: bool = True
+    """False: it waits for its next start."""
     failures: int = 0
     why: str = ""
 
@@ -68,11 +70,13 @@ class Loops:
 
     def began(self, name: str, now: float) -> None:
         """A loop starts, or starts again. `now`: seconds on the event loop's clock, here as in the others."""
-        self._standing.setdefault(name, _Standing(now)).began = now
+        one = self._standing.setdefault(name, _Standing(now))
+        one.began, one.running = now, True
 
     def failed(self, name: str, error: Exception | None, now: float) -> None:
         """It has ended, which it should not."""
         one = self._standing[name]
+        one.running = False
         one.failures = 1 if now - one.began > PAUSE_MAX else one.failures + 1
         first = innermost(error) if error is not None else None
         one.why = f"{type(first).__name__}: {first}" if first is not None else "it ended by itself"
@@ -87,7 +91,7 @@ class Loops:
         return [
             f"{name} fails again and again: {one.why}"
             for name, one in sorted(self._standing.items())
-            if one.failures >= FAILURES and now - one.began <= PAUSE_MAX
+            if one.failures >= FAILURES and not (one.running and now - one.began > PAUSE_MAX)
         ]
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from reactor import app as app_
@@ -14,6 +15,8 @@ from reactor.app import App, Died
 from reactor.crew import Crew
 from reactor.errors import SettingsError
 from reactor.presence import present
+from reactor.roles import supervise
+from reactor.roles.router import Router
 from reactor.settings import Settings
 
 ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
@@ -113,3 +116,31 @@ async def test_a_second_process_of_the_same_name_does_not_start(
         async with App(settings.model_copy(update={"bus": bus, "name": "other"})):
             assert [one.name for one in await present(app.bus)] == ["me", "other"]
         assert [one.name for one in await present(app.bus)] == ["me"]
+
+
+async def test_readyz_names_a_role_that_does_not_do_its_work_and_says_why(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, mended = Router.run, asyncio.Event()
+
+    async def broken(router: Router) -> None:
+        if not mended.is_set():
+            raise ValueError("a mistake of ours")
+        await whole(router)
+
+    monkeypatch.setattr(Router, "run", broken)
+    monkeypatch.setattr(supervise, "PAUSE_MAX", 0.5)
+    async with App(settings) as app, aiohttp.ClientSession() as session:
+
+        async def asked() -> tuple[int, str]:
+            async with session.get(f"{app.health_url}/readyz") as answer:
+                return answer.status, await answer.text()
+
+        async with asyncio.timeout(30):
+            while (await asked())[0] == 200:
+                await asyncio.sleep(0.05)
+            while "router fails again and again: ValueError: a mistake of ours" not in (await asked())[1]:
+                await asyncio.sleep(0.05)
+            mended.set()
+            while (await asked())[0] != 200:
+                await asyncio.sleep(0.05)
