@@ -21,7 +21,8 @@ ANSWER_SECONDS = 1.5
 WAIT_SECONDS = 10.0
 """No request is waited for longer until its answer begins."""
 ANSWERS_MAX = 3
-"""A watch, whose answer begins at once on a server that is well, is left after so many answers to small requests."""
+"""A watch, or a read of one object, which a server that is well answers at once, is left after so many answers to small
+requests."""
 
 T = TypeVar("T")
 

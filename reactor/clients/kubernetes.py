@@ -251,7 +251,7 @@ class Kubernetes:
             one = Request(self._name, "GET", request.path, {"limit": "1"})
             (await _sent(client, one, None, _timeout(ANSWER_SECONDS))).close()
 
-        answers_max = ANSWERS_MAX if "watch" in request.query else inf
+        answers_max = inf if "limit" in request.query else ANSWERS_MAX  # a page may take its time
         return await unless_hung(sent, ask, lambda late: late.close(), what=request.text, answers_max=answers_max)
 
     async def _reload(self, refused: Sessions) -> bool:

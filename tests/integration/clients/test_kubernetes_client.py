@@ -142,6 +142,15 @@ async def test_a_read_that_hangs_is_left_when_the_server_answers_again_and_a_wri
     writing.cancel()
 
 
+async def test_a_read_of_one_object_that_hangs_while_others_are_answered_is_left(
+    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
+    east.faults.add(Fault(Hang(), count=1))
+    with pytest.raises(ApiUnavailable, match="hangs, on a server that answers other requests"):
+        await api.get(CHECKOUT)
+
+
 async def test_a_server_that_is_not_there_is_unavailable(kubeconfig: Callable[..., Path]) -> None:
     api = await connect("east", ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1")))
     with pytest.raises(ApiUnavailable, match="east: GET /version got no answer"):
