@@ -54,6 +54,11 @@ def summary(found: Numbers, within: float | None) -> Iterator[str]:
     yield f"{_count(found.failovers, 'failover')}{false}{close}, {_count(found.returns, 'return')}" + (
         f", {_count(found.others, 'other action')}" if found.others else ""
     )
+    if found.notifications:
+        yield f"{_count(found.notifications, 'notification')}"
+    if found.approvals:
+        asked = _count(found.approvals, "time")
+        yield f"somebody would have been asked {asked}: it is played as if each yes had come at once"
     yield f"{_count(found.flaps_avoided, 'flap')} avoided by the toleration" + "".join(
         f", held {count} × {reason} ({length(seconds)})" for reason, (count, seconds) in found.holds.items()
     )
@@ -62,6 +67,8 @@ def summary(found: Numbers, within: float | None) -> Iterator[str]:
             f"time to react: median {length(found.reaction_median)}, longest {length(found.reaction_max)}; "
             f"failed over for {length(found.away_seconds)}"
         )
+    if found.bad_served_seconds:
+        yield f"bad, and its traffic not moved: {length(found.bad_served_seconds)}"
 
 
 def told(mark: Mark, within: float) -> str:
@@ -116,7 +123,7 @@ def _compared(pairs: Sequence[Pair]) -> Iterator[str]:
         yield f"  … and {len(others) - LINES_MAX} more: -o json has all of them"
 
 
-COLUMNS = ("failovers", "false", "flaps avoided", "react median", "react longest", "failed over")
+COLUMNS = ("failovers", "false", "flaps avoided", "react median", "react longest", "bad, served", "failed over")
 
 
 def row(stories: Iterable[Story], done: Backtested) -> tuple[str, ...]:
@@ -125,7 +132,8 @@ def row(stories: Iterable[Story], done: Backtested) -> tuple[str, ...]:
     reactions = (found.reaction_median, found.reaction_max)
     return (
         str(found.failovers), str(found.false_failovers), str(found.flaps_avoided),
-        *("none" if seconds is None else length(seconds) for seconds in reactions), length(found.away_seconds),
+        *("none" if seconds is None else length(seconds) for seconds in reactions), length(found.bad_served_seconds),
+        length(found.away_seconds),
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from bus.messages import Action, SetWeights
 from rules.language.failback import FailbackMode
 from rules.language.loader import LoadedRule
 from rules.language.model import TrafficFailover
+from rules.reasons import Because
 
 COLUMNS = 1000
 """How finely a target's health is kept for the picture: in this many parts of the range, each with its worst."""
@@ -18,6 +19,9 @@ MARKS_MAX = 100_000
 
 UNHEARD, HEALTHY, UNKNOWN, UNHEALTHY = range(4)
 """What a column holds, better before worse."""
+
+
+_UNASKED = (Because.RETURNING, Because.DRIFT, Because.TRIAL_FAILED)
 
 
 class Move(StrEnum):
@@ -98,6 +102,8 @@ class Story:
     blind: Mapping[str, str] = field(default_factory=dict)
     """Signals that know nothing of a backend without traffic, and why: what they say of the time in which the rule
     would have moved it away was read with all the traffic."""
+    asks_people: bool = False
+    """It asks people before it begins something."""
     acts: list[Act] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     flaps: list[Flap] = field(default_factory=list)
@@ -107,6 +113,10 @@ class Story:
     """By object and target."""
     left_out: int = 0
     """How many marks were too many to keep."""
+
+    def asks(self, act: Act) -> bool:
+        """Whether a person would have been asked first: for what begins something, and is no step back to safety."""
+        return self.asks_people and act.move is not Move.HOME and act.action.because not in _UNASKED
 
     @property
     def is_tried(self) -> bool:

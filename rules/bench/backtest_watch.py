@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,9 +42,11 @@ class Watch:
     """Notes for all rules of one play."""
 
     def __init__(
-        self, rules: Iterable[LoadedRule], first: float, until: float, blind: Mapping[str, Mapping[str, str]]
-    ) -> None:
-        self.stories = {rule.name: Story(rule, blind[rule.name]) for rule in rules}
+        self, rules: Iterable[LoadedRule], first: float, until: float, blind: Mapping[str, Mapping[str, str]],
+        asking: Collection[str],
+    ) -> None:  # fmt: skip
+        """`blind`: by rule, the signals that need traffic. `asking`: the rules that ask people."""
+        self.stories = {rule.name: Story(rule, blind[rule.name], rule.name in asking) for rule in rules}
         self._first = first
         self._until = until
         self._primaries = {rule.name: primary_target(rule) for rule in rules}

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
-from bus.messages import Fact
+from bus.messages import Fact, Mode
 from rules.bench.backtest_story import Played
 from rules.bench.backtest_watch import Watch, WatchedBook
 from rules.bench.play import Player, Said, assumed_routes, at
+from rules.engine.actors import limits_of
 from rules.engine.routing import Routing
 from rules.language import traffic_checks
 from rules.language.loader import LoadedRule, RuleSet
@@ -42,7 +43,9 @@ SWEEPABLE: Mapping[str, str] = {"tolerationSeconds": "toleration_seconds", "reco
 
 def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float, until: float) -> Played:
     """Play facts, sorted by second and from `first` on, until a second that belongs to the range."""
-    watch = Watch(rules.rules, first, until, {rule.name: blind(rule, rules) for rule in rules.rules})
+    needs_traffic = {rule.name: blind(rule, rules) for rule in rules.rules}
+    asking = {rule.name for rule in rules.rules if asks_people(rule, rules)}
+    watch = Watch(rules.rules, first, until, needs_traffic, asking)
     heard = 0
 
     def counted() -> Iterator[tuple[float, Fact]]:
@@ -51,11 +54,32 @@ def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float
             heard += 1
             yield event
 
-    book = WatchedBook(Routing.of(rules), watch)
-    for said in said_of(rules.rules, counted(), first=first, until=until, book=book):
+    played = unasked(rules)
+    book = WatchedBook(Routing.of(played), watch)
+    for said in said_of(played.rules, counted(), first=first, until=until, book=book):
         watch.said(said)
     watch.finish()
     return Played(first, until, watch.stories, heard)
+
+
+def asks_people(rule: LoadedRule, rules: RuleSet) -> bool:
+    """Whether a rule asks for a yes before it begins something."""
+    guarded = any(guards.approval is not None for guards in limits_of(rule, rules.guards).own)
+    return rule.mode is Mode.APPROVE or (guarded and rule.mode is Mode.ENFORCE)
+
+
+def unasked(rules: RuleSet) -> RuleSet:
+    """Give the rules as if each yes that they ask people for came at once: what people would say is not in the past."""
+    return replace(
+        rules, rules=tuple(_unasked(rule) for rule in rules.rules),
+        guards=tuple(guard.model_copy(update={"approval": None}) for guard in rules.guards),
+    )  # fmt: skip
+
+
+def _unasked(rule: LoadedRule) -> LoadedRule:
+    mode = Mode.ENFORCE if rule.mode is Mode.APPROVE else rule.mode
+    guards = rule.guards.model_copy(update={"approval": None}) if rule.guards is not None else None
+    return rule.model_copy(update={"mode": mode, "guards": guards})
 
 
 def blind(rule: LoadedRule, rules: RuleSet) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from rules.bench.backtest_story import Act, Flap, Move, Played, Story, Wait
 from rules.bench.play import at
 from rules.engine.news import in_words
 from rules.language.loader import LoadedRule
+from rules.language.model import Notification
 
 False_ = Mapping[str, float]
 """Rule to seconds: how soon after a failover a recovery makes it a false one."""
@@ -41,6 +42,12 @@ class Numbers:
     away_seconds: float
     holds: Mapping[str, tuple[int, float]]
     """Reason to how many, and for how many seconds."""
+    notifications: int = 0
+    """Words of Notification rules to people: none of them is a failover."""
+    approvals: int = 0
+    """How often somebody would have been asked."""
+    bad_served_seconds: float = 0.0
+    """The time for which targets were bad and kept their traffic: until the action, or until the bad time ended."""
 
     @property
     def reaction_median(self) -> float | None:
@@ -54,23 +61,30 @@ class Numbers:
 
 
 def numbers(stories: Iterable[Story], within: False_) -> Numbers:
-    """Count."""
+    """Count. What Notification rules say to people moves nothing: it is counted by itself."""
     stories = list(stories)
-    acts = [(act, within[story.rule.name]) for story in stories for act in story.acts]
+    moving = [story for story in stories if not isinstance(story.rule, Notification)]
+    acts = [(act, within[story.rule.name]) for story in moving for act in story.acts]
     holds: dict[str, tuple[int, float]] = {}
     for wait in sorted((wait for story in stories for wait in story.waits), key=lambda wait: wait.reason):
         count, seconds = holds.get(wait.reason, (0, 0.0))
         holds[wait.reason] = count + 1, seconds + ((wait.until or wait.at) - wait.at)
     moves = [act.move for act, _ in acts]
+    reactions = [act.reaction_seconds for act, _ in acts if act.reaction_seconds is not None]
     return Numbers(
         failovers=moves.count(Move.AWAY),
         false_failovers=sum(act.false(limit) for act, limit in acts),
         returns=moves.count(Move.HOME),
         others=moves.count(Move.BETWEEN),
         flaps_avoided=sum(len(story.flaps) for story in stories),
-        reactions=tuple(act.reaction_seconds for act, _ in acts if act.reaction_seconds is not None),
-        away_seconds=sum(story.away_seconds for story in stories),
+        reactions=tuple(
+            act.reaction_seconds for story in stories for act in story.acts if act.reaction_seconds is not None
+        ),
+        away_seconds=sum(story.away_seconds for story in moving),
         holds=holds,
+        notifications=sum(len(story.acts) for story in stories if isinstance(story.rule, Notification)),
+        approvals=sum(story.asks(act) for story in moving for act in story.acts),
+        bad_served_seconds=sum(reactions) + sum(flap.seconds for story in moving for flap in story.flaps),
     )
 
 
@@ -146,7 +160,8 @@ def _numbers(found: Numbers) -> dict[str, Any]:
         "otherActions": found.others, "flapsAvoided": found.flaps_avoided,
         "reactionSeconds": None if median is None or longest is None
         else {"median": _seconds(median), "max": _seconds(longest)},
-        "failedOverSeconds": _seconds(found.away_seconds),
+        "failedOverSeconds": _seconds(found.away_seconds), "badServedSeconds": _seconds(found.bad_served_seconds),
+        "notifications": found.notifications, "approvals": found.approvals,
         "holds": {reason: {"count": count, "seconds": _seconds(held)} for reason, (count, held) in found.holds.items()},
     }  # fmt: skip
 
