@@ -231,16 +231,28 @@ class Karmada(Part):
 class Notifier(Part):
     """Where people are told."""
 
-    kind: Literal["webhook", "slack", "log"] = "log"
+    kind: Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "log"] = "log"
     url: SecretStr | None = None
+    """webhook, slack: all of it. alertmanager: without /api/v2/alerts. pagerduty, opsgenie: where it is another than
+    the usual one, as in Europe."""
     url_file: Path | None = None
     proxy_url: HttpUrl | None = None
     """An HTTP proxy on the way there."""
+    key: SecretStr | None = None
+    """pagerduty: the integration's routing key (Events API v2). opsgenie: the API integration's key."""
+    key_file: Path | None = None
 
     @model_validator(mode="after")
     def _has_address(self) -> Notifier:
-        if self.kind != "log" and not (self.url or self.url_file):
+        keyed = self.kind in ("pagerduty", "opsgenie")
+        if self.kind != "log" and not keyed and not (self.url or self.url_file):
             msg = f"kind {self.kind} needs url or urlFile"
+            raise ValueError(msg)
+        if keyed and not (self.key or self.key_file):
+            msg = f"kind {self.kind} needs key or keyFile"
+            raise ValueError(msg)
+        if not keyed and (self.key or self.key_file):
+            msg = f"kind {self.kind} takes no key"
             raise ValueError(msg)
         return self
 

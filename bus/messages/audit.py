@@ -59,6 +59,8 @@ class Notify(ActionMessage):
 
     to: tuple[str, ...] = ()
     message: Text
+    resolves: bool = False
+    """What people were told before of this object is over."""
 
 
 class Hold(Message):

@@ -1,4 +1,4 @@
-"""Carries out Notify: a log line, a POST of the message as a CloudEvent, or a Slack message.
+"""Carries out Notify: a log line, a POST of the message as a CloudEvent, or what Slack, PagerDuty and others take.
 
 Every notifier is told for itself: one that is down or misspelt keeps no other from hearing. The action is then Failed
 and comes again, and whoever has been told is not told twice by this process. Another one cannot know: at least once.
@@ -15,8 +15,9 @@ import aiohttp
 from prometheus_client import Counter
 
 from bus.messages import Mode, Notify, Outcome
+from reactor.actions.incidents import post_of
 from reactor.actions.outcomes import Unfit, done, failed
-from reactor.actions.posting import NotifierUnavailable, payload, post, url_of
+from reactor.actions.posting import NotifierUnavailable, key_of, post, url_of
 from reactor.clients.credentials import proxy_of
 from reactor.clock import Clock
 from reactor.settings import Notifier
@@ -90,4 +91,5 @@ async def _send(action: Notify, name: str, notifier: Notifier, http: aiohttp.Cli
         about = {"rule": action.rule, "object": action.object, "reason": action.because}
         _log.info("%s", action.message, extra=about)
         return
-    await post(http, name, await url_of(name, notifier), *payload(notifier.kind, action), proxy=proxy_of(notifier))
+    what = post_of(notifier.kind, action, await key_of(name, notifier))
+    await post(http, name, await url_of(name, notifier), what, proxy=proxy_of(notifier))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from pathlib import Path
 
 import aiohttp
 import stamina
 
-from bus.envelope import encode
-from bus.messages import Notify
+from reactor.actions.incidents import OPSGENIE, PAGERDUTY, Post
 from reactor.actions.outcomes import Unfit
 from reactor.errors import Retryable
 from reactor.settings import Notifier
@@ -18,21 +17,12 @@ TIMEOUT_SECONDS = 5.0
 ATTEMPTS_MAX = 3
 SEND_SECONDS = 9.0
 """No attempt begins later than this, so that all is over before the action is published again (15 s)."""
-_SOURCE = "/reactor/executor"
+USUAL_URLS = {"pagerduty": PAGERDUTY, "opsgenie": OPSGENIE}
+"""Where nobody says otherwise; in Europe PagerDuty and Opsgenie have others."""
 
 
 class NotifierUnavailable(Retryable):
     """No answer in time, 429 or 5xx."""
-
-
-def payload(kind: str, action: Notify) -> tuple[bytes, str]:
-    """Give the body and its content type: the same action is the same bytes, and a CloudEvent carries its id."""
-    if kind == "slack":
-        # Slack's own three escapes: nothing in a label may become a link or call @channel.
-        text = action.message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return json.dumps({"text": text}).encode(), "application/json"
-    body = encode(action, id=action.id, source=_SOURCE, time=action.decided_at)
-    return body, "application/cloudevents+json"
 
 
 async def url_of(name: str, notifier: Notifier) -> str:
@@ -40,33 +30,43 @@ async def url_of(name: str, notifier: Notifier) -> str:
     if notifier.url is not None:
         return notifier.url.get_secret_value()
     if notifier.url_file is None:
+        if (usual := USUAL_URLS.get(notifier.kind)) is not None:
+            return usual
         raise Unfit("UrlUnreadable", f"notifiers.{name}: needs url or urlFile")
+    return await _read(notifier.url_file, f"notifiers.{name}.urlFile")
+
+
+async def key_of(name: str, notifier: Notifier) -> str:
+    """Give the key; empty where the kind has none. A file is read every time, because secrets are rotated."""
+    if notifier.key is not None:
+        return notifier.key.get_secret_value()
+    return await _read(notifier.key_file, f"notifiers.{name}.keyFile") if notifier.key_file is not None else ""
+
+
+async def _read(file: Path, where: str) -> str:
     try:
-        return (await FILES.run(notifier.url_file.read_text)).strip()
+        return (await FILES.run(file.read_text)).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise Unfit("UrlUnreadable", f"notifiers.{name}.urlFile: {error}") from error
+        raise Unfit("UrlUnreadable", f"{where}: {error}") from error
 
 
-async def post(
-    http: aiohttp.ClientSession, name: str, url: str, body: bytes, content_type: str, *, proxy: str | None = None
-) -> None:
+async def post(http: aiohttp.ClientSession, name: str, url: str, what: Post, *, proxy: str | None = None) -> None:
+    """Post it. Raises Unfit, NotifierUnavailable."""
     async for attempt in stamina.retry_context(
         on=NotifierUnavailable, attempts=ATTEMPTS_MAX, timeout=SEND_SECONDS,
         wait_initial=0.2, wait_max=1.0, wait_jitter=0.2,
     ):  # fmt: skip
         with attempt:
-            _judge(name, await _status(http, name, url, body, content_type, proxy))
+            _judge(name, await _status(http, name, url.rstrip("/") + what.path if what.path else url, what, proxy))
 
 
-async def _status(
-    http: aiohttp.ClientSession, name: str, url: str, body: bytes, content_type: str, proxy: str | None
-) -> int:
+async def _status(http: aiohttp.ClientSession, name: str, url: str, what: Post, proxy: str | None) -> int:
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
-    headers = {"Content-Type": content_type}
+    headers = {"Content-Type": what.content_type, **what.headers}
     try:
         # A redirect is not followed: it would take the message, and a token in the path, to another host.
         async with http.post(
-            url, data=body, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
+            url, data=what.body, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
         ) as response:
             return response.status
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):

@@ -21,6 +21,10 @@ from rules.engine.owe import owe_news
 from rules.group import Group, Holding
 from rules.kinds.wish import cut
 from rules.language.model import Notification, Rule
+from rules.reasons import Because
+
+_OVER = (Because.PRIMARY_HEALTHY, Because.RECOVERED, Because.ZONE_RECOVERED)
+"""Reasons that say that it is as it should be again."""
 
 
 def tell(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tuple[Group, tuple[Action, ...]]:
@@ -37,7 +41,7 @@ def tell(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tupl
         text = f"{group.rule}: {would}{in_words(why)}: {because}: {why.detail}"
     action = Notify(
         id=id_, rule=group.rule, object=group.object, generation=max(group.generation, 1), mode=Mode.ENFORCE,
-        because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")),
+        because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")), resolves=because in _OVER,
     )  # fmt: skip
     return owe_news(group, action, now), (action,)
 

@@ -106,7 +106,7 @@ def _news(rule: Notification, group: Group, wish: Wish, now: datetime) -> tuple[
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,
         generation=group.generation, mode=mode_of(rule), because=wish.because, detail=cut(wish.detail),
-        decided_at=now, to=rule.notify, message=cut(wish.message),
+        decided_at=now, to=rule.notify, message=cut(wish.message), resolves=wish.told == "Healthy",
     )  # fmt: skip
     return owe_news(group, action, now), (action,)
 

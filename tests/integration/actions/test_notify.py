@@ -30,10 +30,14 @@ class Inbox:
     url: str = ""
     codes: list[int] = field(default_factory=list)
     posts: list[tuple[str, bytes]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    authorized: list[str] = field(default_factory=list)
     hang: bool = False
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         self.posts.append((request.content_type, await request.read()))
+        self.paths.append(request.path)
+        self.authorized.append(request.headers.get("Authorization", ""))
         if self.hang:
             await asyncio.get_running_loop().create_future()
         code = self.codes.pop(0) if self.codes else 200
@@ -165,3 +169,32 @@ async def test_a_dry_run_tells_nobody(inbox: Inbox, tell: Teller) -> None:
 async def test_nobody_named_is_nobody_to_tell(tell: Teller) -> None:
     outcome = await tell(notify())
     assert (outcome.status, outcome.wrote) == ("Done", False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [("pagerduty", "/v2/enqueue"), ("opsgenie", "/v2/alerts"), ("alertmanager", "/api/v2/alerts")]
+)
+async def test_incidents_are_posted_where_each_kind_takes_them(
+    kind: str, path: str, inbox: Inbox, http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    key = tmp_path / "key"
+    key.write_text(f"{SECRET}\n")
+    given = {"kind": kind, "url": f"{inbox.url}/"} | ({} if kind == "alertmanager" else {"key_file": key})
+    outcome = await carry_out(
+        notify("oncall"), Clock(), notifiers={"oncall": Notifier.model_validate(given)}, http=http, told=Told()
+    )  # fmt: skip
+    assert outcome.status == "Done"
+    assert inbox.paths == [path]
+    assert inbox.posts[0][0] == "application/json"
+    assert inbox.authorized == ([f"GenieKey {SECRET}"] if kind == "opsgenie" else [""])
+    assert (SECRET.encode() in inbox.posts[0][1]) is (kind == "pagerduty")
+
+
+async def test_a_key_that_cannot_be_read_is_told_without_it(
+    inbox: Inbox, http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    missing = Notifier.model_validate({"kind": "pagerduty", "url": inbox.url, "key_file": tmp_path / "none"})
+    outcome = await carry_out(notify("oncall"), Clock(), notifiers={"oncall": missing}, http=http, told=Told())
+    assert (outcome.status, outcome.reason) == ("Failed", "UrlUnreadable")
+    assert "notifiers.oncall.keyFile" in outcome.detail
+    assert inbox.posts == []

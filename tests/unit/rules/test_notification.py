@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from bus.messages import Notify
 from rules.bench.play import at
 from rules.engine.decide import decide
 from rules.group import Group
 from rules.language.template import substitute
-from tests.unit.rules.builders import healthy, notification, rule_set, said, seen, unhealthy, unknown, words
+from tests.unit.rules.builders import (
+    backends,
+    failover,
+    healthy,
+    notification,
+    route,
+    rule_set,
+    said,
+    seen,
+    unhealthy,
+    unknown,
+    words,
+)
 
 
 def test_people_are_told_when_a_target_turns_bad_and_when_it_is_good_again() -> None:
@@ -82,3 +95,15 @@ def test_a_message_is_owed_until_it_is_delivered() -> None:
     first = decide(rule, group, [unhealthy("a", at=5)[1]], at(5))
     assert first.wake_at == at(20)
     assert decide(rule, first.group, (), at(20)).actions == first.actions
+
+
+def test_what_is_told_last_says_that_it_is_over() -> None:
+    """So that an incident that was opened for it is closed."""
+    story = (healthy("a", at=0), unhealthy("a", at=5), healthy("a", at=9))
+    told = [one.what for one in said(notification(), *story)]
+    assert [word.resolves for word in told if isinstance(word, Notify)] == [False, True]
+    moved = [route({"a": 1, "b": 0}), healthy("b", at=0), *story]
+    told = [one.what for one in said(failover(backends=backends("a", "b"), notify=["oncall"]), *moved)]
+    assert [(word.because, word.resolves) for word in told if isinstance(word, Notify)] == [
+        ("PrimaryUnhealthy", False), ("PrimaryHealthy", True),
+    ]  # fmt: skip
