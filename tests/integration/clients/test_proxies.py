@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from reactor.actions.incidents import Post
 from reactor.actions.posting import NotifierUnavailable, post
 from reactor.clients.alertmanager import Alertmanager, AlertsUnavailable
 from reactor.clients.credentials import proxy_of
@@ -66,7 +67,7 @@ async def _notify(**more: Any) -> None:
     notifier = Notifier.model_validate({"kind": "webhook", "url": NOWHERE, **more})
     async with aiohttp.ClientSession() as http:
         with pytest.raises(NotifierUnavailable):
-            await post(http, "ops", NOWHERE, b"{}", "application/json", proxy=proxy_of(notifier))
+            await post(http, "ops", NOWHERE, Post("", b"{}"), proxy=proxy_of(notifier))
 
 
 ALL: list[Callable[..., Awaitable[None]]] = [_query, _alerts, _notify]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rules.errors import InvalidFiles, Problem
 from rules.language.loader import load
-from rules.language.promql_tree import Labels, read
+from rules.language.promql_tree import PARTS_MAX, Labels, read
 from tests.unit.rules.builders import failover, rule_file
 from tests.unit.rules.test_traffic_checks import query
 
@@ -94,6 +96,37 @@ rules:
      verify: {prometheus: main, query: "sum(up"}}
 """
     assert "rules[0].verify.query" in [one.path for one in found(rules=zones) if one.severity == "error"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 8000 + "x" + ")" * 8000, "-" * 16_000 + "x", "sum(" * 4000 + "x" + ")" * 4000, "x" + " + x" * 3000,
+        "x" + " and x" * 2000, "x" + " == x" * 2000, "x" + "[1m:1m]" * 2000, "sum " * 4000 + "(x)",
+        "-" * PARTS_MAX + "x", "(" * PARTS_MAX + "x" + ")" * PARTS_MAX, "x" + "+x" * PARTS_MAX,
+    ],
+)  # fmt: skip
+def test_what_nobody_writes_ends_no_process(text: str) -> None:
+    assert read(text) is not None
+
+
+@pytest.mark.parametrize("text", ["x offset inf", "x offset -NaN", "x @ nan", "x # offset inf\n offset Inf"])
+def test_an_offset_that_is_no_duration_is_told(text: str) -> None:
+    assert read(text).problem
+
+
+TOKENS = [
+    "x", "(", ")", "sum", "by", "without", "{", "}", 'a="b"', "[1m]", "[5m:1m]", "[:]", "offset", "5m", "+", "-", "/",
+    "on", "group_left", "1e5", "0x1f", "NaN", "inf", "@", "start()", "and", "unless", "rate", "label_replace", '"', "'",
+    "`", ",", "topk", "3", "bool", "==", "!~", "count_values", "é", "\x00", "\n", "#", "$", "absent",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=14).map(" ".join) | st.text(max_size=40))
+@settings(max_examples=2000)
+def test_any_text_is_read_or_told(text: str) -> None:
+    found = read(text)
+    assert found.labels == Labels(all_but=True) or not found.problem
 
 
 def test_labels_are_those_alone_or_all_but_those() -> None:
