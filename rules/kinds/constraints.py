@@ -47,7 +47,7 @@ def limits_of(question: Question, options: Collection[str]) -> list[Limit]:
 
 
 def limits_that_stood(
-    policy: Policy, clusters: Mapping[str, ClusterState], before: Collection[str], options: Collection[str] = ()
+    policy: Policy, clusters: Mapping[str, ClusterState], before: Collection[str], options: Collection[str]
 ) -> list[Limit]:
     """Give what each constraint asks of copies on these clusters. `before`: where they are now."""
     out = []

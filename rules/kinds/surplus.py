@@ -16,8 +16,8 @@ from rules.language.workload import PurgeMode, WorkloadFailover
 from rules.reasons import Because
 from rules.states.workload import Copy, Move, WorkloadState
 
-Limits = Callable[[Collection[str]], Sequence[Limit]]
-"""What each constraint asks of copies that are on these clusters now."""
+Limits = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
+"""What each constraint asks of copies that are on the first clusters now, and may be on the others."""
 
 
 def counted(state: WorkloadState, moves: Mapping[str, Move], *, placing: bool) -> WorkloadState:
@@ -64,12 +64,26 @@ def with_surplus(
     if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or mode is not PurgeMode.GRACEFULLY:
         return out
     stay = {name: copy for name, copy in state.copies.items() if name not in out}
-    too_many = _too_many(stay, len(stay) - wanted, limits([*stay])) if len(stay) > wanted else ()
+    too_many = _too_many(stay, len(stay) - wanted, limits([*stay], [])) if len(stay) > wanted else ()
     for name in too_many:
         detail = "what it was placed for has come back"
         new = Move("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
         out[name] = moves.get(name, new)
     return out
+
+
+def may_return(rule: WorkloadFailover, state: WorkloadState, name: str, limits: Limits) -> bool:
+    """Whether a copy that is leaving can stay: not where each choice of what is then too many would break a constraint
+    that stands without it."""
+    stay = {other: copy for other, copy in state.copies.items() if other not in state.moves}
+    over = len(stay) + 1 - (state.wanted_copies or 0)
+    placed = [other for other, copy in stay.items() if copy.placed_at is not None]
+    if rule.carrier != "Kubernetes" or state.wanted_copies is None or not 0 < over <= len(placed):
+        return True
+    standing = limits([*stay], [name])
+    back = {*stay, name}
+    choices = islice(combinations(placed, over), LOOKS_MAX)
+    return any(all(limit.holds(back - {*chosen}) for limit in standing) for chosen in choices)
 
 
 def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit]) -> Sequence[str]:

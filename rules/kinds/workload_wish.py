@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from bus.messages import CancelEviction, Evict, Eviction, Health, Mode, Place, Purge, WorkloadRef
@@ -15,11 +16,12 @@ from bus.messages.workloads import placed
 from rules.group import Group
 from rules.kinds import workload_backoff
 from rules.kinds.candidates import Question, opens_at
+from rules.kinds.constraints import limits_that_stood
 from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
 from rules.kinds.preservation import injected, preserved
 from rules.kinds.spread import Insufficient
-from rules.kinds.surplus import is_needed
+from rules.kinds.surplus import is_needed, may_return
 from rules.kinds.wish import Act, Evidence, Wish
 from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, over, policy_of
 from rules.kinds.workload_census import clusters_of
@@ -315,7 +317,8 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
         return Held.BACKING_OFF, f"{name} stays left {workload_backoff.why(name, cluster)}"
-    if passed and move.purge_mode == PurgeMode.GRACEFULLY:
+    limits = partial(limits_that_stood, view.policy, view.clusters)
+    if passed and move.purge_mode == PurgeMode.GRACEFULLY and may_return(view.rule, state, name, limits):
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
         detail = f"{name}: {cluster.status or 'no longer tainted'}; the copies are now: {stays}"
         failover = view.policy.failover
