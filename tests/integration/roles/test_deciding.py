@@ -90,7 +90,7 @@ async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: M
     """The secondary's failure came in, and the router that took it is cut off: nobody moves traffic there."""
     async with make_world(toleration=0.3) as world, world.decider("one") as decider, world.executor():
         await healthy(world)
-        waits = telemetry.held.labels("", Held.CATCHING_UP)
+        waits = telemetry.holds.labels("", Held.CATCHING_UP)
         before = waits._value.get()
         async with world.bus.work(ROUTERS, batch=1) as router:
             failed = Observation(target=WEST, status=Health.UNHEALTHY, observed_at=world.clock.now())

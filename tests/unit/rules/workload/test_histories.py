@@ -69,6 +69,8 @@ class World:
     """Target to when and what was last said of it."""
     good_at: dict[str, float] = field(default_factory=dict)
     """Target to when it was last known to be Healthy."""
+    wanted: int = 2
+    """How many copies there were when the first of them had to leave: fewer after a partial failover."""
 
     def hear(self, fact: Fact, second: float) -> None:
         if isinstance(fact, Observation):
@@ -85,6 +87,9 @@ class World:
 
     def judge(self, one: Said) -> None:
         action = one.what
+        begins = not self.leaving and one.at not in self.placed_at.values()
+        if begins and isinstance(action, Place | Evict) and action.because != "Recovered":
+            self.wanted = len(self.copies)
         if isinstance(action, Place):
             for name in action.clusters.keys() - self.copies:
                 _, status = self.said[f"cluster/{name}"]
@@ -95,7 +100,8 @@ class World:
             self.copies |= action.clusters.keys()
         elif isinstance(action, Evict):
             if action.because == "Recovered":
-                assert len(self.copies - self.leaving.keys()) > 2, f"{one.at}: {action.from_} is not too many"
+                stay = self.copies - self.leaving.keys()
+                assert len(stay) > self.wanted, f"{one.at}: {action.from_} is not too many"
             else:
                 self.bad_for_long_enough(action.from_, one.at)
             self.leaving[action.from_] = one.at
