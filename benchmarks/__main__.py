@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks import (
     backtest_speed,
+    observations_speed,
     rules_speed,
     scaling_speed,
     traffic_speed,
@@ -30,6 +31,7 @@ ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "event-to-patch": traffic_speed.event_to_patch,
     "mass-move": traffic_speed.mass_move,
     "webhook-to-action": webhook_speed.webhook_to_action,
+    "observations": observations_speed.observations,
     "scaling": scaling_speed.scaling,
     "cluster-loss": workload_speed.cluster_loss,
     "backtest": backtest_speed.backtest,

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -35,7 +36,7 @@ FLEETS = (1, 2, 4)
 ROUTES = 200
 FACTS = 6_000
 WAVES = 5
-FACTS_TOTAL = re.compile(r'^reactor_facts_total\{kind="Observation"\} (\S+)$', re.MULTILINE)
+TAKEN = re.compile(r'^reactor_facts_total\{kind="Observation"\} (\S+)$', re.MULTILINE)
 LISTENS = re.compile(r"webhooks on (http://[\d.:]+)/v1/alerts/")
 SETTINGS = """
 name: {name}
@@ -84,8 +85,8 @@ async def _measured(reactors: int) -> dict[str, float]:
                 "apiVersion: reactor/v1\nrules:" + "".join(RULE.format(n=n) for n in range(ROUTES)), "utf-8"
             )
             server = await stack.enter_async_context(EmbeddedServer(folder / "nats"))
-            starts = (_reactor(folder, f"r{number}", server.url) for number in range(reactors))
-            urls = [await stack.enter_async_context(start) for start in starts]
+            starts = (reactor(folder, f"r{number}", server.url) for number in range(reactors))
+            urls = [(await stack.enter_async_context(start)).url for start in starts]
             bus = await stack.enter_async_context(JetStreamBus.connect(server.url, name="bench"))
             session = await stack.enter_async_context(aiohttp.ClientSession())
             told = Load(bus, emulator, session, urls)
@@ -136,7 +137,7 @@ class Load:
 
     async def _taken(self) -> float:
         texts = [await (await self._session.get(f"{url}/metrics")).text() for url in self._urls]
-        return sum(float(found) for text in texts for found in FACTS_TOTAL.findall(text))
+        return sum(float(found) for text in texts for found in TAKEN.findall(text))
 
     async def _say(self, services: Sequence[str], status: Health = Health.HEALTHY) -> None:
         at, messages = Clock().now(), []
@@ -162,9 +163,17 @@ def _furnish(emulator: Emulator) -> None:
         )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A reactor process, and where it listens."""
+
+    url: str
+    pid: int
+
+
 @asynccontextmanager
-async def _reactor(folder: Path, name: str, bus: str) -> AsyncIterator[str]:
-    """A reactor process of a fleet; gives where it listens."""
+async def reactor(folder: Path, name: str, bus: str) -> AsyncIterator[Running]:
+    """A reactor process with `rules.yaml` and `kubeconfig` of the folder."""
     config, log = folder / f"{name}.yaml", folder / f"{name}.log"
     config.write_text(SETTINGS.format(name=name, folder=folder, bus=bus), "utf-8")
     command = [sys.executable, "-m", "reactor.cli.main", "run", "--config", str(config)]
@@ -175,7 +184,7 @@ async def _reactor(folder: Path, name: str, bus: str) -> AsyncIterator[str]:
         found = LISTENS.search(log.read_text("utf-8"))
         if found is None:
             raise RuntimeError(log.read_text("utf-8"))
-        yield found[1]
+        yield Running(found[1], process.pid)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)

@@ -44,6 +44,9 @@ class JetStreamBus:
         self.connection = connection
         self._publisher = Publisher(connection, patience=patience)
         self._prompt = Publisher(connection, patience=timedelta(seconds=connection.timeout))
+        self._asking: dict[str, asyncio.Lock] = {}
+        self._extents: dict[str, tuple[float, Extent | Unavailable]] = {}
+        """By stream: what came of the latest question about its extent, and when it was asked (event loop's clock)."""
 
     @classmethod
     @asynccontextmanager
@@ -120,7 +123,26 @@ class JetStreamBus:
         return PullWork(self.connection, queue, batch=batch)
 
     async def extent(self, stream: Stream) -> Extent:
-        """Ask the stream's leader from where to where it reaches now. Raises Unavailable."""
+        """Ask the stream's leader from where to where it reaches now. Raises Unavailable.
+
+        Whoever asks while an answer is awaited shares the next question, which is asked after all of them asked.
+        """
+        loop = asyncio.get_running_loop()
+        called_at = loop.time()
+        async with self._asking.setdefault(stream.name, asyncio.Lock()):
+            asked_at, answer = self._extents.get(stream.name, (called_at, None))
+            if answer is None or asked_at <= called_at:
+                asked_at = loop.time()
+                try:
+                    answer = await self._extent(stream)
+                except Unavailable as error:
+                    answer = error  # for all who waited: each asking again would wait as long, one after the other
+                self._extents[stream.name] = asked_at, answer
+        if isinstance(answer, Unavailable):
+            raise Unavailable(str(answer)) from answer
+        return answer
+
+    async def _extent(self, stream: Stream) -> Extent:
         info = await self.connection.api(f"STREAM.INFO.{stream.name}", {})
         state, created = info["state"], datetime.fromisoformat(info["created"])
         return Extent(state["first_seq"] if state["messages"] else state["last_seq"] + 1, state["last_seq"], created)

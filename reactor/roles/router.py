@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, get_args
 
 from bus import subjects
 from bus.admission import read
+from bus.envelope import Event
 from bus.errors import Malformed, Unavailable
-from bus.messages import AnyCommand, Command, DecisionRecord, Inventory, Observation, WebhookPost
+from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
 from bus.port import Bus, Delivery, Outgoing, Work
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor import telemetry
-from reactor.audit.chain import Chain, Entry
+from reactor.audit.chain import Chain
+from reactor.audit.commands import audited
 from reactor.clock import Clock
 from reactor.errors import SourceUnknown
 from reactor.failpoints import reach
@@ -84,9 +86,17 @@ class Router:
         slots = asyncio.Semaphore(CONCURRENCY)
         async with self._bus.work(queue, batch=BATCH) as work, asyncio.TaskGroup() as group:
             while True:
+                together: list[tuple[Delivery, Sequence[Outgoing]]] = []
                 for delivery in await work.next(WAIT):
+                    if (messages := self._forwarded(delivery)) is not None:
+                        together.append((delivery, messages))
+                        continue
                     await slots.acquire()
                     task = group.create_task(self._one(work, stream, delivery))
+                    task.add_done_callback(lambda _: slots.release())
+                if together:
+                    await slots.acquire()
+                    task = group.create_task(self._many(work, stream, together))
                     task.add_done_callback(lambda _: slots.release())
 
     async def sweep(self) -> None:
@@ -94,6 +104,32 @@ class Router:
         while True:
             await self._alerts.sweep()
             await asyncio.sleep(SWEEP)
+
+    def _forwarded(self, delivery: Delivery) -> Sequence[Outgoing] | None:
+        """Give the messages of what is only passed on; None: it needs more than that, or somebody is to hear of it."""
+        try:
+            event = read(delivery.subject, delivery.body)
+            return None if isinstance(event.data, Command | WebhookPost) else self._messages(delivery, event)
+        except Exception:  # noqa: BLE001 - met again where it is routed alone, which tells of it
+            return None
+
+    async def _many(self, work: Work, stream: Stream, together: Sequence[tuple[Delivery, Sequence[Outgoing]]]) -> None:
+        """Pass on what came with one pull in one round: a round costs as much as a message."""
+        reach("router.taken")
+        deliveries = [delivery for delivery, _ in together]
+        try:
+            await self._bus.publish_all([message for _, messages in together for message in messages])
+        except Unavailable as error:
+            log.warning("routing waits for the bus: %s", error)
+            for delivery in deliveries:
+                await _later(work, delivery)
+            return
+        except Exception:  # noqa: BLE001 - one of them: each alone, so that it harms no other, and is told of
+            for delivery in deliveries:
+                await self._one(work, stream, delivery)
+            return
+        reach("router.before-ack")
+        await work.done(deliveries)
 
     async def _one(self, work: Work, stream: Stream, delivery: Delivery) -> None:
         reach("router.taken")
@@ -137,42 +173,35 @@ class Router:
 
     async def _route(self, delivery: Delivery) -> None:
         event = read(delivery.subject, delivery.body)
-        # The id begins with the subject: no publisher can take the id of a fact of another's.
-        id_ = f"{delivery.subject}/{event.source}/{event.id}"
-        match event.data:
-            case WebhookPost() as post:
-                await self._alerts.take_post(post)
-            case fact if isinstance(fact, FROM_OUTSIDE):
-                if not isinstance(fact, Command) and not self._targets.admits(delivery.subject, fact.about):
-                    return
-                fact = _not_from_the_future(fact, delivery.stored_at)
-                if isinstance(fact, Command):
-                    fact = fact.model_copy(update={"user": subjects.user_in(delivery.subject)})
-                await self._publisher.publish(fact, id_, delivery.traceparent)
-                if isinstance(fact, Command):
-                    await self._audit.write_among_others(_audited(fact, id_))
-            case other:
-                raise Malformed(f"{type(other).__name__} is nothing that may come in from outside")
+        if isinstance(event.data, WebhookPost):
+            await self._alerts.take_post(event.data)
+        else:
+            await self._bus.publish_all(self._messages(delivery, event))
+        if isinstance(event.data, Command):
+            command = event.data.model_copy(update={"user": subjects.user_in(delivery.subject)})
+            await self._audit.write_among_others(audited(command, _id(delivery, event)))
+
+    def _messages(self, delivery: Delivery, event: Event) -> Sequence[Outgoing]:
+        """Give the messages that carry what is said; none where no rule wants it. Raises Malformed."""
+        fact = event.data
+        if not isinstance(fact, FROM_OUTSIDE):
+            raise Malformed(f"{type(fact).__name__} is nothing that may come in from outside")
+        if isinstance(fact, Command):
+            fact = fact.model_copy(update={"user": subjects.user_in(delivery.subject)})
+        elif not self._targets.admits(delivery.subject, fact.about):
+            return ()
+        fact = _not_from_the_future(fact, delivery.stored_at)
+        return self._publisher.messages(fact, _id(delivery, event), delivery.traceparent)
+
+
+def _id(delivery: Delivery, event: Event) -> str:
+    """The id begins with the subject: no publisher can take the id of a fact of another's."""
+    return f"{delivery.subject}/{event.source}/{event.id}"
 
 
 def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
     """A source whose clock is ahead has seen it when it said it: dated later, it would outlast what it says next."""
     return fact.model_copy(update={"observed_at": stored_at}) if fact.observed_at - stored_at > AHEAD else fact
-
-
-def _audited(command: Command, id_: str) -> Entry:
-    """Whatever comes of a person's word, the audit says that it was given: by whom, when, and why."""
-    record = DecisionRecord(
-        rule=command.rule, object=str(getattr(command, "object", None) or getattr(command, "zone", "*")),
-        decided_at=command.observed_at, facts=(command.model_dump(mode="json"),),
-        because=(f"{command.who} said {type(command).__name__}{_length(command)}: {command.reason}",),
-    )  # fmt: skip
-    return Entry(record, f"command/{id_}", "/reactor/router")
-
-
-def _length(command: Command) -> str:
-    seconds = getattr(command, "for_seconds", None)
-    return f" for {seconds:g} s" if seconds is not None else ""
 
 
 async def _later(work: Work, delivery: Delivery) -> None:

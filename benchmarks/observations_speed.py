@@ -1,0 +1,154 @@
+"""Observations that match a rule and move nothing: how many a second one process takes, and what each costs.
+
+Beside it, in the same run, the same hops bare: pull and acknowledge, publish again, read in order, publish again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import aiohttp
+import nats
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, StreamConfig
+
+from benchmarks.measure import Result
+from benchmarks.scaling_speed import TAKEN, reactor
+from bus import subjects
+from bus.embedded import EmbeddedServer
+from bus.envelope import encode
+from bus.jetstream import JetStreamBus
+from bus.messages import Health, Observation
+from bus.port import Outgoing
+from reactor.clock import Clock
+from reactor.demo.kube import Emulator, write_kubeconfig
+
+ROUTES = 1_000
+BACKENDS = 10
+ROUNDS = 2
+BATCH = 500
+RULE = """
+- name: app{n}
+  kind: TrafficFailover
+  mode: Enforce
+  route: {{cluster: east, kind: TrafficSplit, namespace: shop, name: app{n}}}
+  tolerationSeconds: 3600
+  recoverySeconds: 3600
+  backends:
+"""
+
+
+async def observations() -> Result:
+    """10,000 targets, each of which changes its status in each round, within its toleration."""
+    with tempfile.TemporaryDirectory() as name:
+        async with AsyncExitStack() as stack:
+            folder = Path(name)
+            emulator = await stack.enter_async_context(Emulator(clock=Clock().now))
+            emulator.cluster("east")
+            write_kubeconfig(folder / "kubeconfig", emulator)
+            (folder / "rules.yaml").write_text(_rules(), "utf-8")
+            server = await stack.enter_async_context(EmbeddedServer(folder / "nats"))
+            bare = await _bare(server)
+            running = await stack.enter_async_context(reactor(folder, "one", server.url))
+            bus = await stack.enter_async_context(JetStreamBus.connect(server.url, name="bench"))
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            await _say(bus, Health.HEALTHY, 0)
+            await _until_taken(session, running.url, ROUTES * BACKENDS)
+            figures = await _measured(bus, session, running.url, (running.pid, server.pid))
+    figures["bare_per_second"] = bare
+    figures["ratio_to_bare"] = round(figures["per_second"] / bare, 3)
+    bars = {"ratio_to_bare": "≥ 0.55", "cpu_us": "≤ 60"}
+    return Result("observations", "observations that match a rule and move nothing", figures, bars)
+
+
+async def _measured(
+    bus: JetStreamBus, session: aiohttp.ClientSession, url: str, pids: tuple[int, int]
+) -> dict[str, float]:
+    count = ROUTES * BACKENDS * ROUNDS
+    taken, before = await _taken(session, url), [_cpu(pid) for pid in pids]
+    began = time.perf_counter()
+    for number in range(1, ROUNDS + 1):
+        await _say(bus, Health.UNHEALTHY if number % 2 else Health.HEALTHY, number)
+    await _until_taken(session, url, taken + count)
+    seconds = time.perf_counter() - began
+    ours, servers = (round((_cpu(pid) - was) / count * 1e6, 1) for pid, was in zip(pids, before, strict=True))
+    return {"observations": count, "per_second": round(count / seconds, 1), "cpu_us": ours, "server_cpu_us": servers}
+
+
+def _rules() -> str:
+    rules = (
+        RULE.format(n=n) + "".join(f"  - {{service: app{n}-{k}, target: custom/app{n}-{k}}}\n" for k in range(BACKENDS))
+        for n in range(ROUTES)
+    )
+    return "apiVersion: reactor/v1\nrules:" + "".join(rules)
+
+
+async def _say(bus: JetStreamBus, status: Health, round_: int) -> None:
+    names = [f"app{n}-{k}" for k in range(BACKENDS) for n in range(ROUTES)]
+    for start in range(0, len(names), BATCH):
+        at, messages = Clock().now(), []
+        for name in names[start : start + BATCH]:
+            target, id_ = f"custom/{name}", f"bench/{round_}/{name}"
+            said = Observation(target=target, status=status, signal="bench", observed_at=at, stale_seconds=3600)
+            body = encode(said, id=id_, source="/bench", time=at)
+            messages.append(Outgoing(subjects.observation("bench", target), body, id_))
+        await bus.publish_all(messages)
+
+
+async def _taken(session: aiohttp.ClientSession, url: str) -> float:
+    text = await (await session.get(f"{url}/metrics")).text()
+    return sum(float(found) for found in TAKEN.findall(text))
+
+
+async def _until_taken(session: aiohttp.ClientSession, url: str, count: float) -> None:
+    async with asyncio.timeout(600):
+        while await _taken(session, url) < count:
+            await asyncio.sleep(0.1)
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def _bare(server: EmbeddedServer) -> float:
+    """The same three hops with nats-py alone, a second."""
+    count, body = ROUTES * BACKENDS, json.dumps({"pad": "x" * 400}).encode()
+    client = await nats.connect(server.url)
+    context = client.jetstream(publish_async_max_pending=1_000)
+    for name in ("one", "two", "three"):
+        await context.add_stream(StreamConfig(name=f"bare-{name}", subjects=[f"bare.{name}.>"]))
+    durable = ConsumerConfig(ack_policy=AckPolicy.EXPLICIT, deliver_policy=DeliverPolicy.ALL)
+    pull = await context.pull_subscribe("bare.one.>", durable="bare", stream="bare-one", config=durable)
+    read = await context.subscribe("bare.two.>", ordered_consumer=True, stream="bare-two")
+
+    async def routed() -> None:
+        left = count
+        while left:
+            messages = await pull.fetch(200)
+            waits = [await context.publish_async(f"bare.two.{number}", one.data) for number, one in enumerate(messages)]
+            await asyncio.gather(*waits)
+            for one in messages:
+                await one.ack()
+            left -= len(messages)
+
+    async def decided() -> None:
+        waits = [await context.publish_async("bare.three.x", (await read.next_msg(30)).data) for _ in range(count)]
+        await asyncio.gather(*waits)
+
+    began = time.perf_counter()
+    tasks = [asyncio.create_task(one()) for one in (routed, decided)]
+    for number in range(count):
+        await context.publish_async(f"bare.one.{number}", body)
+    await asyncio.gather(*tasks)
+    seconds = time.perf_counter() - began
+    for name in ("one", "two", "three"):
+        await context.delete_stream(f"bare-{name}")
+    await client.close()
+    return round(count / seconds, 1)

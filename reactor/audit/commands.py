@@ -1,0 +1,21 @@
+"""Whatever comes of a person's word, the audit says that it was given: by whom, when, and why."""
+
+from __future__ import annotations
+
+from bus.messages import Command, DecisionRecord
+from reactor.audit.chain import Entry
+
+
+def audited(command: Command, id_: str) -> Entry:
+    """Give the record of a command. `id_`: what makes it the same when it is written again."""
+    record = DecisionRecord(
+        rule=command.rule, object=str(getattr(command, "object", None) or getattr(command, "zone", "*")),
+        decided_at=command.observed_at, facts=(command.model_dump(mode="json"),),
+        because=(f"{command.who} said {type(command).__name__}{_length(command)}: {command.reason}",),
+    )  # fmt: skip
+    return Entry(record, f"command/{id_}", "/reactor/router")
+
+
+def _length(command: Command) -> str:
+    seconds = getattr(command, "for_seconds", None)
+    return f" for {seconds:g} s" if seconds is not None else ""
