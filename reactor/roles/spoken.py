@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from bus import subjects
 from reactor.clock import Clock
 from reactor.sources.target_limit import TargetLimit
-from rules.language.sources import TARGETS_MAX
+from rules.language.sources import OBJECTS_MAX
 
 STRANGERS_MAX = 1000
-"""Sources that no rule file names; those beyond share the places of one."""
+"""Sources that no rule file names; those beyond share the places of one. Each may speak of OBJECTS_MAX targets: the bus
+lets nobody publish who was given no right to."""
 UNKNOWN = "unknown"
 """What metrics call a source that no rule file names: a stranger must not make new time series."""
 
@@ -35,6 +36,6 @@ class Spoken:
             if source not in self._most and len(self._limits) >= STRANGERS_MAX:
                 source = ""
             named = source if source in self._most else UNKNOWN
-            most = self._most.get(source, TARGETS_MAX)
+            most = self._most.get(source, OBJECTS_MAX)
             self._limits.setdefault(source, TargetLimit(named, most, self._clock))
         return self._limits[source].admits(about)
