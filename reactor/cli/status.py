@@ -71,7 +71,9 @@ async def _follow(settings: Settings, url: str | None, shown: Shown, *, watch: b
     where = address(settings.bus, url)
     async with connected(settings.bus, where, "status", patience=timedelta(seconds=3)) as bus:
         await shown.once(bus)
-        while watch:
+        # Ctrl-C cancels us, once; `wait_for` of Python 3.11, which nats-py waits with, may lose that.
+        task = asyncio.current_task()
+        while watch and not (task and task.cancelling()):
             await asyncio.sleep(WATCH_SECONDS)
             await shown.once(bus)
 
