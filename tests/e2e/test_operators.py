@@ -81,6 +81,9 @@ async def test_the_status_is_followed_as_lines_of_json_until_it_is_stopped(shop:
     async with reactor(document(ALERTS, rules=failover(toleration=0))) as service:
         await service.settled(1)
         words = ["status", "--watch", "-o", "json", "--config", str(service.config)]
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # a CI in the background ignores it, and children with it
         async with Reactor("watch", words, service.folder) as watch:
 
             def seen() -> list[dict[str, Any]]:

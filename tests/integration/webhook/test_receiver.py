@@ -275,8 +275,10 @@ async def test_we_live_while_a_large_body_is_read(receiver: Reception) -> None:
             assert (await receiver.get("/livez"))[0] == 200
             waits.append(time.perf_counter() - started)
     assert post.result()[0] == 200
-    # However busy the machine is: nobody waits for all of it to be read.
-    assert max(waits) < (time.perf_counter() - began) / 2
+    # However busy the machine is: nobody waits for all of it to be read. One wait may be long, as a thread may be kept
+    # from the processor; a body that is read here would leave time for one answer only.
+    assert len(waits) > 2
+    assert sorted(waits)[-2] < (time.perf_counter() - began) / 2
 
 
 async def test_readiness_says_why_not_and_costs_the_bus_one_write_a_second(receiver: Reception) -> None:
