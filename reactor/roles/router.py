@@ -88,6 +88,7 @@ class Router:
             while True:
                 together: list[tuple[Delivery, Sequence[Outgoing]]] = []
                 for delivery in await work.next(WAIT):
+                    reach("router.taken")
                     if (messages := self._forwarded(delivery)) is not None:
                         together.append((delivery, messages))
                         continue
@@ -115,7 +116,6 @@ class Router:
 
     async def _many(self, work: Work, stream: Stream, together: Sequence[tuple[Delivery, Sequence[Outgoing]]]) -> None:
         """Pass on what came with one pull in one round: a round costs as much as a message."""
-        reach("router.taken")
         deliveries = [delivery for delivery, _ in together]
         try:
             await self._bus.publish_all([message for _, messages in together for message in messages])
@@ -128,11 +128,9 @@ class Router:
             for delivery in deliveries:
                 await self._one(work, stream, delivery)
             return
-        reach("router.before-ack")
-        await work.done(deliveries)
+        await _done(work, deliveries)
 
     async def _one(self, work: Work, stream: Stream, delivery: Delivery) -> None:
-        reach("router.taken")
         try:
             await self._routed_or_parked(delivery, stream)
         except Malformed as error:
@@ -149,8 +147,7 @@ class Router:
             # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
             telemetry.quarantined.labels(stream.name).inc()
             log.exception("message %s on %s is put aside", delivery.sequence, delivery.subject)
-        reach("router.before-ack")
-        await work.done([delivery])
+        await _done(work, [delivery])
 
     async def _routed_or_parked(self, delivery: Delivery, stream: Stream) -> None:
         """Windows wait for all that is in the inbox, so a post for a source that is unknown here waits elsewhere."""
@@ -202,6 +199,11 @@ def _id(delivery: Delivery, event: Event) -> str:
 def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
     """A source whose clock is ahead has seen it when it said it: dated later, it would outlast what it says next."""
     return fact.model_copy(update={"observed_at": stored_at}) if fact.observed_at - stored_at > AHEAD else fact
+
+
+async def _done(work: Work, deliveries: Sequence[Delivery]) -> None:
+    reach("router.before-ack")
+    await work.done(deliveries)
 
 
 async def _later(work: Work, delivery: Delivery) -> None:
