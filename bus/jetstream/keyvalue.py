@@ -66,11 +66,17 @@ class KeyValueStore:
 
     async def delete(self, key: str, *, revision: int | None) -> None:
         """Remove. No error where nothing stands. Raises Refused, Unavailable."""
+        post = self._post(key, b"", revision)
+        mark = replace(post, headers={**post.headers, **MARK})
+        if revision is None:
+            # Without a look: a write of ours that was given up may be on its way, and the server shows it only once it
+            # is stored. The mark comes after it.
+            await self._write([mark])
+            return
         newest = await last(self._connection, self._stream, self._prefix + key)
         if newest.removed:
             return
-        post = self._post(key, b"", revision)
-        [result] = await self._write([replace(post, headers={**post.headers, **MARK})])
+        [result] = await self._write([mark])
         if isinstance(result, Refused):
             raise Refused(f"{key} stands at revision {newest.sequence}, not at {revision}: {result}")
 

@@ -15,7 +15,9 @@ from bus import subjects, topology
 from bus.embedded import EmbeddedServer
 from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongServer
 from bus.jetstream import Credentials, JetStreamBus, newest, provision
+from bus.jetstream.connection import Connection
 from bus.jetstream.keyvalue import EXPECTED
+from bus.jetstream.lookup import Last, last
 from bus.jetstream.publishing import Post
 from bus.jetstream.pushing import Push
 from bus.port import Entry, Outgoing
@@ -302,6 +304,26 @@ async def test_a_bucket_that_an_operator_made_is_used(server: EmbeddedServer) ->
         store = bus.store(GROUPS)
         await store.delete("3.a", revision=await store.put("3.a", b"1", revision=0))
         assert await store.entries(">") == []
+
+
+async def test_a_removal_comes_after_a_write_that_was_given_up(
+    jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write is on its way: the server does not show it yet, and stores it a moment later."""
+    store = jetstream.store(GROUPS)
+    shown = last
+
+    async def not_stored_yet(connection: Connection, stream: str, subject: str) -> Last:
+        return Last(0) if subject.endswith("late") else await shown(connection, stream, subject)
+
+    monkeypatch.setattr("bus.jetstream.keyvalue.last", not_stored_yet)
+    writing = asyncio.create_task(store.put("3.late", b"1", revision=None))
+    await asyncio.sleep(0)
+    while not writing.done() and not jetstream._publisher._rounds:
+        await asyncio.sleep(0)
+    writing.cancel()
+    await store.delete("3.late", revision=None)
+    assert await store.entries("3.late") == []
 
 
 async def test_a_full_queue_refuses_so_that_nothing_owed_is_lost(server: EmbeddedServer) -> None:
