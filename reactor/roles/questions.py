@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 
 from bus.messages import RefreshRequest, WantedReply, WantedRequest
 from reactor.clock import Clock
 from reactor.roles.refreshing import Refresher
+from reactor.roles.wanted import FRESH
 from rules.engine.book import Book
+from rules.engine.evidence import Confirmation
 
 log = logging.getLogger(__name__)
 
@@ -58,13 +60,24 @@ class Questions:
             log.warning("a question about an action cannot be read: %s", error.errors(include_url=False)[0]["msg"])
             return None
         since = self._clock.now()
+        answer = await self._proven(asked, since, until=since + ANSWER_WITHIN)
+        if answer is not None and answer.wanted and self._clock.now() - since > FRESH:
+            # What was seen first is old by now: it is looked at once more, if that takes no longer than a yes holds.
+            now = self._clock.now()
+            answer = await self._proven(asked, now - FRESH, until=now + FRESH) or answer
+        if answer is None:
+            return None
+        reply = WantedReply(wanted=bool(answer.wanted), detail=answer.detail, at=self._clock.now())
+        return reply.model_dump_json(by_alias=True).encode()
+
+    async def _proven(self, asked: WantedRequest, since: datetime, *, until: datetime) -> Confirmation | None:
+        """Give a yes or a no on evidence from `since` or later; None: there was none by then."""
         while True:
             decided, now = self._decided, self._clock.now()
             answer = self._book().confirm(asked.rule, asked.object, asked.action, since, now)
             if answer.wanted is not None:
-                reply = WantedReply(wanted=answer.wanted, detail=answer.detail, at=now)
-                return reply.model_dump_json(by_alias=True).encode()
-            if now - since >= ANSWER_WITHIN:
+                return answer
+            if now >= until:
                 return None
             await self._refresher.ask(answer.lacks)
             try:

@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 
 FRESH = timedelta(seconds=1)
 """So long a yes holds: half of the two seconds within which a pause stops all writes."""
-ANSWER = timedelta(seconds=4.5)
-"""How long an answer is waited for: the decider may have to let its sources look again first."""
+ANSWER = timedelta(seconds=5.5)
+"""How long an answer is waited for: the decider may have to let its sources look again first, twice."""
 DETAIL_MAX = 500
 
 

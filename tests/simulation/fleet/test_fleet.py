@@ -23,11 +23,6 @@ from tests.simulation.fleet.world import World
 
 SEEDS = int(os.environ.get("SIM_SEEDS", "1000"))
 BLOCK = 50
-OPEN = {
-    701: "an action was 3.4 s in an executor's hands; before it wrote it was told what was seen 3.4 s before, "
-    "as the source could not look"
-}
-"""Seeds that break a promise, with the reason (docs/promises.md)."""
 ROOT = Path(__file__).resolve().parents[3]
 
 # Who is killed leaves tasks behind that never began.
@@ -38,15 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 @pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
 def test_every_promise_is_kept(first: int) -> None:
     for seed in range(first, min(first + BLOCK, SEEDS)):
-        if seed not in OPEN:
-            unbroken(draw(seed))
-
-
-@pytest.mark.parametrize("seed", OPEN)
-def test_what_is_open_is_seen_or_no_longer_open(seed: int) -> None:
-    """A seed that keeps all promises again is to be taken off the list."""
-    if broken := judge(World(draw(seed)).play()):
-        pytest.xfail(f"{OPEN[seed]}: {broken[0]}")
+        unbroken(draw(seed))
 
 
 @pytest.mark.skipif("SIM_SEED" not in os.environ, reason="SIM_SEED=<seed> plays one seed and prints its story")

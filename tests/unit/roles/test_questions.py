@@ -1,0 +1,66 @@
+"""A yes rests on what was seen a moment ago, though one of several sources took long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from bus.messages import WantedReply, WantedRequest
+from reactor.clock import Clock
+from reactor.roles.questions import Questions
+from reactor.roles.refreshing import Refresher
+from rules.engine.book import Book
+from rules.engine.evidence import Confirmation, Lack
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ASKED = WantedRequest(action="a/1", rule="a", object="o").model_dump_json(by_alias=True).encode()
+
+
+class Fleet:
+    """Two sources: the first answers at once, and what it sees is good from `recovers` on; the second answers late."""
+
+    def __init__(self, *, late: float, recovers: float) -> None:
+        self.seconds, self._late, self._recovers = 0.0, late, recovers
+        self._first: list[float] = []
+        self.questions = Questions(lambda: cast("Book", self), cast("Refresher", self), cast("Clock", self))
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    async def ask(self, lacks: Sequence[Lack]) -> None:
+        """Looks take half a second of this world, and are decided on. Who has answered is not asked."""
+        if any(lack.source == "first" for lack in lacks):
+            self._first.append(self.seconds)
+        self.seconds += 0.5
+        self.questions.decided()
+
+    def confirm(self, _rule: str, _object: str, _action: str, since: datetime, _now: datetime) -> Confirmation:
+        seen = [at for at in self._first if at >= (since - START).total_seconds()]
+        if seen and seen[-1] >= self._recovers:
+            return Confirmation(wanted=False, detail="it is well")
+        missing = [*([] if seen else ["first"]), *([] if self.seconds >= self._late else ["second"])]
+        if not missing:
+            return Confirmation(wanted=True)
+        return Confirmation(wanted=None, lacks=tuple(Lack(one, "t", since, "") for one in missing))
+
+    async def answer(self) -> dict[str, Any] | None:
+        said = await self.questions.answer(ASKED)
+        return WantedReply.model_validate_json(said).model_dump() if said is not None else None
+
+
+async def test_a_target_that_recovers_while_another_source_is_slow_is_not_left() -> None:
+    said = await Fleet(late=2.0, recovers=2.0).answer()
+    assert said is not None
+    assert (said["wanted"], said["detail"]) == (False, "it is well")
+
+
+async def test_what_is_still_bad_is_a_yes_though_one_source_is_slow() -> None:
+    fleet = Fleet(late=3.0, recovers=99.0)
+    said = await fleet.answer()
+    assert said is not None
+    assert (said["wanted"], said["at"]) == (True, fleet.now())
+
+
+async def test_without_evidence_there_is_no_answer() -> None:
+    assert await Fleet(late=99.0, recovers=99.0).answer() is None
