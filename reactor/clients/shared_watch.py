@@ -102,6 +102,11 @@ class _Shared:
         """Done once the server has answered; with Forbidden where we may not."""
         self._task = asyncio.create_task(self._run(), name=f"shared watch {path}")
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether the server has answered that we may not."""
+        return self.opened.done() and isinstance(self.opened.exception(), Forbidden)
+
     def join(self, namespace: str, version: int) -> _Reader:
         """Begin to read. Raises Expired where what has happened since this version is not known any more."""
         if version < self._floor:
@@ -232,13 +237,14 @@ class SharedWatches:
         if short or not _DECIMAL.fullmatch(query.get("resourceVersion", "")) or self._is_refused(which):
             return None
         shared = self._shared.get(which)
-        if shared is None or shared.ended:
+        if shared is None or (shared.ended and not shared.forbidden):  # that is for those who wait to note
             log.info("one watch of the whole cluster", extra={"cluster": self._cluster, "path": which[0]})
             shared = self._shared[which] = _Shared(which[0], query, idle_seconds, self._open)
         try:
             await asyncio.shield(shared.opened)
         except Forbidden as error:
-            if not self._is_refused(which):
+            if self._shared.get(which) is shared:
+                del self._shared[which]
                 self._refused_at[which] = _now()
                 extra = {"cluster": self._cluster, "path": which[0], "reason": str(error)}
                 log.info("the whole cluster may not be watched: each namespace is", extra=extra)
