@@ -37,6 +37,10 @@ class Limit:
         """Whether copies on these clusters keep the constraint."""
         return len(self._known(names)) <= self.most and not self.lack(names)
 
+    def can_hold(self, names: Collection[str], more: int) -> bool:
+        """Whether so many more copies, well chosen, let copies on these clusters keep the constraint."""
+        return len(self._known(names)) <= self.most and self.lack(names) <= more
+
     def _known(self, names: Collection[str]) -> set[str]:
         return {self.groups[name] for name in names} - {""}
 

@@ -86,6 +86,23 @@ def may_return(rule: WorkloadFailover, state: WorkloadState, name: str, limits: 
     return any(all(limit.holds(back - {*chosen}) for limit in standing) for chosen in choices)
 
 
+def needed_again(state: WorkloadState, sick: Collection[str], limits: Limits) -> frozenset[str]:
+    """Which copies that are leaving as too many take the place of those that have to leave now.
+
+    As many as are missing, and no constraint that stood may break by it. `sick`: clusters that have to be left as well.
+    """
+    pending = [name for name, move in state.moves.items() if not move.placed and not move.surplus]
+    spare = [name for name, move in state.moves.items() if move.surplus and move.evicted_at and name not in sick]
+    stay = state.copies.keys() - state.moves.keys()
+    missing = len(pending) if state.wanted_copies is None else min(state.wanted_copies - len(stay), len(pending))
+    standing = limits([*stay, *pending], spare)
+    for count in range(min(missing, len(spare)), 0, -1):
+        for chosen in islice(combinations(sorted(spare), count), LOOKS_MAX):
+            if all(limit.can_hold({*stay, *chosen}, missing - count) for limit in standing):
+                return frozenset(chosen)
+    return frozenset()
+
+
 def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit]) -> Sequence[str]:
     """The newest ones without which the constraints that stood stand; where there are none, the newest."""
     placed = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)

@@ -21,7 +21,7 @@ from rules.kinds.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.landing import land
 from rules.kinds.preservation import injected, preserved
 from rules.kinds.spread import Insufficient
-from rules.kinds.surplus import is_needed, may_return
+from rules.kinds.surplus import is_needed, may_return, needed_again
 from rules.kinds.wish import Act, Evidence, Wish
 from rules.kinds.workload_causes import Due, behaviour_of, member_of, next_due, over, policy_of
 from rules.kinds.workload_census import clusters_of
@@ -108,8 +108,8 @@ def _wish(view: View) -> Wish:
     pending = [
         name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))
     ]
-    needed = is_needed(view.state.moves)
-    if pending and not any(move.surplus and move.evicted_at for move in view.state.moves.values()):
+    again = _needed_again(view)
+    if pending and not again:
         for item in _relocation(view, pending):
             if isinstance(item, Act):
                 acts.append(item)
@@ -120,7 +120,7 @@ def _wish(view: View) -> Wish:
     for name, move in view.state.moves.items():
         if move.placed and move.evicted_at is None and (move.surplus or view.due(name)):
             acts.append(_evict(view, name, move, follows=True))
-        elif move.surplus and needed:
+        elif name in again:
             acts.append(_wanted_again(view, name))
         elif move.placed and move.evicted_at is not None:
             ending = _ending(view, name, move)
@@ -276,6 +276,13 @@ def _evict(
     needs = tuple(_left(view, [name])) if not move.surplus else ()
     because = Because.RECOVERED if move.surplus else Because.TOLERATION_ELAPSED
     return Act(Evict, fields, because, detail, lane=f"evict/{name}", follows=follows, needs=needs)
+
+
+def _needed_again(view: View) -> frozenset[str]:
+    if not is_needed(view.state.moves):
+        return frozenset()
+    sick = [name for name in view.state.moves if view.due(name)]
+    return needed_again(view.state, sick, partial(limits_that_stood, view.policy, view.clusters))
 
 
 def _wanted_again(view: View, name: str) -> Act:

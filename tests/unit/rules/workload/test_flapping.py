@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -154,6 +155,20 @@ def test_no_history_leaves_more_copies_than_there_were(
             assert len(staying) + len(replacing) >= count or any(move.surplus for move in state.moves.values())
 
 
+def test_what_is_too_many_is_needed_again_only_where_it_is_well_and_keeps_the_constraints() -> None:
+    given_rule = rule(DUPLICATED)
+    given_rule["placement"]["spreadConstraints"] = [
+        {"spreadByField": field, "minGroups": 2, "maxGroups": 2} for field in ("region", "cluster")
+    ]
+    events = [workload({"m1": 2, "m2": 2}, replicas=2), *clusters("Healthy", *NAMES)]
+    events += [member(name, region="abc"[index % 3]) for index, name in enumerate(NAMES)]
+    events += [cluster(name, "Unhealthy", at=1) for name in ("m1", "m2", "m5")]
+    events += [cluster(name, "Healthy", at=22) for name in ("m1", "m2")]  # m3 and m4 are too many
+    events += [cluster("m3", "Unhealthy", at=22), cluster("m2", "Unhealthy", at=28)]
+    said = [one for one in acts(given_rule, *events, until=200) if one[0] > 30]
+    assert said == [(48, "Place", {"m1": 2, "m8": 2}), (48, "Evict", "m2")], "not m3, nor m4 beside m1"
+
+
 @given(st.sampled_from(["region", "zone", "provider"]), st.sampled_from([(1, 1), (2, 2), (1, 2)]), FLAPS, COPIES)
 @example(
     "region",
@@ -170,12 +185,39 @@ def test_no_history_leaves_more_copies_than_there_were(
 @example(
     "region", (1, 1), [("m1", "Healthy", 22), ("m1", "Unhealthy", 1), ("m4", "Unhealthy", 1)], []
 )  # both have left their region, and one of them would come back to it alone
+@example(
+    "region",
+    (2, 2),
+    [
+        ("m1", "Healthy", 22),
+        ("m1", "Unhealthy", 1),
+        ("m2", "Healthy", 22),
+        ("m2", "Unhealthy", 1),
+        ("m2", "Unhealthy", 28),
+        ("m3", "Unhealthy", 22),
+        ("m5", "Unhealthy", 1),
+    ],
+    [],
+)
+@example(
+    "region",
+    (2, 2),
+    [
+        ("m1", "Healthy", 507),
+        ("m1", "Unhealthy", 1),
+        ("m2", "Healthy", 22),
+        ("m2", "Unhealthy", 1),
+        ("m2", "Unhealthy", 492),
+        ("m3", "Unhealthy", 492),
+        ("m5", "Unhealthy", 1),
+    ],
+    [],
+)  # more have to leave than are missing
 @settings(max_examples=150)
 def test_no_history_breaks_a_spread_constraint_that_stood(
     field: str, bounds: tuple[int, int], flaps: Any, told: Any
 ) -> None:
-    """At most in so many groups are the copies that are to stay; at least in so many, with those for which nothing is
-    placed yet."""
+    """At most: the copies that are to stay, with as many of those for which nothing is placed yet as are missing."""
     groups = {name: "abc"[index % 3] for index, name in enumerate(NAMES)}
     given_rule = rule(DUPLICATED)
     given_rule["placement"]["spreadConstraints"] = [
@@ -191,7 +233,10 @@ def test_no_history_breaks_a_spread_constraint_that_stood(
     for state in states(given_rule, events, until=1600):
         away = {name for name, move in state.moves.items() if move.placed}
         stands = {groups[name] for name in state.copies.keys() - away}
-        stays = {groups[name] for name in state.copies.keys() - state.moves.keys()}
-        assert len(stays) <= bounds[1], (state.copies, state.moves)
+        stay = state.copies.keys() - state.moves.keys()
+        pending = [name for name, move in state.moves.items() if not move.placed and not move.surplus]
+        missing = min(max((state.wanted_copies or len(stay)) - len(stay), 0), len(pending))
+        held = [{groups[name] for name in (*stay, *chosen)} for chosen in combinations(pending, missing)]
+        assert min(map(len, held)) <= bounds[1], (state.copies, state.moves)
         if not any(move.surplus for move in state.moves.values()):
             assert len(stands) >= bounds[0], (state.copies, state.moves)
