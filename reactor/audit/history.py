@@ -59,8 +59,8 @@ class RouteHistory:
     blind: tuple[Span, ...] = ()
     """When nothing looked at it: the source was away, or no reactor ran."""
     unheard: tuple[Span, ...] = ()
-    """When nobody could be told that something begins: what is first heard at the end begins there, what was told
-    before goes on."""
+    """When its source could tell no reactor what begins, as the bus was away: what is first heard at the end begins
+    there, what was told before goes on."""
     dark: bool = True
     """Whether then nothing could look either, if it was asked to."""
     blind_grace: float = 10.0

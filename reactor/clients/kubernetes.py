@@ -244,7 +244,7 @@ class Kubernetes:
         self, client: Any, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
     ) -> aiohttp.ClientResponse:
         sent = _sent(client, request, body, timeout)
-        if purpose is Purpose.PROBE or request.method != "GET":  # whoever leaves a write does not know what came of it
+        if purpose is Purpose.PROBE or request.method != "GET":  # a write that is given up may be carried out
             return await sent
 
         async def ask() -> None:

@@ -107,7 +107,7 @@ class Router:
             await asyncio.sleep(SWEEP)
 
     def _forwarded(self, delivery: Delivery) -> Sequence[Outgoing] | None:
-        """Give the messages of what is only passed on; None: it needs more than that, or somebody is to hear of it."""
+        """Give the messages of what is only passed on; None: a command, a post, or what cannot be read."""
         try:
             event = read(delivery.subject, delivery.body)
             return None if isinstance(event.data, Command | WebhookPost) else self._messages(delivery, event)

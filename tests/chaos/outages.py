@@ -259,7 +259,7 @@ async def prometheus_killed(wiped: bool, world: World) -> AsyncIterator[None]:
 async def alertmanagers_killed(wiped: bool, world: World) -> AsyncIterator[None]:
     """Neither Alertmanager; they come back with their data, or without."""
     alerts = _alerting(world)
-    world.blind_grace = STANDING_LIMIT  # killed, it has forgotten too what it has posted: it says no end of that
+    world.blind_grace = STANDING_LIMIT  # a killed one forgets which alerts it posted, and posts no end of them
     for one in alerts.pair:
         await one.kill()
         if wiped:

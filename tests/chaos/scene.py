@@ -149,7 +149,7 @@ def history(
     """Give what the checker has to know of one object.
 
     `start`: when the script began, on the event loop's clock; `happened`: when each of its turns really came; `blind`:
-    when nothing could look at it; `unheard`: when nobody could be told.
+    when nothing could look at it; `unheard`: when its source could tell no reactor.
     """
 
     def moved(name: str, spans: Sequence[Span]) -> tuple[Span, ...]:

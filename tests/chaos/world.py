@@ -81,7 +81,7 @@ class World:
     blind: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
     """When nothing looked at what these sources see."""
     unheard: list[tuple[Span, frozenset[Source]]] = field(default_factory=list)
-    """When nobody could be told what begins in the eyes of these sources."""
+    """When these sources could tell no reactor what begins."""
     dark: bool = True
     """Whether what is asked to look then cannot."""
     blind_grace: float = 10.0
