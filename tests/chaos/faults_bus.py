@@ -11,6 +11,7 @@ from random import Random
 from tests.chaos.faults import Fault
 from tests.chaos.faults_process import TAKEN_OVER
 from tests.chaos.member import ROUTES_AGAIN
+from tests.chaos.nodes import agreed
 from tests.chaos.world import World
 
 BACK = 4.0
@@ -54,6 +55,7 @@ async def lose_a_node(world: World, random: Random) -> None:
             await server.kill()
             await asyncio.sleep(random.uniform(2, 5))
             await server.start()
+            await agreed(world.servers)
 
 
 FAULTS = (

@@ -11,7 +11,7 @@ from tests.chaos.faults import Fault
 from tests.chaos.faults_bus import BACK
 from tests.chaos.faults_process import TAKEN_OVER
 from tests.chaos.fleet import Member
-from tests.chaos.nodes import COUNT, Node, cut, mend
+from tests.chaos.nodes import COUNT, Node, agreed, cut, mend
 from tests.chaos.proxy import proxy
 from tests.chaos.world import World
 
@@ -42,6 +42,7 @@ async def part_nodes(world: World, random: Random) -> None:
             await asyncio.sleep(random.uniform(1, 9))
             for other in others:
                 mend(one, other)
+            await agreed(nodes)
 
 
 async def _far(world: World) -> Member:

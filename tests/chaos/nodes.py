@@ -13,12 +13,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from bus.embedded import EmbeddedServer
+from bus.embedded_health import EmbeddedHealth
 from tests.chaos import namespaces
 
 COUNT = 3
 CLIENTS, ROUTES = 4222, 6222
 NOBODY = "02:00:00:00:00:01"
 PLUGGED_SECONDS = 10.0
+AGREED_SECONDS = 30.0
 _PLUGGED = 'until ip -4 address show dev eth0 2>/dev/null | grep -q inet; do sleep 0.02; done; exec "$@"'
 """A server cannot listen on an address that is not there yet."""
 
@@ -61,6 +63,17 @@ def mend(one: Node, other: Node) -> None:
     """From now on they hear each other again."""
     for here, there in ((one, other), (other, one)):
         namespaces.lead(here.pid, there.address)
+
+
+async def agreed(members: Sequence[EmbeddedServer]) -> None:
+    """Come back when each of them says that its streams and consumers have a leader and are up to date.
+
+    After a cut TCP sends again only after a time that grows with it, and an election takes up to 9 s in nats-server.
+    Raises TimeoutError.
+    """
+    async with asyncio.timeout(AGREED_SECONDS):
+        while any([await EmbeddedHealth(member).look() for member in members]):
+            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
