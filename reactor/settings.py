@@ -11,23 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic_settings
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor.errors import SettingsError
+from reactor.settings_email import Email
+from reactor.settings_part import Part
 from reactor.settings_sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 
 PORT_MAX = 65_535
-
-
-class Part(BaseModel):
-    """A part of the settings."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True,
-        use_attribute_docstrings=True,  # for editors, by `reactor schema settings`
-    )  # fmt: skip
 
 
 class BusSettings(Part):
@@ -212,7 +205,7 @@ class Cluster(Part):
 
     kubeconfig: Path | None = None
     context: str | None = None
-    labels: dict[str, str] = {}
+    labels: dict[str, str] = Field(default_factory=dict)
     """What placement may select it by; so are the next three."""
     region: str = ""
     zone: str = ""
@@ -231,7 +224,7 @@ class Karmada(Part):
 class Notifier(Part):
     """Where people are told."""
 
-    kind: Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "log"] = "log"
+    kind: Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "email", "log"] = "log"
     url: SecretStr | None = None
     """webhook, slack: all of it. alertmanager: without /api/v2/alerts. pagerduty, opsgenie: where it is another than
     the usual one, as in Europe."""
@@ -241,11 +234,19 @@ class Notifier(Part):
     key: SecretStr | None = None
     """pagerduty: the integration's routing key (Events API v2). opsgenie: the API integration's key."""
     key_file: Path | None = None
+    email: Email | None = None
+    """email: the server that takes it, and the addresses."""
 
     @model_validator(mode="after")
     def _has_address(self) -> Notifier:
+        if (self.kind == "email") != (self.email is not None):
+            msg = "kind email goes together with email: {host, from, to}"
+            raise ValueError(msg)
+        if self.email is not None and (self.url or self.url_file or self.proxy_url):
+            msg = "kind email takes no url and no proxyUrl: its server is email.host"
+            raise ValueError(msg)
         keyed = self.kind in ("pagerduty", "opsgenie")
-        if self.kind != "log" and not keyed and not (self.url or self.url_file):
+        if self.kind not in ("log", "email") and not keyed and not (self.url or self.url_file):
             msg = f"kind {self.kind} needs url or urlFile"
             raise ValueError(msg)
         if keyed and not (self.key or self.key_file):

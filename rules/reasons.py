@@ -174,3 +174,8 @@ SENTENCES: dict[Because | Held, str] = {
     Held.APPROVAL_EXPIRED: "nobody approved it in time: it is asked again by itself, and a late yes to the same counts",
     Held.REJECTED: "somebody has said no to it: the same is not asked for again before the time that they gave is over",
 }
+
+
+def sentence(reason: str) -> str:
+    """Give the sentence of a reason's word; empty where it is none of ours."""
+    return next((text for known, text in SENTENCES.items() if known == reason), "")

@@ -1,4 +1,4 @@
-"""Carries out Notify: a log line, a POST of the message as a CloudEvent, or what Slack, PagerDuty and others take.
+"""Carries out Notify: a log line, a mail, a POST of a CloudEvent, or what Slack, PagerDuty and others take.
 
 Every notifier is told for itself: one that is down or misspelt keeps no other from hearing. The action is then Failed
 and comes again, and whoever has been told is not told twice by this process. Another one cannot know: at least once.
@@ -16,6 +16,8 @@ from prometheus_client import Counter
 
 from bus.messages import Mode, Notify, Outcome
 from reactor.actions.incidents import post_of
+from reactor.actions.mail import letter
+from reactor.actions.mailing import send
 from reactor.actions.outcomes import Unfit, done, failed
 from reactor.actions.posting import NotifierUnavailable, key_of, post, url_of
 from reactor.clients.credentials import proxy_of
@@ -58,7 +60,7 @@ async def carry_out(
     if action.mode is not Mode.ENFORCE:
         return failed(action.id, clock, Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out"))
     names = [name for name in dict.fromkeys(action.to) if (action.id, name) not in told]
-    errors = await asyncio.gather(*(_tell(action, name, notifiers.get(name), http, told) for name in names))
+    errors = await asyncio.gather(*(_tell(action, name, notifiers.get(name), clock, http, told) for name in names))
     wrong = [error for error in errors if error is not None]
     if not wrong:
         return done(action.id, clock, wrote=bool(names))
@@ -71,13 +73,13 @@ async def carry_out(
 
 
 async def _tell(
-    action: Notify, name: str, notifier: Notifier | None, http: aiohttp.ClientSession, told: Told
+    action: Notify, name: str, notifier: Notifier | None, clock: Clock, http: aiohttp.ClientSession, told: Told
 ) -> Unfit | NotifierUnavailable | None:
     if notifier is None:
         _sent.labels("unknown", "failed").inc()
         return Unfit("UnknownNotifier", f"notifiers.{name}: a rule names this notifier, the settings do not")
     try:
-        await _send(action, name, notifier, http)
+        await _send(action, name, notifier, clock, http)
     except (Unfit, NotifierUnavailable) as error:
         _sent.labels(notifier.kind, "failed").inc()
         return error
@@ -86,10 +88,13 @@ async def _tell(
     return None
 
 
-async def _send(action: Notify, name: str, notifier: Notifier, http: aiohttp.ClientSession) -> None:
+async def _send(action: Notify, name: str, notifier: Notifier, clock: Clock, http: aiohttp.ClientSession) -> None:
     if notifier.kind == "log":
         about = {"rule": action.rule, "object": action.object, "reason": action.because}
         _log.info("%s", action.message, extra=about)
+        return
+    if notifier.email is not None:
+        await send(name, letter(action, notifier.email, clock.now()), notifier.email, clock)
         return
     what = post_of(notifier.kind, action, await key_of(name, notifier))
     await post(http, name, await url_of(name, notifier), what, proxy=proxy_of(notifier))

@@ -33,17 +33,18 @@ async def url_of(name: str, notifier: Notifier) -> str:
         if (usual := USUAL_URLS.get(notifier.kind)) is not None:
             return usual
         raise Unfit("UrlUnreadable", f"notifiers.{name}: needs url or urlFile")
-    return await _read(notifier.url_file, f"notifiers.{name}.urlFile")
+    return await read_secret(notifier.url_file, f"notifiers.{name}.urlFile")
 
 
 async def key_of(name: str, notifier: Notifier) -> str:
     """Give the key; empty where the kind has none. A file is read every time, because secrets are rotated."""
     if notifier.key is not None:
         return notifier.key.get_secret_value()
-    return await _read(notifier.key_file, f"notifiers.{name}.keyFile") if notifier.key_file is not None else ""
+    return await read_secret(notifier.key_file, f"notifiers.{name}.keyFile") if notifier.key_file is not None else ""
 
 
-async def _read(file: Path, where: str) -> str:
+async def read_secret(file: Path, where: str) -> str:
+    """Give what a file of the settings holds; `where`: its key, for the error. Raises Unfit."""
     try:
         return (await FILES.run(file.read_text)).strip()
     except (OSError, UnicodeDecodeError) as error:

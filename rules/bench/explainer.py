@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation, Outcome
-from rules.reasons import SENTENCES
+from rules.kinds.wish import told
+from rules.reasons import sentence
 
 LINES_MAX = 50
 """How many changes of one target are shown: the last ones."""
@@ -49,7 +50,7 @@ def chain(
         action,
         tuple(_changes(seen, targets, record.decided_at)),
         tuple(_windows(members)),
-        (f"{_time(record.decided_at)} {action['because']}: {_sentence(action['because'])}",
+        (f"{_time(record.decided_at)} {action['because']}: {sentence(action['because'])}",
          *([action["detail"]] if action.get("detail") else []), *record.because, *commands),
         tuple(_guards(record, records)),
         tuple(write),
@@ -113,17 +114,13 @@ _PLAIN = {
 
 
 def _does(action: Mapping[str, Any]) -> str:
-    words = (f"{key}={value}" for key, value in action.items() if key not in _PLAIN and value not in ("", None))
+    words = (told(key, value) for key, value in action.items() if key not in _PLAIN and value not in ("", None))
     return f"{action['action']} {', '.join(words)}, mode {action['mode']}"
 
 
 def _outcome(one: Outcome) -> str:
     wrote = "" if one.wrote else ", nothing had to be written"
     return f"{_time(one.observed_at)} {one.status} {one.reason or ''} {one.detail}".rstrip() + wrote
-
-
-def _sentence(because: str) -> str:
-    return next((text for reason, text in SENTENCES.items() if reason == because), "")
 
 
 def _time(moment: datetime) -> str:

@@ -23,7 +23,7 @@ from rules.bench.play import Said, play
 from rules.engine.news import in_words as words_of
 from rules.engine.routing import Routing
 from rules.language.model import Rule
-from rules.reasons import SENTENCES
+from rules.reasons import sentence
 
 
 def simulate(
@@ -46,18 +46,14 @@ def in_words(
         silent = False
         what = said.what
         if isinstance(what, Hold):
-            text, why = f"holds on {what.object}", f"{what.held}: {_sentence(what.held)}"
+            text, why = f"holds on {what.object}", f"{what.held}: {sentence(what.held)}"
         else:
-            text, why = words_of(what), f"{what.because}: {_sentence(what.because)}".rstrip(": ")
+            text, why = words_of(what), f"{what.because}: {sentence(what.because)}".rstrip(": ")
         yield f"{clock(said.at)}  {what.rule}  {text}"
         yield f"    {why}"
         yield from (f"    {line}" for line in ([what.detail] if what.detail else said.because))
     if silent:
         yield f"nothing happens until {clock(until)}"
-
-
-def _sentence(reason: str) -> str:
-    return next((text for known, text in SENTENCES.items() if known == reason), "")
 
 
 def clock(second: float) -> str:

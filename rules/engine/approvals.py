@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from bus.messages import Approve, Reject
 from rules.group import Group
-from rules.kinds.wish import Act, cut
+from rules.kinds.wish import Act, cut, told
 from rules.reasons import Held
 from rules.states.budget import LeaveState, Rejection, Request
 
@@ -119,5 +119,5 @@ def in_short(acts: Sequence[Act]) -> str:
 def _what(act: Act) -> str:
     """What a person has to see before saying yes: numbers and places, not how it is carried out."""
     shown = ("weights", "clusters", "from_", "purge_mode", "zone", "step", "taints")
-    words = [f"{name.rstrip('_')}={act.fields[name]}" for name in shown if act.fields.get(name)]
+    words = [told(name.rstrip("_"), act.fields[name]) for name in shown if act.fields.get(name)]
     return " ".join(filter(None, [act.object, *words]))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import BaseModel
+
 from bus.messages import ActionMessage
 from rules.reasons import Because, Held
 
@@ -17,6 +19,23 @@ TEXT_MAX = 4096
 def cut(text: str) -> str:
     """Give the text so that it fits into a message: what somebody else wrote may be as long as that by itself."""
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
+
+
+def told(name: str, value: object) -> str:
+    """Give a field of an action as people read it: `weights a=0 b=1`, `step=Fence`."""
+    match value:
+        case Mapping():
+            return f"{name} " + " ".join(f"{key}={one}" for key, one in value.items())
+        case list() | tuple():
+            return f"{name} " + " ".join(map(_short, value))
+        case _:
+            return f"{name}={value}"
+
+
+def _short(one: object) -> str:
+    if isinstance(one, BaseModel):
+        return _short(one.model_dump(exclude_defaults=True, by_alias=True))
+    return ":".join(str(part) for part in one.values() if part not in ("", None)) if isinstance(one, Mapping) else str(one)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ async def test_what_is_rejected_is_not_asked_for_again_until_somebody_approves_i
         assert await service.post(body(firing("cart"))) == 200
         await until_held(service, Held.AWAITING_APPROVAL)
         said = await service.printed("reject", "shop", "--for", "30m", *WORDS)
-        assert "asks: SetWeights weights={'cart': 0, 'fallback': 1}" in said, said
+        assert "asks: SetWeights weights cart=0 fallback=1" in said, said
         assert "refuse it for 30m" in said, said
         assert 'rejected by reactor as "ann" until ' in said.splitlines()[-1], said
         assert 'Rejected: by reactor as "ann": INC-7; not asked again before' in await service.printed("status")

@@ -12,6 +12,7 @@ from bus.envelope import decode
 from bus.messages import Notify, iso
 from reactor.actions.incidents import ALERT_LASTS, post_of
 from reactor.settings import Notifier
+from reactor.settings_email import PORTS
 from tests.unit.actions.builders import START, notify
 
 ABOUT = "service/east/shop/checkout"
@@ -98,6 +99,37 @@ def test_settings_say_what_a_notifier_needs(given: dict[str, str], wrong: str) -
     with pytest.raises(ValidationError, match=wrong):
         Notifier.model_validate(given)
     assert Notifier.model_validate({"kind": "pagerduty", "key": "K3Y"}).url is None
+
+
+MAIL = {"host": "smtp.example.com", "from": "reactor@example.com", "to": ["ann@example.com"]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "wrong"),
+    [
+        ({"to": []}, "at least 1 item"), ({"to": ["ann"]}, "is not one address"),
+        ({"to": ["ann@example.com, bob@example.com"]}, "is not one address"),
+        ({"from": "reactor@example.com\r\nBcc: eve@example.com"}, "is no address"),
+        ({"to": ["änn@example.com"]}, "ASCII"), ({"user": "reactor"}, "user and passwordFile go together"),
+        ({"user": "reactor", "passwordFile": "p", "tls": "None"}, "for everybody to read"), ({"port": 0}, "port"),
+        ({"host": "smtp example"}, "host"),
+    ],
+)  # fmt: skip
+def test_settings_say_what_an_email_needs(changed: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(ValidationError, match=wrong):
+        Notifier.model_validate({"kind": "email", "email": MAIL | changed})
+
+
+def test_an_email_has_the_usual_ports_and_no_url() -> None:
+    made = {tls: Notifier.model_validate({"kind": "email", "email": MAIL | {"tls": tls}}) for tls in PORTS}
+    assert {tls: one.email.server_port for tls, one in made.items() if one.email} == PORTS
+    for wrong in (
+        {"kind": "email"},
+        {"kind": "log", "email": MAIL},
+        {"kind": "email", "email": MAIL, "url": "http://x"},
+    ):
+        with pytest.raises(ValidationError, match="kind email"):
+            Notifier.model_validate(wrong)
 
 
 def test_what_an_older_version_has_asked_for_resolves_nothing() -> None:

@@ -34,7 +34,7 @@ def test_the_chain_of_an_act_has_every_link_with_its_time() -> None:
     assert "service/east/shop/a: Unhealthy since 1970-01-01T00:00:05.000Z" in found.windows[0]
     assert "toleration began 1970-01-01T00:00:05.000Z" in found.windows[0]
     assert found.decision[0].startswith("1970-01-01T00:00:15.000Z PrimaryUnhealthy: the primary has been bad")
-    assert "weights={'a': 0, 'b': 1}" in found.write[0]
+    assert "weights a=0 b=1" in found.write[0]
     assert found.outcomes == ("1970-01-01T00:00:15.200Z Done",)
 
 

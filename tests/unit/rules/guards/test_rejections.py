@@ -40,7 +40,7 @@ def test_the_hold_says_who_why_how_long_and_to_what() -> None:
     things = [one.what for one in said(ASKING, *DOWN, rejected(100, seconds=600), until=200)]
     assert [hold.detail for hold in things if isinstance(hold, Hold)][1] == (
         "by bob: INC-8: b is worse; not asked again before 1970-01-01T00:11:40+00:00: "
-        "SetWeights weights={'a': 0, 'b': 1} (PrimaryUnhealthy)"
+        "SetWeights weights a=0 b=1 (PrimaryUnhealthy)"
     )
 
 
