@@ -1,42 +1,90 @@
-"""One alerting rule of Prometheus as a source and a Notification rule, and what could not come along."""
+"""One alerting rule of Prometheus: the labels that its alerts can have, and the target that they give."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from reactor.cli.alerting import BadDuration, as_message, fixed_labels, mapping, quoted, seconds
-from reactor.cli.importing import Import, findings
-from rules.language.targets import encode_segment
+from reactor.cli.alerting import fixed_labels, label_names, mapping
+from rules.language.promql_tree import Query, read
+from rules.language.targets import check_template, encode_segment
 from rules.language.yaml import Document
 from rules.language.yaml import Path as At
 
-_MESSAGE = "{target} is {status} since {since}: {detail}"
-"""Alertmanager's alerts have their summary as detail."""
-_EVERY_SECONDS = 15
+NO_LABELS = "no label is left in the result, so nothing says what it is about"
+NO_TARGET = "no label names an instance, a job or a Kubernetes object"
+NO_CLUSTER = "it names a Kubernetes object and no cluster: say --cluster NAME"
+ABSENT = "absent() speaks of series that are not there: they have no labels"
+NO_PROMQL = "the expression is no PromQL that we can read"
+_SCRAPED = frozenset({"instance", "job"})
+"""Labels that each series has that Prometheus itself has scraped."""
+_OBJECTS = re.compile(r"\bkube_\w+")
+"""Metrics of kube-state-metrics: their instance is that exporter, not what they are about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What was asked for on the command line."""
 
-    target: str
+    target: str | None
     way: str
     alerts: tuple[str, ...]
     prometheus: str
     on_resolved: str
+    cluster: str | None
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What an alert is about."""
+
+    template: str
+    about: str
+    """One word, for names."""
+    confirm: str | None = None
+    """A query whose series show that the thing is there and seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """A target that everybody has the labels of."""
+
+    labels: tuple[str, ...]
+    path: str
+    about: str
+    confirm: str
+
+
+_KUBERNETES = (
+    _Usual(("namespace", "deployment"), "workload/{cluster}/{namespace}/Deployment/{deployment}", "deployment",
+           "kube_deployment_created"),
+    _Usual(("namespace", "statefulset"), "workload/{cluster}/{namespace}/StatefulSet/{statefulset}", "statefulset",
+           "kube_statefulset_created"),
+    _Usual(("namespace", "daemonset"), "workload/{cluster}/{namespace}/DaemonSet/{daemonset}", "daemonset",
+           "kube_daemonset_created"),
+    _Usual(("namespace", "job_name"), "workload/{cluster}/{namespace}/Job/{job_name}", "job-object",
+           "kube_job_created"),
+    _Usual(("namespace", "pod"), "workload/{cluster}/{namespace}/Pod/{pod}", "pod", "kube_pod_info"),
+    _Usual(("namespace", "service"), "service/{cluster}/{namespace}/{service}", "service", "kube_service_info"),
+    _Usual(("node",), "node/{cluster}/{node}", "node", "kube_node_info"),
+)  # fmt: skip
+"""The closest first."""
+_ANYWHERE = (
+    _Usual(("instance",), "custom/instance/{instance}", "instance", "up == 1"),
+    _Usual(("job",), "custom/job/{job}", "job", "sum by (job) (up) > 0"),
+)
+
+
+@dataclass(frozen=True)
 class Alert:
-    """One alerting rule, and what there is to say about it."""
+    """An alerting rule, where it stands, and in which group."""
 
     document: Document
     at: At
     group: Mapping[str, Any]
-    wanted: Wanted
-    made: Import
 
     @property
     def rule(self) -> Any:
@@ -47,93 +95,55 @@ class Alert:
         return str(self.rule["alert"])
 
     @property
-    def labels(self) -> dict[str, str]:
-        """Those that every alert of this rule has, whatever its series."""
+    def fixed(self) -> dict[str, str]:
+        """Labels that every alert of this rule has, whatever its series."""
         return fixed_labels(self.group.get("labels")) | fixed_labels(self.rule.get("labels"))
 
-    def take(self) -> None:
-        """Make the source and the rule, but where our checks find them wrong."""
-        if not isinstance(self.rule.get("expr"), str | int | float):
-            self._say(("expr",), "an alerting rule without one says nothing", severity="error")
-            return
-        name = self.made.name(self.name)
-        source = {"name": name} | (self._webhook() if self.wanted.way == "webhook" else self._query())
-        rule = self._notification(name, source["target"])
-        if rule is None:
-            return
-        problems = findings([rule], [source])
-        for one in problems:
-            self._say((), f"{one.path}: {one.message}", severity=one.severity)
-        if any(one.severity == "error" for one in problems):
-            return
-        self.made.sources.append(source)
-        self.made.rules.append(rule)
-        where = f", to be posted to /v1/alerts/{name}" if self.wanted.way == "webhook" else ""
-        self.made.carry(self.document, self.at, f"alert {self.name} as source and rule {name}{where}")
-        self._leftovers()
+    @cached_property
+    def expression(self) -> Query:
+        return read(str(self.rule["expr"]))
 
-    def _webhook(self) -> dict[str, Any]:
-        labels = {"alertname": self.name} | self.labels
-        matchers = [f"{key}={quoted(value)}" for key, value in labels.items()]
-        return {
-            "kind": "AlertmanagerWebhook", "target": self.wanted.target, "matchers": matchers,
-            "onResolved": self.wanted.on_resolved,
-        }  # fmt: skip
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """Those that its series are known to have: by the expression, and by the templates that speak of them."""
+        can = self.expression.labels
+        if not can.all_but:
+            return can.names
+        told = label_names(self.rule.get("annotations")) | label_names(self.rule.get("labels"))
+        return frozenset(name for name in told | _SCRAPED if can.may_have(name))
 
-    def _query(self) -> dict[str, Any]:
-        """The series of an expression have no labels of the alert: those that are known are filled in here."""
-        target = self.wanted.target
-        for label, value in ({"alertname": self.name} | self.labels).items():
-            target = target.replace(f"{{{label}}}", encode_segment(value))
-        return {
-            "kind": "PrometheusQuery", "target": target, "prometheus": self.wanted.prometheus,
-            "query": str(self.rule["expr"]).strip(), "everySeconds": self._every_seconds(),
-        }  # fmt: skip
+    def target(self, wanted: Wanted) -> Target | str:
+        """Give what it is about, or why that cannot be said."""
+        text = str(self.rule["expr"])
+        added = {"alertname": self.name, **self.fixed}
+        if wanted.way == "webhook":
+            added |= dict.fromkeys(map(str, mapping(self.rule.get("labels"))), "")
+        if wanted.target is not None:
+            missing = sorted(
+                name for name in check_template(wanted.target)
+                if name not in added and not self.expression.labels.may_have(name)
+            )  # fmt: skip
+            return f"no series has the label {missing[0]}" if missing else Target(self._filled(wanted), "alerts")
+        if self.expression.problem:
+            return NO_PROMQL
+        if "absent(" in text or "absent_over_time(" in text:
+            return ABSENT
+        known = self.labels | added.keys()
+        if found := next((usual for usual in _KUBERNETES if known.issuperset(usual.labels)), None):
+            cluster = "{cluster}" if "cluster" in known else wanted.cluster and encode_segment(wanted.cluster)
+            if not cluster:
+                return NO_CLUSTER
+            return Target(found.path.replace("{cluster}", cluster), found.about, found.confirm)
+        if not _OBJECTS.search(text) and (
+            found := next((usual for usual in _ANYWHERE if known.issuperset(usual.labels)), None)
+        ):
+            return Target(found.path, found.about, found.confirm)
+        return NO_TARGET if self.labels else NO_LABELS
 
-    def _every_seconds(self) -> float:
-        if "interval" not in self.group:
-            return _EVERY_SECONDS
-        try:
-            return seconds(self.group["interval"]) or _EVERY_SECONDS
-        except BadDuration as error:
-            self._say((), f"the group's interval: {error}; {_EVERY_SECONDS} s instead", severity="warning")
-            return _EVERY_SECONDS
-
-    def _notification(self, name: str, target: str) -> dict[str, Any] | None:
-        annotations = self.rule.get("annotations")
-        message = as_message(annotations) if self.wanted.way == "query" else _MESSAGE
-        if message is None:
-            message = f"{self.name}: {{target}} is {{status}} since {{since}}"
-            if annotations:
-                self._say(("annotations",), "not carried over: they calculate; the message says the alert's name")
-        pattern = "/".join("*" if "{" in part else part for part in target.split("/"))
-        rule: dict[str, Any] = {
-            "name": name, "kind": "Notification", "mode": "DryRun", "match": pattern, "signals": [name],
-            "message": message,
-        }  # fmt: skip
-        for key, ours in (("for", "tolerationSeconds"), ("keep_firing_for", "recoverySeconds")):
-            try:
-                rule[ours] = seconds(self.rule.get(key, 0))
-            except BadDuration as error:
-                self._say((key,), str(error), severity="error")
-                return None
-        return rule
-
-    def _leftovers(self) -> None:
-        """Say what does not come along, or not alone."""
-        for key, ours in (("for", "tolerationSeconds"), ("keep_firing_for", "recoverySeconds")):
-            if self.wanted.way == "webhook" and seconds(self.rule.get(key, 0)):
-                self._say((key,), f"is {ours} now: take it out of the alert, or the two add up")
-        for key in mapping(self.rule.get("labels")):
-            if key not in self.labels:
-                self._say(("labels", key), "not carried over: a template makes its value")
-            elif self.wanted.way == "query" and f"{{{key}}}" not in self.wanted.target:
-                self._say(("labels", key), "not carried over: series have no labels of the alert")
-        others = sorted(mapping(self.rule.get("annotations")).keys() - {"summary", "description"})
-        if others:
-            self._say(("annotations",), f"not carried over: {', '.join(others)}")
-
-    def _say(self, inside: At, message: str, *, severity: str = "warning") -> None:
-        key = f"{inside[-1]} " if inside and not message.startswith("not carried over") else ""
-        said = f"alert {self.name}: {key}{message}"
-        self.made.problems.append(self.document.problem((*self.at, *inside), said, severity=severity))
+    def _filled(self, wanted: Wanted) -> str:
+        """With --as query series have no labels of the alert: those that are known are written out."""
+        target = wanted.target or ""
+        if wanted.way == "query":
+            for label, value in ({"alertname": self.name} | self.fixed).items():
+                target = target.replace(f"{{{label}}}", encode_segment(value))
+        return target

@@ -1,34 +1,37 @@
-"""`reactor import prometheus`: alerting rules as sources, each with a Notification rule that waits as the alert does.
+"""`reactor import prometheus`: alerting rules as sources and Notification rules, where their labels give a target.
 
-By default an alert is taken from Alertmanager's webhook: Prometheus goes on evaluating it. With --as query the reactor
-evaluates its expression, and the alert can go.
+By default alerts are taken from Alertmanager's webhook: Prometheus goes on evaluating them. With --as query the reactor
+evaluates their expressions, and the alerts can go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import click
 
+from reactor.cli.alerting import BadDuration
+from reactor.cli.files import count
 from reactor.cli.import_alert import Alert, Wanted
+from reactor.cli.import_groups import Together, alerts_of, lasts
 from reactor.cli.importing import Import, kind_of, objects
 from rules.language.targets import BadTarget, check_template
 from rules.language.yaml import Document
 from rules.language.yaml import Path as At
-
-DEFAULT_TARGET = "custom/alerts/{alertname}"
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the rules to this file.")
 @click.option(
-    "--target", default=DEFAULT_TARGET, show_default=True, metavar="TEMPLATE",
-    help="What an alert is about, from its labels: 'service/{cluster}/{namespace}/{service}'.",
+    "--target", metavar="TEMPLATE",
+    help="What all alerts are about, from their labels: 'service/{cluster}/{namespace}/{service}'. Default: a "
+    "workload, a Service, a node, an instance or a job, whatever is the closest that an alert has the labels of.",
 )  # fmt: skip
+@click.option("--cluster", metavar="NAME", help="The cluster of Kubernetes objects whose alerts have no such label.")
 @click.option(
     "--as", "way", type=click.Choice(["webhook", "query"]), default="webhook", show_default=True,
     help="webhook: Alertmanager tells of the alert. query: the reactor asks Prometheus for its expression.",
@@ -36,7 +39,7 @@ DEFAULT_TARGET = "custom/alerts/{alertname}"
 @click.option("--alert", "alerts", multiple=True, metavar="PATTERN", help="Only alerts with such a name. Repeatable.")
 @click.option(
     "--prometheus", default="main", show_default=True, metavar="NAME",
-    help="With --as query: a Prometheus of the settings.",
+    help="A Prometheus of the settings: for the queries, and to confirm that what is resolved is there.",
 )  # fmt: skip
 @click.option(
     "--on-resolved", type=click.Choice(["Confirm", "Healthy"]), default="Confirm", show_default=True,
@@ -46,26 +49,71 @@ def prometheus(files: tuple[str, ...], output: Path | None, **given: Any) -> Non
     """Turn Prometheus' alerting rules into sources and Notification rules.
 
     FILE is a Prometheus rule file, or YAML or JSON with PrometheusRule objects; a folder, a glob, or - for stdin.
-    Recording rules are passed over.
 
     \b
     reactor import prometheus alerts.yml --target 'service/{cluster}/{namespace}/{service}' > alerts.yaml
-    kubectl get prometheusrules -A -o yaml | reactor import prometheus --as query -
+    kubectl get prometheusrules -A -o yaml | reactor import prometheus --cluster east -
 
-    `for` becomes tolerationSeconds, keep_firing_for recoverySeconds. What else an alert's target is, and what is to be
-    done about it, no alerting rule says: a Notification tells people until you write a rule that acts.
+    Alerts of one group about one kind of target are one rule. An alert whose labels give no target is left out, and
+    counted with the reason. What is to be done about a target no alerting rule says: a Notification tells people
+    until you write a rule that acts.
 
-    Exit code: 0 where every alerting rule became a rule, 1 where one could not, or where there was none.
+    Exit code: 1 where an alerting rule could not be read, or none gave a rule; else 0.
     """
     try:
-        check_template(given["target"])
+        if given["target"] is not None:
+            check_template(given["target"])
     except BadTarget as error:
         raise click.BadParameter(str(error), param_hint="--target") from error
     wanted, made = Wanted(**given), Import()
-    for document in made.documents(files):
-        for alert in _alerts(document, wanted, made):
-            alert.take()
+    alerts = [alert for document in made.documents(files) for alert in _alerts(document, wanted, made)]
+    groups, left_out = _sorted(alerts, wanted, made)
+    came = sum(group.make(wanted, made) for group in groups)
+    _report(alerts, came, left_out, made)
     made.finish(files, "alerting rule", output)
+
+
+def _sorted(alerts: Iterable[Alert], wanted: Wanted, made: Import) -> tuple[list[Together], dict[str, list[Alert]]]:
+    """Give the alerts that become rules, by what belongs together, and those that do not, by the reason."""
+    groups: dict[tuple[object, ...], Together] = {}
+    left_out: dict[str, list[Alert]] = {}
+    for alert in alerts:
+        if not isinstance(alert.rule.get("expr"), str | int | float):
+            _wrong(alert, "an alerting rule without expr says nothing", made)
+            continue
+        try:
+            waits = lasts(alert, wanted)
+        except BadDuration as error:
+            _wrong(alert, str(error), made)
+            continue
+        target = alert.target(wanted)
+        if isinstance(target, str):
+            left_out.setdefault(target, []).append(alert)
+            continue
+        name = str(alert.group.get("name") or alert.name)
+        key = (id(alert.document), alert.at[:-2], target, waits)
+        group = groups.setdefault(key, Together(f"{name}-{target.about}", target, waits))
+        group.alerts.append(alert)
+    return [*groups.values()], left_out
+
+
+def _wrong(alert: Alert, message: str, made: Import) -> None:
+    made.problems.append(alert.document.problem(alert.at, f"alert {alert.name}: {message}"))
+
+
+def _report(alerts: list[Alert], came: int, left_out: dict[str, list[Alert]], made: Import) -> None:
+    """Say what is left out, a line for each group and reason, and how much that is."""
+    for reason, found in left_out.items():
+        groups: dict[tuple[object, ...], list[Alert]] = {}
+        for alert in found:
+            groups.setdefault((id(alert.document), alert.at[:-2]), []).append(alert)
+        for some in groups.values():
+            message = f"left out: {alerts_of(some, most=len(some))}: {reason}"
+            made.problems.append(some[0].document.problem(some[0].at, message, severity="warning"))
+    if alerts:
+        made.summary.append(f"{came} of {count(len(alerts), 'alerting rule')} came along")
+    for reason, found in sorted(left_out.items(), key=lambda one: -len(one[1])):
+        made.summary.append(f"  {len(found)} left out: {reason}")
 
 
 def _alerts(document: Document, wanted: Wanted, made: Import) -> Iterator[Alert]:
@@ -89,11 +137,15 @@ def _of_group(document: Document, at: At, group: Any, wanted: Wanted, made: Impo
     if not isinstance(rules, list):
         made.problems.append(document.problem(at, "passed over: a group without rules", severity="warning"))
         return
+    records = [str(rule["record"]) for rule in rules if isinstance(rule, dict) and "record" in rule]
+    if records:
+        message = f"passed over: recording rules are no alerts: {', '.join(records)}"
+        made.problems.append(document.problem((*at, "rules"), message, severity="warning"))
     for index, rule in enumerate(rules):
         here = (*at, "rules", index)
         name = rule.get("alert") if isinstance(rule, dict) else None
         if not isinstance(name, str) or not name:
-            what = f"recording rule {rule['record']}" if isinstance(rule, dict) and "record" in rule else "this"
-            made.problems.append(document.problem(here, f"passed over: {what} is no alert", severity="warning"))
+            if not (isinstance(rule, dict) and "record" in rule):
+                made.problems.append(document.problem(here, "passed over: this is no alert", severity="warning"))
         elif not wanted.alerts or any(fnmatchcase(name, pattern) for pattern in wanted.alerts):
-            yield Alert(document, here, group, wanted, made)
+            yield Alert(document, here, group)

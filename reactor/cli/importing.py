@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -36,6 +36,8 @@ class Import:
     """What could not come along: errors where a rule could not be made, warnings where one goes without something."""
     carried: list[Problem] = field(default_factory=list)
     """What has come along."""
+    summary: list[str] = field(default_factory=list)
+    """Lines that stand at the end of the report."""
 
     def documents(self, files: Sequence[str]) -> Iterator[Document]:
         """Give each document of these files, folders and globs, with the lines that it has there."""
@@ -44,9 +46,9 @@ class Import:
         for name, text in read_all(names, self.problems):
             yield from _documents(name, text, self.problems)
 
-    def name(self, wanted: str) -> str:
-        """Give a rule's name that is not taken, as near to the wanted one as names may be."""
-        return named(wanted, {one["name"] for one in self.rules})
+    def name(self, wanted: str, more: Iterable[str] = ()) -> str:
+        """Give a name that no rule has, nor anything of `more`, as near to the wanted one as names may be."""
+        return named(wanted, {one["name"] for one in self.rules} | set(more))
 
     def carry(self, document: Document, at: At, message: str) -> None:
         """Say what something has become."""
@@ -60,6 +62,8 @@ class Import:
             self._write(output)
         for problem in sorted({*self.problems, *self.carried}):
             say(shown(problem), err=True)
+        for line in self.summary:
+            say(line, err=True)
         say(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
         sys.exit(int(any(problem.severity == "error" for problem in self.problems)))
 

@@ -35,7 +35,9 @@ def told(name: str, value: object) -> str:
 def _short(one: object) -> str:
     if isinstance(one, BaseModel):
         return _short(one.model_dump(exclude_defaults=True, by_alias=True))
-    return ":".join(str(part) for part in one.values() if part not in ("", None)) if isinstance(one, Mapping) else str(one)
+    if isinstance(one, Mapping):
+        return ":".join(str(part) for part in one.values() if part not in ("", None))
+    return str(one)
 
 
 @dataclass(frozen=True, slots=True)

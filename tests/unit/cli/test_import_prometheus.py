@@ -38,6 +38,16 @@ def imported(text: str, *words: str) -> Result:
     return CliRunner().invoke(cli, ["import", "prometheus", "--target", TARGET, *words, "-"], input=text)
 
 
+def bare(text: str, *words: str) -> Result:
+    """Without --target: each alert by its labels."""
+    return CliRunner().invoke(cli, ["import", "prometheus", *words, "-"], input=text)
+
+
+def group(*expressions: str, annotations: str = "{}") -> str:
+    rules = [f"{{alert: A{index}, expr: {one!r}, annotations: {annotations}}}" for index, one in enumerate(expressions)]
+    return f"groups: [{{name: g, rules: [{', '.join(rules)}]}}]"
+
+
 def file(result: Result) -> dict[str, Any]:
     """What was printed; our own reader has to take it."""
     loader.load([("out.yaml", result.stdout)])
@@ -45,34 +55,34 @@ def file(result: Result) -> dict[str, Any]:
     return found
 
 
-def test_an_alert_becomes_a_webhook_source_and_a_rule_that_waits_as_the_alert_did() -> None:
+def test_an_alert_becomes_a_webhook_source_and_a_rule_that_adds_no_waiting_to_prometheus_own() -> None:
     result = imported(ALERTS)
     found = file(result)
     [source], [rule] = found["sources"], found["rules"]
     assert (source["kind"], source["target"]) == ("AlertmanagerWebhook", TARGET)
     assert (rule["kind"], rule["mode"], rule["match"]) == ("Notification", "DryRun", "service/*/*/*")
-    assert (rule["tolerationSeconds"], rule["recoverySeconds"], rule["signals"]) == (300, 90, ["ServiceDown"])
+    assert (rule["signals"], rule.keys() & {"tolerationSeconds", "recoverySeconds"}) == ([source["name"]], set())
     assert result.exit_code == 0
 
 
-def test_the_source_takes_this_alert_and_no_other() -> None:
-    [source] = file(imported(ALERTS))["sources"]
+def test_the_source_takes_the_alerts_of_its_group_and_no_other() -> None:
+    text = "groups: [{name: shop, rules: [{alert: Down, expr: up == 0}, {alert: A.b, expr: up == 2}]}]"
+    [source] = file(imported(text, "--target", "custom/i/{instance}"))["sources"]
     matchers = Matchers.parse(",".join(source["matchers"]))
-    assert matchers.matches({"alertname": "ServiceDown", "severity": "page", "team": "shop", "az": "any"})
-    assert not matchers.matches({"alertname": "ServiceDown", "severity": "warning", "team": "shop"})
-    assert not matchers.matches({"alertname": "Other", "severity": "page", "team": "shop"})
+    assert [matchers.matches({"alertname": name}) for name in ("Down", "A.b", "Axb", "Other")] == [
+        True, True, False, False,
+    ]  # fmt: skip
 
 
-def test_the_report_says_what_came_along_and_what_did_not_with_its_line() -> None:
+def test_the_report_says_what_came_along_and_what_did_not_with_its_line_and_counts_it() -> None:
     lines = imported(ALERTS).stderr.splitlines()
-    told = {int(line.split(":")[1]): line for line in lines if line.startswith("<stdin>")}
-    assert "passed over: recording rule job:up:sum" in told[6]
-    assert any(line.startswith("<stdin>:8:9: carried over: ") and "/v1/alerts/ServiceDown" in line for line in lines)
+    assert any(
+        line.startswith("<stdin>:6:7: ") and "recording rules are no alerts: job:up:sum" in line for line in lines
+    )
+    assert any(line.startswith("<stdin>:8:9: carried over: ") and "1 alert of group shop (ServiceDown)" in line
+               and "/v1/alerts/shop-alerts" in line for line in lines)  # fmt: skip
     assert any("nothing could confirm" in line for line in lines)
-    assert "for is tolerationSeconds now: take it out of the alert" in told[12]
-    assert "keep_firing_for is recoverySeconds now" in told[13]
-    assert "not carried over: a template makes its value" in told[14]
-    assert "not carried over: runbook_url" in told[15]
+    assert lines[-2] == "1 of 1 alerting rule came along"
 
 
 def test_as_query_the_expression_is_asked_as_often_as_its_group_was() -> None:
@@ -82,7 +92,8 @@ def test_as_query_the_expression_is_asked_as_often_as_its_group_was() -> None:
     assert source["query"] == 'up{job="shop"}\n  == 0'
     assert (source["prometheus"], source["everySeconds"]) == ("infra", 30)
     assert rule["message"] == "{service} is down ({target} is {status} since {since})"
-    assert "add up" not in result.stderr
+    assert (rule["tolerationSeconds"], rule["recoverySeconds"]) == (300, 90)
+    assert "not carried over: labels az, severity and annotations runbook_url" in result.stderr
 
 
 def test_a_label_that_only_the_alert_has_is_written_out_for_a_query() -> None:
@@ -98,7 +109,7 @@ def test_as_query_the_rule_speaks_when_the_alert_would_have_fired() -> None:
         "tests": [{
             "name": "five minutes", "intervalSeconds": 60,
             "inputs": [{"target": "service/a/b/c", "signal": "ServiceDown", "values": "Healthy Unhealthy x7"}],
-            "expect": [{"at": 360, "action": "Notify", "rule": "ServiceDown"}],
+            "expect": [{"at": 360, "action": "Notify", "rule": "shop-alerts"}],
         }],
     }  # fmt: skip
     suite = tester.load(yaml.safe_dump(played), "played_test.yaml", lambda _: result.stdout)
@@ -125,36 +136,40 @@ items:
   apiVersion: v1
 """
     result = imported(text)
-    assert [rule["name"] for rule in file(result)["rules"]] == ["ServiceDown"]
+    assert [rule["name"] for rule in file(result)["rules"]] == ["shop-alerts"]
     assert "<stdin>:13:13: carried over: items[0].spec.groups[0].rules[1]" in result.stderr
     assert "passed over: ConfigMap has no groups of Prometheus rules" in result.stderr
 
 
-def test_the_same_alert_for_two_severities_makes_two_rules() -> None:
+def test_the_same_alert_for_two_severities_is_one_source_and_one_rule() -> None:
     text = (
         "groups: [{name: a, rules: [{alert: A, expr: x, labels: {severity: page}}, "
         "{alert: A, expr: y, labels: {severity: info}}]}]"
     )
-    found = file(imported(text))
-    assert [rule["name"] for rule in found["rules"]] == ["A", "A-2"]
-    assert [source["matchers"][1] for source in found["sources"]] == ['severity="page"', 'severity="info"']
+    result = imported(text)
+    found = file(result)
+    assert [source["matchers"] for source in found["sources"]] == [['alertname=~"A"']]
+    assert len(found["rules"]) == 1
+    assert "2 of 2 alerting rules came along" in result.stderr
 
 
 def test_alerts_can_be_chosen_by_name() -> None:
     text = "groups: [{name: a, rules: [{alert: KubeDown, expr: x}, {alert: Other, expr: y}]}]"
-    assert [rule["name"] for rule in file(imported(text, "--alert", "Kube*"))["rules"]] == ["KubeDown"]
+    [source] = file(imported(text, "--alert", "Kube*"))["sources"]
+    assert source["matchers"] == ['alertname=~"KubeDown"']
 
 
-def test_without_a_target_each_alert_is_one_of_its_own() -> None:
-    result = CliRunner().invoke(cli, ["import", "prometheus", "--as", "query", "-"], input=ALERTS)
-    assert file(result)["sources"][0]["target"] == "custom/alerts/ServiceDown"
+def test_a_summary_of_one_alert_is_the_message_and_several_have_a_plain_one() -> None:
+    one = "groups: [{name: a, rules: [{alert: A, expr: up == 0, annotations: {summary: 'x {{ $labels.job }}'}}"
+    assert file(bare(one + "]}]", "--as", "query"))["rules"][0]["message"].startswith("x {job} (")
+    both = file(bare(one + ", {alert: B, expr: up == 0}]}]", "--as", "query"))
+    assert [rule["message"] for rule in both["rules"]] == ["{target} is {status} since {since}: {detail}"]
 
 
-def test_a_summary_that_calculates_is_not_carried_over_and_told() -> None:
+def test_a_summary_that_calculates_is_not_carried_over() -> None:
     text = ALERTS.replace("{{ $labels.service }} is down", "{{ $value | humanize }} are down")
     result = imported(text, "--as", "query")
-    assert file(result)["rules"][0]["message"].startswith("ServiceDown: ")
-    assert "they calculate" in result.stderr
+    assert file(result)["rules"][0]["message"] == "{target} is {status} since {since}: {detail}"
 
 
 @pytest.mark.parametrize("bad", ["for: 5x", "for: [1]", "keep_firing_for: -5m", "expr: [1]", "expr: null"])
@@ -163,7 +178,7 @@ def test_an_alert_that_cannot_be_read_is_told_and_the_others_are_made(bad: str) 
     if bad.startswith("expr"):
         text = text.replace("expr: x, ", "")
     result = imported(text)
-    assert [rule["name"] for rule in file(result)["rules"]] == ["Good"]
+    assert [source["matchers"] for source in file(result)["sources"]] == [['alertname=~"Good"']]
     assert (result.exit_code, "alert Bad" in result.stderr) == (1, True)
 
 
@@ -206,3 +221,81 @@ def test_a_summary_goes_before_a_description() -> None:
     assert as_message(both) == "{a} short ({target} is {status} since {since})"
     assert as_message({"description": "long"}) == "long ({target} is {status} since {since})"
     assert as_message({"summary": "{{ $value }}", "description": "long"}) is not None
+
+
+@pytest.mark.parametrize(
+    ("expression", "words", "target"),
+    [
+        ("node_load1 > 5", (), "custom/instance/{instance}"),
+        ("sum by (job) (rate(errors[5m])) > 1", (), "custom/job/{job}"),
+        ("sum by (instance, job) (x) > 1", (), "custom/instance/{instance}"),
+        ("sum by (namespace, deployment) (x) > 1", ("--cluster", "east/1"),
+         "workload/east%2F1/{namespace}/Deployment/{deployment}"),
+        ("sum by (cluster, namespace, pod) (x) > 1", (), "workload/{cluster}/{namespace}/Pod/{pod}"),
+        ("max by (node) (kube_node_x) > 1", ("--cluster", "east"), "node/east/{node}"),
+        ("sum by (namespace, service) (x) > 1", ("--cluster", "east"), "service/east/{namespace}/{service}"),
+    ],
+)  # fmt: skip
+def test_the_closest_target_that_an_alert_has_the_labels_of(
+    expression: str, words: tuple[str, ...], target: str
+) -> None:
+    for way in ("webhook", "query"):
+        result = bare(group(expression), "--as", way, *words)
+        assert [source["target"] for source in file(result)["sources"]] == [target]
+        assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("sum(rate(errors[5m])) > 1", "no label is left"), ("sum by (topic) (x) > 1", "no label names an instance"),
+        ("kube_pod_status_ready == 0", "no label names an instance"), ("absent(up)", "absent() speaks of series"),
+        ("max by (node) (kube_node_x) > 1", "say --cluster NAME"), ("sum(", "no PromQL"),
+    ],
+)  # fmt: skip
+def test_an_alert_without_a_target_is_left_out_with_its_reason_and_counted(expression: str, reason: str) -> None:
+    result = bare(group("up == 0", expression))
+    assert [source["matchers"] for source in file(result)["sources"]] == [['alertname=~"A0"']]
+    lines = result.stderr.splitlines()
+    assert any("left out: 1 alert of group g (A1): " in line and reason in line for line in lines), lines
+    assert "1 of 2 alerting rules came along" in lines
+    assert any(line.startswith("  1 left out: ") and reason in line for line in lines), lines
+    assert result.exit_code == 0
+
+
+def test_labels_that_an_alerts_own_text_speaks_of_are_labels_of_its_series() -> None:
+    text = group("kube_x == 0", annotations="{summary: '{{ $labels.namespace }}/{{ $labels.deployment }}'}")
+    [source] = file(bare(text, "--cluster", "east"))["sources"]
+    assert source["target"] == "workload/east/{namespace}/Deployment/{deployment}"
+
+
+def test_a_target_whose_labels_an_aggregation_removes_is_left_out() -> None:
+    result = imported(group("sum by (job) (up) == 0"), "--as", "query")
+    assert (result.exit_code, "no series has the label cluster" in result.stderr) == (1, True)
+
+
+def test_what_is_written_passes_check_without_a_word() -> None:
+    text = group("up == 0", "sum by (job) (x) > 1", "max by (node) (kube_node_x) > 1", "node_load1 > 5")
+    for way in ("webhook", "query"):
+        result = bare(text, "--as", way, "--cluster", "east")
+        assert loader.load([("out.yaml", result.stdout)]).warnings == ()
+        assert len(file(result)["rules"]) == 3
+
+
+def test_alerts_of_one_group_that_wait_for_as_long_are_one_rule() -> None:
+    rules = ", ".join(
+        f"{{alert: A{number}, expr: up == {number}, for: {wait}}}" for number, wait in enumerate(("5m", "5m", "1h"))
+    )
+    found = file(bare(f"groups: [{{name: g, rules: [{rules}]}}]", "--as", "query"))
+    assert [(rule["signals"], rule["tolerationSeconds"]) for rule in found["rules"]] == [
+        (["A0", "A1"], 300), (["A2"], 3600)
+    ]  # fmt: skip
+
+
+def test_a_group_with_more_names_than_a_matcher_takes_is_several_sources_of_one_rule() -> None:
+    text = (
+        "groups: [{name: g, rules: [" + ", ".join(f"{{alert: {'A' * 90}{n}, expr: up == 0}}" for n in range(70)) + "]}]"
+    )
+    found = file(bare(text))
+    assert len(found["sources"]) == 3
+    assert [len(rule["signals"]) for rule in found["rules"]] == [3]
