@@ -255,6 +255,10 @@ class MemoryStore:
         found = [entry for entry in self._standing.values() if matches(pattern, entry.key)]
         return sorted(found, key=lambda entry: entry.revision)
 
+    async def scan(self, pattern: str) -> Sequence[Entry]:
+        """The same."""
+        return await self.entries(pattern)
+
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
         """What stands under a pattern, then each change."""

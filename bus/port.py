@@ -158,6 +158,10 @@ class Store(Protocol):
         """All that stand under a pattern (`17.*`, `>`), read in one go."""
         ...
 
+    async def scan(self, pattern: str) -> Sequence[Entry]:
+        """The same by one request for each, for few: any user who may read the bucket may. Raises Unavailable."""
+        ...
+
     def watch(self, pattern: str) -> AbstractAsyncContextManager[AsyncIterator[Entry | str]]:
         """What stands under a pattern, then each change as it comes; a removed key is given as its bare name."""
         ...

@@ -151,6 +151,11 @@ def group(partition: int, rule: str, object_: str) -> str:
     return key(str(partition), "group", f"{rule}/{object_}")
 
 
+def kept_rule(partition: int | str, rule: str) -> str:
+    """The KV key under which a decider keeps the text of a rule while what it did stands. `*`: a pattern for all."""
+    return f"{partition}.rule.{rule if rule == '*' else token(rule)}"
+
+
 def inbox(user: str) -> str:
     """The prefix of a user's inboxes: no other user may listen there."""
     return f"_INBOX_{token(user)}"

@@ -95,7 +95,9 @@ PARKED_POSTS = replace(ROUTERS, name="parked", stream=PARKED.name, filter=f"{ROO
 EXECUTORS = Queue("executors", ACTIONS.name, f"{ROOT}.actions.>", ACK_WAIT, -1, 1_000)
 QUEUES = (ROUTERS, PARKED_POSTS, EXECUTORS)
 
-GROUPS = Bucket("reactor_groups", 4 * GIB, "the state of each group, and each partition's position")
+GROUPS = Bucket(
+    "reactor_groups", 4 * GIB, "the state of each group, each partition's position, and rules for their way back"
+)
 LEASES = Bucket("reactor_leases", GIB // 16, "who decides for which partition, and who is there")
 KEPT = timedelta(days=30)
 """What is needed is written again long before."""

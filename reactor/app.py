@@ -15,6 +15,7 @@ from bus.embedded import EmbeddedServer
 from bus.embedded_health import FIX, EmbeddedHealth
 from bus.errors import BusError, Unavailable
 from bus.jetstream import JetStreamBus
+from bus.topology import GROUPS
 from reactor import telemetry
 from reactor.clock import Clock
 from reactor.connecting import CLOCKS_APART, clock_difference, connected, ready
@@ -130,6 +131,7 @@ class App:
         self._webhooks = await self._listen(files.rules)
         self._bus = bus = await self._connect(self.settings.bus)
         await ready(bus, self.settings.bus, self.clock)
+        await files.remember(bus.store(GROUPS))
         self._upkeep = upkeep = Upkeep(bus, self.settings.bus, self.roles)
         presence = Presence(bus, self._process(files))
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
+from bus.errors import BusError
+from bus.port import Store
 from reactor import telemetry
 from reactor.errors import ReactorError
-from reactor.rulefiles import Snapshot, digest, load_for
+from reactor.roles.kept_rules import kept_rules
+from reactor.rulefiles import Snapshot, digest, load_for, with_removed
 from reactor.settings import Settings
 from reactor.threads import FILES
 from rules.errors import InvalidFiles, RulesError
+from rules.language.kinds import LoadedRule
 from rules.language.loader import RuleSet
 
 log = logging.getLogger(__name__)
 
+OTHERS_LOOKS = 15
+"""So many looks may pass until a rule is known that another process has removed from its files, and has to bring back
+what it did."""
 LOOK_SECONDS = 2.0
 """How often the files are looked at. A ConfigMap takes about a minute to reach a Pod, so this hardly adds to it."""
 
@@ -37,10 +44,20 @@ class RuleFiles:
         self._seen = self._judged = Snapshot.take(settings)
         self.rules = load_for(settings, self._judged)
         self.digest = digest(self.rules)
+        self._store: Store | None = None
+        self._kept: Sequence[LoadedRule] = ()
+        """Rules whose doings stand, as they count where they are in no file."""
         self.problems: tuple[str, ...] = ()
         """Why the files, as they stand on the disk, are not in force; empty: they are."""
         self._asked = asyncio.Event()
         self._warn()
+
+    async def remember(self, store: Store) -> None:
+        """From now on go by rules, too, that left the files while what they did stands. Raises Unavailable."""
+        self._store = store
+        self._kept = await kept_rules(store)
+        self.rules = with_removed(self.rules, self._kept, self._settings)
+        self.digest = digest(self.rules)
 
     def look_now(self) -> None:
         """Judge the files as they stand, without waiting for them to stand still: somebody says that they are ready."""
@@ -48,14 +65,30 @@ class RuleFiles:
 
     async def watch(self, switch: Switch, told: Callable[[], None]) -> None:
         """Look until cancelled. `told`: called when `digest` or `problems` may have changed."""
+        looks = 0
         while True:
             asked = await self._wait()
+            looks += 1
             seen = await FILES.run(partial(Snapshot.take, self._settings))
             stands, self._seen = seen == self._seen, seen
-            if asked or (stands and seen != self._judged):
+            changed = asked or (stands and seen != self._judged)
+            if not changed and not self.rules.removed and looks % OTHERS_LOOKS:
+                continue
+            try:
+                kept = await kept_rules(self._store) if self._store is not None else ()
+            except BusError as error:
+                log.info("the rule files are looked at again when the bus answers: %s", error)
+                continue
+            changed = changed or self._removed(kept) != self._removed(self._kept)
+            self._kept = kept
+            if changed:
                 self._judged = seen
                 await self._judge(seen, switch)
                 told()
+
+    def _removed(self, kept: Iterable[LoadedRule]) -> list[LoadedRule]:
+        there = {rule.name for rule in self.rules.rules} - self.rules.removed
+        return [rule for rule in kept if rule.name not in there]
 
     async def _wait(self) -> bool:
         """Wait for the next look; True where somebody has asked for it."""
@@ -70,6 +103,7 @@ class RuleFiles:
     async def _judge(self, seen: Snapshot, switch: Switch) -> None:
         try:
             rules = await FILES.run(partial(load_for, self._settings, seen))
+            rules = with_removed(rules, self._kept, self._settings)
             if changed := digest(rules) != self.digest:
                 await switch(rules)
         except InvalidFiles as error:

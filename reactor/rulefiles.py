@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ from rules.language.sources import (
 )
 from rules.language.workload import ClusterTaint, WorkloadFailover
 from rules.language.zone import StepName, ZoneIsolation
+
+log = logging.getLogger(__name__)
 
 
 def find(patterns: Iterable[str]) -> list[Path]:
@@ -83,6 +86,25 @@ def load_for(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:
     if wrong := sorted(set(_unknown(rules, settings))):
         raise SettingsError("\n".join(wrong))
     return rules
+
+
+def with_removed(rules: RuleSet, kept: Iterable[LoadedRule], settings: Settings) -> RuleSet:
+    """Give the rules of the files, and those of the `kept` that are in no file any more, for their way back.
+
+    One that asks for what the settings do not have any more is left out, and told.
+    """
+    fit, there = [], {rule.name for rule in rules.rules}
+    for rule in kept:
+        if rule.name in there:
+            continue
+        wrong = list(_unknown(RuleSet((rule,), places={rule.name: rule.name}), settings))
+        if wrong:
+            log.error("a rule that left the rule files cannot bring back what it did: %s", "; ".join(wrong))
+        else:
+            fit.append(rule)
+    names = [rule.name for rule in fit]
+    places = {**rules.places, **dict.fromkeys(names, "removed from the rule files")}
+    return replace(rules, rules=(*rules.rules, *fit), places=places, removed=frozenset(names))
 
 
 def load_alone(settings: Settings, snapshot: Snapshot | None = None) -> RuleSet:

@@ -82,14 +82,20 @@ class KeyValueStore:
 
     async def entries(self, pattern: str) -> Sequence[Entry]:
         """All that stand under a pattern. Raises Unavailable."""
+        return await self._whole(pattern, ScannedReading if self._connection.read_only else OrderedReading)
+
+    async def scan(self, pattern: str) -> Sequence[Entry]:
+        """All that stand under a pattern, one request for each. Raises Unavailable."""
+        return await self._whole(pattern, ScannedReading)
+
+    async def _whole(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[Entry]:
         try:
-            return await self._standing(pattern)
+            return await self._standing(pattern, kind)
         except StreamRecreated as error:
             raise Unavailable(f"what stood under {pattern} was only half read: {error}") from error
 
-    async def _standing(self, pattern: str) -> Sequence[Entry]:
+    async def _standing(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[Entry]:
         found: dict[str, Entry] = {}
-        kind = ScannedReading if self._connection.read_only else OrderedReading
         async with kind(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             while not reading.current:
                 deliveries = await reading.next(STALL)

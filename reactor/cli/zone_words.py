@@ -116,7 +116,8 @@ def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list
         if (group.rule, group.object) in known or not is_kept(group) or group.zone is None:
             continue
         if (mine := group.zone.isolation) is not None:
-            detail = f"isolated by {group.rule}, which is in no rule file: put the rule back, then reactor failback"
+            name = group.rule
+            detail = f"isolated by {name}, which is in no rule file any more: reactor failback {name} brings it back"
             out.append({
                 "rule": group.rule, "zone": f"{group.object}/{mine.zone}", "id": mine.zone_id or None,
                 "health": "", "nodes": "", "phase": mine.phase, "status": mine.status, "done": list(mine.done),

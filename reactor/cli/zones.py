@@ -21,6 +21,7 @@ from reactor.errors import SettingsError
 from reactor.rulefiles import load_alone
 from reactor.settings import Settings
 from reactor.visible import visible
+from rules.engine.registry import is_kept
 from rules.group import Group
 from rules.kinds.zone_plan import undo_order
 from rules.kinds.zone_way_back import way_back
@@ -50,7 +51,8 @@ def _looking(command: Callable[..., None]) -> Callable[..., None]:
 def zones(config: Path | None, bus: str | None, rules: tuple[str, ...], output: str) -> None:
     """Show the zones of all ZoneIsolation rules: their health, and how far an isolation is.
 
-    A zone that a rule has isolated which is in no file any more is shown too: it comes back when the rule is put back.
+    A zone that a rule has isolated which is in no file any more is shown too: `failback`, `abort` and `retry` go on
+    working for it.
 
     Exit code: 0; 1 where an isolation has failed; 3 where the bus cannot be reached.
     """
@@ -213,9 +215,9 @@ def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation | None, Isolation,
     """Give what is steered; without its rule where that cannot be read, since nobody may be locked in by a typo."""
     rules, whole = told_rules(asker.settings, f"{NOT_ALL}, the plan may show only what stands")
     found = next((one for one in rules.rules if isinstance(one, ZoneIsolation) and one.name == name), None)
-    if found is None and whole:
-        found = _rule(asker.settings, name)  # says which there are
     groups = look(asker.settings, asker.bus_url)
+    if found is None and whole and not any(group.rule == name and is_kept(group) for group in groups):
+        found = _rule(asker.settings, name)  # says which there are
     mine = [group_of(groups, found)] if found is not None else [one for one in groups if one.rule == name]
     for group in mine:
         if group.zone is not None and group.zone.isolation is not None:

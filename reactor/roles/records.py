@@ -18,6 +18,7 @@ from bus.topology import FACTS, GROUPS
 from reactor import telemetry
 from reactor.audit.chain import Head
 from reactor.failpoints import reach
+from reactor.roles.kept_rules import KeptRules
 from reactor.roles.position import Position
 from reactor.slices import sliced
 from rules.engine.book import Book
@@ -40,6 +41,7 @@ class Records:
         self._rules = rules
         self._store: Store = bus.store(GROUPS)
         self._number = number
+        self._kept = KeptRules(self._store, number)
         self._owner = owner
         self._revisions: dict[str, int] = {}
         self._dirty: set[Key] = set()
@@ -73,6 +75,8 @@ class Records:
     async def _stored(self) -> list[Group]:
         groups: list[Group] = []
         async for entry in sliced(await self._store.entries(f"{self._number}.>")):
+            if self._kept.loaded(entry):
+                continue
             self._revisions[entry.key] = entry.revision
             try:
                 if entry.key == self._position_key:
@@ -98,6 +102,7 @@ class Records:
 
     async def save(self, book: Book, keys: Sequence[Key]) -> None:
         """Write these groups by compare-and-set. Raises Lost where another owner has written."""
+        await self._kept.before(book, keys)
         writes = []
         async for key in sliced([*dict.fromkeys(keys)]):
             name = self._key(key)
@@ -108,6 +113,7 @@ class Records:
                 raise Lost(f"partition {self._number}: {name} was written by another owner")
             self._revisions[name] = revision
         self._dirty.difference_update(keys)
+        await self._kept.tidy(book)
 
     async def checkpoint(self, book: Book, position: int, audited: Head) -> None:
         """Write what has changed, then the position, and which record of the audit is the newest."""
@@ -123,6 +129,7 @@ class Records:
 
     async def forget(self, book: Book) -> None:
         """Delete the groups that are no more."""
+        await self._kept.tidy(book)
         while book.dropped:
             key = book.dropped.pop()
             self._dirty.discard(key)

@@ -71,7 +71,7 @@ class Book:
                 continue
             if rule is None or not covers(rule, group.object):
                 # Nobody decides for it any more; kept, it would owe its last action for ever. But what stands in the
-                # world stays stored: with its rule back in a file it can be steered again.
+                # world stays stored: its rule is kept for the way back, and comes with a later rule set.
                 if not is_kept(group):
                     self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):

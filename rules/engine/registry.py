@@ -84,6 +84,9 @@ class Kind:
     """(rule, object): whether the rule as it is written now still speaks of this: rule files change, groups stay."""
     keeps: Callable[[Group], bool] = _no
     """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
+    way_back_only: Callable[[Any], Any] | None = None
+    """(rule): the rule as it counts after it has left the rule files, for as long as a group of it is kept. None: it
+    counts no more."""
     census: str | None = None
     """The object of the group whose state all others of the rule are given as `around`; it is decided first."""
     stirs: Callable[[Any, Group, Group, Iterable[Group]], Iterable[Group]] = _all
@@ -149,6 +152,7 @@ KINDS: Mapping[type[Rule], Kind] = {
         scope=zone.owner,
         covers=zone.covers,
         keeps=zone.keeps,
+        way_back_only=zone.way_back_only,
     ),
 }
 

@@ -70,6 +70,12 @@ def keeps(group: Group) -> bool:
     return isolation is not None and bool(isolation.touched or group.owed) and not isolation.rehearsed
 
 
+def way_back_only(rule: ZoneIsolation) -> ZoneIsolation:
+    """Give the rule as it counts once it has left the rule files: what it has begun is ended and brought back as it
+    says, or by a person's command; nothing is begun, because it has no zone."""
+    return rule.model_copy(update={"zones": (), "practice": None})
+
+
 def observe(rule: ZoneIsolation, group: Group, fact: Fact, now: datetime) -> Group:
     """Fold in the zones as they stand, or a person's word."""
     group = _noted(rule, group)

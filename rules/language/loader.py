@@ -40,6 +40,8 @@ class RuleSet:
     warnings: tuple[Problem, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     """Where each rule stands: its name to `file:line`."""
+    removed: frozenset[str] = frozenset()
+    """Rules that are in no file any more: they only bring back what they have done."""
 
     def rule(self, name: str) -> LoadedRule:
         """Give the rule of this name. Raises KeyError."""

@@ -17,7 +17,7 @@ from bus.embedded import EmbeddedServer
 from reactor.demo.kube import Delay, Fault
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
-from tests.e2e.rulefiles import ALERTS, document, failover
+from tests.e2e.rulefiles import ALERTS, document, failover, reloaded, rewrite
 from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 from tests.e2e.waiting import until, until_told
@@ -29,23 +29,6 @@ TOLERATION = 8.0
 SOON = 15.0
 """Seconds: three times what is promised, for a busy machine, and half of what it takes until all that stands is said
 again."""
-
-
-def rewrite(service: Service, text: str, *, now: bool = True) -> None:
-    """Change the rule file as an editor does; `now`: and say so (SIGHUP)."""
-    new = service.folder / "rules.new"
-    new.write_text(text, encoding="utf-8")
-    new.rename(service.folder / "rules.yaml")
-    if now:
-        service.process.send_signal(signal.SIGHUP)
-
-
-async def reloaded(service: Service, result: str, times: int = 1) -> None:
-    async def counted() -> bool:
-        return await service.metric("reactor_rule_reloads_total", result=result) == times
-
-    await until_told(counted, f"{times} reloads ended in {result}")
-    await until_told(service.is_ready, "it is ready")
 
 
 async def test_a_changed_file_is_taken_without_a_new_process(shop: Shop, reactor: MakeReactor) -> None:

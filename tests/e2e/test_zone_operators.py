@@ -12,6 +12,7 @@ from bus import permissions
 from reactor.demo.kube import Fault, Forbid
 from rules.reasons import Held
 from tests.contract.bus.servers import Configured
+from tests.e2e.rulefiles import reloaded, rewrite
 from tests.e2e.waiting import until_told
 from tests.e2e.zone_log import (
     check_budgets,
@@ -19,7 +20,7 @@ from tests.e2e.zone_log import (
     check_whole,
 )
 from tests.e2e.zone_objects import ZONES
-from tests.e2e.zone_service import RULE, STEPS, TOLERATION, WORDS, Zoned, is_at, zoned
+from tests.e2e.zone_service import RULE, SOURCES, STEPS, TOLERATION, WORDS, Zoned, is_at, zoned
 from tests.e2e.zone_world import SICK
 from tests.integration.bus.authority import jetstream
 
@@ -159,6 +160,35 @@ async def test_a_zone_that_stays_sick_is_brought_back_by_force_and_left_open(pro
     state = await prod.state()
     assert SICK in state.left_open
     assert any("said FailbackZone: INC-7" in text for one in await prod.records() for text in one["because"])
+
+
+@pytest.mark.timeout(240)
+async def test_a_zone_whose_rule_left_the_files_is_steered_also_by_a_new_process_and_nothing_new_is_begun(
+    prod: Zoned,
+) -> None:
+    before = prod.world.picture()
+    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
+    await prod.isolated()
+    rewrite(prod.service, yaml.safe_dump({"apiVersion": "reactor/v1", "sources": SOURCES, "rules": []}))
+    await reloaded(prod.service, "changed")
+    code, said = await prod.service.answered("zones")
+    assert (code, f"in no rule file any more: reactor failback {RULE} brings it back" in said) == (0, True), said
+    code, said = await prod.service.answered("isolate", RULE, "eu-1b", *WORDS)
+    assert (code, "no ZoneIsolation rule" in said) == (1, True), said
+
+    await prod.service.kill()
+    await prod.service.start()
+    await until_told(prod.service.is_ready, "it is ready")
+    code, said = await prod.service.answered("failback", RULE, "--force", *WORDS)
+    assert (code, "begins: at once" in said) == (0, True), said
+    await prod.over()
+    assert prod.world.picture() == before
+    check_whole(prod.world)
+
+    async def forgotten() -> bool:
+        return await prod.service.printed("zones") == "no ZoneIsolation rule\n"
+
+    await until_told(forgotten, "with nothing left to bring back the rule is no more")
 
 
 async def test_in_mode_approve_nothing_moves_before_somebody_has_said_yes(tmp_path: Path) -> None:

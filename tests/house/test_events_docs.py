@@ -25,7 +25,8 @@ from bus.messages import Health, Observation
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
 NO_SUBJECTS = {
-    "token", "partition_of", "key", "group", "facts", "observations", "observations_of", "partition_in", "inbox",
+    "token", "partition_of", "key", "group", "kept_rule", "facts", "observations", "observations_of", "partition_in",
+    "inbox",
     "user_in", "source_in", "decisions",
 }  # fmt: skip
 """Functions of bus.subjects that make no subject of a message: parts, keys, prefixes, and the filters over facts."""

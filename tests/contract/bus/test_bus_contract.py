@@ -412,6 +412,15 @@ async def test_entries_are_those_under_the_pattern(bus: Bus) -> None:
     assert await store.entries("5.*") == []
 
 
+async def test_a_scan_finds_what_stands_under_the_pattern(bus: Bus) -> None:
+    store = bus.store(GROUPS)
+    await store.put_all([("3.rule.a", b"1", 0), ("3.group.b", b"2", 0), ("14.rule.a", b"3", 0), ("3.rule.c", b"4", 0)])
+    await store.delete("3.rule.c", revision=None)
+    found = await store.scan("*.rule.*")
+    assert [(entry.key, entry.value) for entry in found] == [("3.rule.a", b"1"), ("14.rule.a", b"3")]
+    assert await store.scan("5.*") == []
+
+
 async def test_a_watch_gives_what_stands_and_then_each_change(bus: Bus) -> None:
     store = bus.store(GROUPS)
     first = await store.put("3.a", b"1", revision=0)

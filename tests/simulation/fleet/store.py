@@ -45,6 +45,10 @@ class SimStore:
         """Raises Unavailable."""
         return await self._link.call(f"entries {pattern}", lambda: self._store.entries(pattern))
 
+    async def scan(self, pattern: str) -> Sequence[Entry]:
+        """Raises Unavailable."""
+        return await self._link.call(f"scan {pattern}", lambda: self._store.scan(pattern))
+
     @asynccontextmanager
     async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
         """Each change, as late as the link lets it through."""

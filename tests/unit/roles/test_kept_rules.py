@@ -1,0 +1,77 @@
+"""The text of a rule is stored for as long as what it did stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bus.memory import MemoryBus
+from bus.topology import GROUPS
+from reactor.roles.kept_rules import KeptRules, kept_rules
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import Group
+from rules.kinds.zone import way_back_only
+from rules.language.zone import ZoneIsolation
+from rules.states.zone import Isolation, ZoneState
+from tests.unit.rules.zone.builders import zone_rule
+
+KEY = ("zones", "prod")
+ISOLATED = Group(
+    *KEY, zone=ZoneState(isolation=Isolation("a", "Failover", "Done", "Commanded", at_(0), at_(0), touched=("Fence",)))
+)
+
+
+def book_of(rule: ZoneIsolation, group: Group) -> Book:
+    return Book(Routing([rule]), [group])
+
+
+async def test_the_rule_is_stored_while_its_zone_is_isolated_and_no_longer() -> None:
+    store = MemoryBus(lambda: at_(0)).store(GROUPS)
+    kept, rule = KeptRules(store, 3), zone_rule()
+    await kept.before(book_of(rule, Group(*KEY)), [KEY])
+    assert await store.entries("*.rule.*") == []
+    await kept.before(book_of(rule, ISOLATED), [KEY])
+    await kept.tidy(book_of(rule, ISOLATED))
+    assert await kept_rules(store) == [way_back_only(rule)]
+    await kept.tidy(book_of(rule, replace(ISOLATED, zone=ZoneState())))
+    assert await store.entries("*.rule.*") == []
+
+
+async def test_a_text_is_written_once_until_it_changes_and_what_is_left_of_a_rule_never() -> None:
+    store = MemoryBus(lambda: at_(0)).store(GROUPS)
+    kept, rule = KeptRules(store, 3), zone_rule()
+
+    async def revision_after(rule: ZoneIsolation) -> int:
+        await kept.before(book_of(rule, ISOLATED), [KEY])
+        [entry] = await store.entries("*.rule.*")
+        return entry.revision
+
+    first = await revision_after(rule)
+    assert await revision_after(rule) == first
+    changed = zone_rule(recoverySeconds=99)
+    second = await revision_after(changed)
+    assert second > first
+    assert await revision_after(way_back_only(changed)) == second
+
+
+async def test_an_owner_that_takes_over_knows_what_is_stored_and_forgets_it_in_the_end() -> None:
+    store = MemoryBus(lambda: at_(0)).store(GROUPS)
+    await KeptRules(store, 3).before(book_of(zone_rule(), ISOLATED), [KEY])
+    [entry] = await store.entries("3.>")
+    next_owner = KeptRules(store, 3)
+    assert next_owner.loaded(entry)
+    await next_owner.before(book_of(zone_rule(), ISOLATED), [KEY])
+    assert await store.entries("3.>") == [entry]
+    await next_owner.tidy(book_of(zone_rule(), Group(*KEY)))
+    assert await store.entries("3.>") == []
+
+
+async def test_a_text_that_cannot_be_read_takes_no_other_away(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryBus(lambda: at_(0)).store(GROUPS)
+    await KeptRules(store, 3).before(book_of(zone_rule(), ISOLATED), [KEY])
+    await store.put("4.rule.odd", b'{"name": "odd", "kind": "Nothing"}', revision=0)
+    assert [rule.name for rule in await kept_rules(store)] == ["zones"]
+    assert "the kept rule 4.rule.odd cannot be read" in caplog.text

@@ -1,0 +1,49 @@
+"""A rule that has left the rule files while its zone is isolated."""
+
+from __future__ import annotations
+
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.group import dump, load
+from rules.kinds.zone import way_back_only
+from tests.unit.rules.zone.builders import (
+    ZONES,
+    failback,
+    healthy,
+    holds,
+    isolate,
+    listed,
+    names,
+    said,
+    unhealthy,
+    zone_rule,
+)
+
+WELL = [*listed(), *healthy(*ZONES, at=0)]
+
+
+def test_it_begins_nothing_by_itself_and_by_no_command() -> None:
+    left = way_back_only(zone_rule())
+    found = said(left, WELL, unhealthy("a", at=5), isolate("b", at=9), until=600)
+    assert names(found) == []
+    assert [hold[1:] for hold in holds(found)] == [("prod/b", "ZoneNotFound")]
+
+
+def test_what_is_left_of_a_rule_is_all_that_is_left_of_that() -> None:
+    left = way_back_only(zone_rule())
+    assert way_back_only(left) == left
+
+
+def test_a_zone_that_it_has_isolated_comes_back_by_command() -> None:
+    before = Book(Routing([zone_rule()]))
+    for at, fact in sorted([*WELL, *isolate("a", at=9)], key=lambda event: event[0]):
+        before.take([fact], at_(at))
+    [group] = before.groups.values()
+    assert [owed.action.step for owed in group.owed] == ["Fence"]  # type: ignore[union-attr]
+
+    after = Book(Routing([way_back_only(zone_rule())]), [load(dump(group))])
+    [(at, back)] = failback("a", at=12)
+    decisions = after.take([back], at_(at))
+    actions = [action for decision in decisions for action in decision.actions]
+    assert [(action.step, action.undo) for action in actions] == [("Fence", True)]  # type: ignore[union-attr]
