@@ -17,6 +17,7 @@ from bus.errors import BusError, Unavailable
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor import telemetry
+from reactor.audit.signing import Signer
 from reactor.clock import Clock
 from reactor.connecting import CLOCKS_APART, clock_difference, connected, ready
 from reactor.crew import ROLES, Crew, House, keep_running
@@ -169,7 +170,8 @@ class App:
         for one in prometheus.values():
             self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
-        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops)
+        signer = Signer.of(self.settings.audit.key_file)
+        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer)
 
     async def _begin(self, house: House, rules: RuleSet) -> None:
         async def begin() -> None:

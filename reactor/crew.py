@@ -18,6 +18,7 @@ from bus.jetstream import JetStreamBus
 from bus.messages import Fact
 from bus.subjects import token
 from bus.topology import ALERTS, TEMPLATES
+from reactor.audit.signing import Signer
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.clock import Clock
 from reactor.errors import ReactorError, Retryable
@@ -68,6 +69,8 @@ class House:
     upkeep: Upkeep
     loops: Loops
     """What tells /readyz which roles do not do their work."""
+    signer: Signer | None = None
+    """Signs the audit; None: the settings have no key for it."""
 
 
 class Crew:
@@ -139,7 +142,7 @@ class Crew:
 
     def _decide(self) -> None:
         house = self._house
-        desk = Desk(house.bus, house.clock, self._routing, house.settings.bus.partitions, house.name)
+        desk = Desk(house.bus, house.clock, self._routing, house.settings.bus.partitions, house.name, house.signer)
         self.decider = Decider(desk, losses=self._losses)
         keep_running(self._stack, "decider", self.decider.run, house.loops, patience=HAND_OVER_SECONDS)
 
@@ -166,7 +169,7 @@ class Crew:
         await self._stack.enter_async_context(keeper)
         await serve(house.bus, keeper, self._stack)
         most = {token(source.name): source.max_targets for source in self._rules.sources}
-        router = Router(house.bus, publisher, keeper, house.clock, targets_max=most)
+        router = Router(house.bus, publisher, keeper, house.clock, targets_max=most, signer=house.signer)
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)
         self._run("alert keeper", router.sweep)

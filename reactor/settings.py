@@ -258,6 +258,14 @@ class Notifier(Part):
         return self
 
 
+class Audit(Part):
+    """How the audit is kept."""
+
+    key_file: Path | None = None
+    """A secret of 32 bytes or more with which each record's place is signed, the same for all processes. Default: not
+    signed."""
+
+
 class Settings(BaseSettings):
     """All of it."""
 
@@ -269,6 +277,7 @@ class Settings(BaseSettings):
     bus: BusSettings = BusSettings()
     receiver: Receiver = Receiver()
     health: Health = Health()
+    audit: Audit = Audit()
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}
     clusters: dict[str, Cluster] = {}

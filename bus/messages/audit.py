@@ -115,6 +115,8 @@ class ChainLink(Part):
     """SHA-256 of the body of the record before, in hexadecimal; empty: there was none."""
     previous_at: AwareDatetime | None = None
     """When that was decided: whether retention has removed it by now."""
+    signature: Annotated[str, Field(max_length=64)] = ""
+    """HMAC-SHA256 of the chain, the number, and both of the record before, in hexadecimal; empty: there is no key."""
 
 
 class DecisionRecord(Message):

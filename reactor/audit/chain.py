@@ -22,6 +22,7 @@ from bus.errors import Malformed, Refused
 from bus.messages import ChainLink, DecisionRecord, iso
 from bus.port import Bus, Fence, Outgoing
 from bus.topology import DECISIONS
+from reactor.audit.signing import Signer
 
 RECORD_MAX = 900_000
 """Bytes. A server takes a million; a record that is larger is kept without its state, and cannot be replayed."""
@@ -67,8 +68,10 @@ def digest(body: bytes) -> str:
 class Chain:
     """Writes the records of one partition, or those of people's words."""
 
-    def __init__(self, bus: Bus, partition: int | str) -> None:
+    def __init__(self, bus: Bus, partition: int | str, signer: Signer | None = None) -> None:
+        """`signer`: signs each record's place; None: records are not signed."""
         self._bus = bus
+        self._signer = signer
         self._partition = partition
         self._under = subjects.decisions(partition)
         self._sequence = 0
@@ -93,6 +96,8 @@ class Chain:
     async def write(self, entry: Entry) -> None:
         """Write the next record. Raises Refused where another has written, Unavailable."""
         link = ChainLink(number=self.head.number + 1, previous=self.head.hash, previous_at=self.head.at)
+        if self._signer is not None:
+            link = self._signer.signed(str(self._partition), link)
         body = _body(entry, link)
         sequence = await self._store(entry, body)
         if sequence <= self._sequence:

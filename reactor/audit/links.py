@@ -4,6 +4,7 @@ edited    a record's hash is not the one that the next record, or the partition'
 missing   a number is left out
 inserted  a record that is in no chain, or whose number was there before
 cut off   the first records, younger than retention removes them; or the newest, which the state still names
+forged    its place in the chain is not signed with the key: a chain that was written anew, or begins elsewhere
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import datetime
 from bus.messages import ChainLink, DecisionRecord
 from reactor.audit.chain import Head
 from reactor.audit.checker import Breach, Verdict
+from reactor.audit.signing import Signer
 
 PROMISE = "chain"
 
@@ -38,17 +40,36 @@ class Stored:
         return cls(sequence, subject.split(".")[2], record.rule, record.decided_at, hash_, record.chain)
 
 
-def check(records: Iterable[Stored], heads: Mapping[str, Head], kept_since: datetime | None) -> Verdict:
+def check(
+    records: Iterable[Stored], heads: Mapping[str, Head], kept_since: datetime | None, signer: Signer | None = None
+) -> Verdict:
     """Check all chains. `heads`: read before the records. What is younger than `kept_since` no retention has removed;
-    None: it may have removed anything, as the stream is full."""
+    None: it may have removed anything, as the stream is full. `signer`: has the key; None: signatures are not looked
+    at. What was written before there was a key is counted as `unsigned`."""
     chains: dict[str, list[Stored]] = defaultdict(list)
     for one in records:
         chains[one.chain].append(one)
     verdict = Verdict()
     for name in sorted({*chains, *heads}):
         found = [*_links(chains[name]), *_first(chains[name], kept_since), *_end(name, chains[name], heads.get(name))]
+        if signer is not None:
+            found += _signatures(name, chains[name], signer)
+            verdict.tested["unsigned"] += sum(one.link is None or not one.link.signature for one in chains[name])
         verdict.add(PROMISE, found, tested=len(chains[name]))
     return verdict
+
+
+def _signatures(name: str, chain: Sequence[Stored], signer: Signer) -> Iterator[Breach]:
+    """What has another signature, and what has none although records before it have one."""
+    signed = False
+    for one in chain:
+        if one.link is None:
+            continue  # told already
+        if one.link.signature and not signer.verifies(name, one.link):
+            yield _breach(one, "forged: it was not signed with this key")
+        elif signed and not one.link.signature:
+            yield _breach(one, "forged: it is not signed, and records before it are")
+        signed = signed or bool(one.link.signature)
 
 
 def _links(chain: Sequence[Stored]) -> Iterator[Breach]:

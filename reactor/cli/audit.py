@@ -24,6 +24,7 @@ from reactor.visible import visible
 if TYPE_CHECKING:
     from reactor.audit.checker import Verdict
     from reactor.audit.decisions import Window
+    from reactor.audit.signing import Signer
     from rules.language.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
@@ -48,17 +49,22 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     Each record carries the hash of the one before it in its partition. The partition's state has the newest: so
     `chain` counts records that were edited, inserted, are missing, or were cut off before retention removes them.
 
+    With `audit.keyFile` in the settings the signature of each record's place is checked, too: then also a whole chain
+    that was written anew is found. Records that nobody has signed count as unsigned.
+
     Facts are kept for a day, decisions for a month: a decision whose facts are gone counts as undecided. The rules are
     taken as they stand now.
 
     Exit code: 0; 1 where a promise was broken; 3 where the bus cannot be reached.
     """
     with told():
+        from reactor.audit.signing import Signer
         from reactor.connecting import address
 
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         loaded, _ = told_rules(settings, "early and needless are not judged for the rules of files that cannot be used")
-        verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded))
+        signer = Signer.of(settings.audit.key_file)
+        verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded, signer))
     say(_json(verdict) if output == "json" else _table(verdict))
     sys.exit(1 if verdict.breaches else 0)
 
@@ -90,7 +96,7 @@ async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
             click.echo(one.model_dump_json())
 
 
-async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSet) -> Verdict:
+async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> Verdict:
     from bus.topology import FACTS
     from reactor.audit.decisions import hear, judge
     from reactor.audit.links import check
@@ -101,8 +107,10 @@ async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSe
         audit = await audit_of(bus)
         observations = [one async for one in stored(bus, FACTS) if isinstance(one, Observation)]
     verdict = judge(audit.records, hear(observations), _windows(rules))
-    chains = check(audit.stored, audit.heads, audit.kept_since)
+    chains = check(audit.stored, audit.heads, audit.kept_since, signer)
     verdict.add(PROMISES[-1], chains.breaches, tested=chains.tested[PROMISES[-1]])
+    if signer is not None:
+        verdict.tested["unsigned"] = chains.tested["unsigned"]
     return verdict
 
 
@@ -130,7 +138,8 @@ def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
 def _table(verdict: Verdict) -> str:
     lines = [f"{'PROMISE':12}  BROKEN  TESTED"]
     lines += [f"{promise:12}  {verdict.broken(promise):6}  {verdict.tested[promise]:6}" for promise in PROMISES]
-    lines.append(f"{'undecided':12}  {'-':>6}  {verdict.tested['undecided']:6}")
+    counted = [word for word in ("undecided", "unsigned") if word in verdict.tested or word == "undecided"]
+    lines += [f"{word:12}  {'-':>6}  {verdict.tested[word]:6}" for word in counted]
     for breach in verdict.breaches:
         at = datetime.fromtimestamp(breach.at, UTC).isoformat(timespec="milliseconds")
         lines.append(visible(f"{breach.promise}: {breach.route} at {at}: {breach.what}"))

@@ -24,6 +24,7 @@ from bus.port import Bus, Delivery, Fence, Reading
 from bus.topology import FACTS
 from reactor import telemetry
 from reactor.audit.chain import Chain
+from reactor.audit.signing import Signer
 from reactor.clock import Clock
 from reactor.failpoints import reach
 from reactor.roles.known import Known
@@ -69,6 +70,8 @@ class Desk:
     routing: Routing
     partitions: int
     name: str
+    signer: Signer | None = None
+    """Signs the audit."""
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
     """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
 
@@ -84,7 +87,7 @@ class Partition:
     def __init__(self, desk: Desk, number: int) -> None:
         self._desk = desk
         self._number = number
-        self._chain = Chain(desk.bus, number)
+        self._chain = Chain(desk.bus, number, desk.signer)
         self._records = Records(desk.bus, number, desk.name, desk.routing.rule_set)
         self._position = 0
         self._saved_at = desk.clock.monotonic()

@@ -22,6 +22,7 @@ from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor import telemetry
 from reactor.audit.chain import Chain
 from reactor.audit.commands import audited
+from reactor.audit.signing import Signer
 from reactor.clock import Clock
 from reactor.errors import SourceUnknown
 from reactor.failpoints import reach
@@ -66,13 +67,16 @@ class Router:
         clock: Clock,
         *,
         targets_max: Mapping[str, int] | None = None,
+        signer: Signer | None = None,
     ) -> None:
-        """`targets_max`: of how many targets the sources of the rules may speak, by their names."""
+        """`targets_max`: of how many targets the sources of the rules may speak, by their names. `signer`: signs the
+        audit of people's words.
+        """
         self._targets = Spoken(targets_max or {}, clock)
         self._bus = bus
         self._publisher = publisher
         self._alerts = alerts
-        self._audit = Chain(bus, subjects.COMMANDS)
+        self._audit = Chain(bus, subjects.COMMANDS, signer)
 
     async def run(self) -> None:
         """Route until cancelled. Raises Unavailable."""

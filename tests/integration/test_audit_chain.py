@@ -22,7 +22,9 @@ from bus.topology import DECISIONS, GROUPS
 from reactor.audit.chain import Chain, Entry, Head
 from reactor.audit.links import check
 from reactor.audit.reading import audit_of
+from reactor.audit.signing import Signer
 from reactor.clock import Clock
+from reactor.errors import SettingsError
 
 NOW = Clock().now()
 Records = list[tuple[str, bytes]]
@@ -53,9 +55,9 @@ async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
         yield bus
 
 
-async def broken(bus: JetStreamBus) -> list[str]:
+async def broken(bus: JetStreamBus, signer: Signer | None = None) -> list[str]:
     audit = await audit_of(bus)
-    verdict = check(audit.stored, audit.heads, audit.kept_since)
+    verdict = check(audit.stored, audit.heads, audit.kept_since, signer)
     assert verdict.tested["chain"] == len(audit.stored)
     return [one.what.partition(":")[0] if ":" in one.what else one.what for one in verdict.breaches]
 
@@ -190,3 +192,64 @@ async def test_records_of_before_chains_are_left_alone(tmp_path: Path) -> None:
         await chain.load(Head())
         await chain.write(entry(1))
         assert await broken(bus) == []
+
+
+KEY = Signer(b"k" * 32)
+ANOTHER = Signer(b"n" * 32)
+
+
+async def written(bus: JetStreamBus, numbers: range, signer: Signer | None) -> None:
+    """Records of partition 5, as an owner with this key writes them."""
+    chain = Chain(bus, 5, signer)
+    await chain.load(Head())
+    for number in numbers:
+        await chain.write(entry(number, f"rule-{number % 2}"))
+    state = json.dumps({"sequence": 1, "audit": chain.head.stored()}).encode()
+    await bus.store(GROUPS).put("5.position", state, revision=None)
+
+
+async def test_a_signed_chain_is_whole_also_where_it_began_before_there_was_a_key(bus: JetStreamBus) -> None:
+    await written(bus, range(2), None)
+    await written(bus, range(2, 4), KEY)
+    assert await broken(bus, KEY) == []
+    audit = await audit_of(bus)
+    assert check(audit.stored, audit.heads, audit.kept_since, KEY).tested["unsigned"] == len(audit.stored) - 2
+
+
+async def test_a_chain_that_was_written_anew_without_the_key_is_found(bus: JetStreamBus) -> None:
+    await written(bus, range(3), KEY)
+    assert await broken(bus, KEY) == []
+    await forge(bus, lambda records: [one for one in records if ".5." not in one[0]])
+    await written(bus, range(3), ANOTHER)
+    assert await broken(bus) == [], "its hashes are right"
+    assert await broken(bus, KEY) == ["forged"] * 3
+
+
+async def test_a_record_without_a_signature_after_signed_ones_is_found(bus: JetStreamBus) -> None:
+    await written(bus, range(2), KEY)
+    await written(bus, range(2, 3), None)
+    assert await broken(bus, KEY) == ["forged"]
+
+
+async def test_the_start_that_retention_leaves_is_signed(bus: JetStreamBus) -> None:
+    """Who removes the first records may make the next one say that it is the first: it was signed as another."""
+    await written(bus, range(3), KEY)
+
+    def cut(records: Records) -> Records:
+        others = [one for one in records if ".5." not in one[0]]
+        _, second, third = (one for one in records if ".5." in one[0])
+        body = json.loads(second[1])
+        body["data"]["chain"] |= {"number": 1, "previous": "", "previousAt": None}
+        return [*others, (second[0], json.dumps(body).encode()), third]
+
+    await forge(bus, cut)
+    assert "forged" in await broken(bus, KEY)
+
+
+@pytest.mark.parametrize(("content", "says"), [(b"short", "has 5 bytes, and needs 32"), (None, "No such file")])
+def test_a_key_that_cannot_be_used_is_refused_by_its_name(tmp_path: Path, content: bytes | None, says: str) -> None:
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError, match=f"audit.keyFile: .*{says}"):
+        Signer.of(file)
