@@ -6,6 +6,7 @@ import json
 import re
 import signal
 from asyncio import get_running_loop
+from pathlib import Path
 from typing import Any
 
 from rules.reasons import Held
@@ -20,10 +21,12 @@ WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")
 
 
 async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in_the_audit(
-    shop: Shop, reactor: MakeReactor
+    shop: Shop, reactor: MakeReactor, tmp_path: Path
 ) -> None:
     shop.splits(["cart"], "fallback")
-    async with reactor(document(ALERTS, rules=failover(toleration=0))) as service:
+    key = tmp_path / "audit.key"
+    key.write_text("secret of the audit, 32 bytes or more\n")
+    async with reactor(document(ALERTS, rules=failover(toleration=0)), audit={"keyFile": str(key)}) as service:
         await service.settled(1)
         asked = get_running_loop().time()
         said = await service.printed("pause", "*", *WORDS)
@@ -47,6 +50,12 @@ async def test_a_global_stop_is_honoured_until_it_is_lifted_and_every_word_is_in
         for link in ("am Unhealthy", "PrimaryUnhealthy", "held Paused", "generation", "Done"):
             assert link in told, told
         assert "Different 0" in await service.printed("replay")
+        verdict = json.loads(await service.printed("audit", "verify", "-o", "json"))
+        assert (verdict["breaches"], verdict["tested"]["unsigned"]) == ([], 0), verdict
+        assert verdict["tested"]["chain"] >= len(records)
+        key.write_text("the secret of somebody else, as long as ours\n")
+        code, said = await service.answered("audit", "verify")
+        assert (code, "forged: it was not signed with this key" in said) == (1, True), said
 
 
 async def test_what_is_rejected_is_not_asked_for_again_until_somebody_approves_it(
