@@ -12,13 +12,14 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bus.jetstream import JetStreamBus
-from bus.messages import Fact
+from bus.messages import Fact, LoadBalancerKind
 from bus.subjects import token
 from bus.topology import ALERTS, TEMPLATES
 from reactor.audit.signing import Signer
+from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.clock import Clock
 from reactor.errors import ReactorError, Retryable
@@ -82,10 +83,12 @@ class Crew:
         self._roles = roles
         self._routing = Routing.of(rules)
         self._stack = AsyncExitStack()
+        self._balancers = LoadBalancers(house.settings.load_balancers, house.clock)
         self.decider: Decider | None = None
 
     async def __aenter__(self) -> Crew:
         """Raises Unavailable, and SettingsError where the rules ask for what this process cannot have."""
+        self._stack.push_async_callback(self._balancers.close)
         try:
             if "executor" in self._roles:
                 await self._executor()
@@ -133,6 +136,7 @@ class Crew:
             house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
             templates=BusTemplates(house.bus.store(TEMPLATES), house.clock),
             create_namespaces=house.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
+            load_balancers=self._balancers.get,
         )  # fmt: skip
         executor = Executor(
             house.bus, house.clock, publisher, lambda action, context: carry_out(action, world, context),
@@ -192,7 +196,7 @@ class Crew:
         world = World(
             house.clock, tell, house.clusters, house.prometheus, probing,
             requests=requests_on(house.bus, house.clock), on_facts_lost=house.upkeep.watch,
-            described=house.settings.clusters,
+            load_balancers=self._balancers, described=house.settings.clusters,
             health_scripts=frozenset(house.settings.health_scripts),
             preserved=frozenset(
                 path for rule in self._rules.rules if isinstance(rule, WorkloadFailover) for path in paths_of(rule)
@@ -205,8 +209,13 @@ class Crew:
             for source in self._rules.sources
             if source.kind in MODULES
         }
-        if routes := [rule.route for rule in self._rules.rules if isinstance(rule, TrafficFailover)]:
+        selections = [rule.route for rule in self._rules.rules if isinstance(rule, TrafficFailover)]
+        if routes := [one for one in selections if one.in_cluster]:
             jobs["routes"] = partial(start_all, (), world, routes=routes)
+        for one in selections:
+            if not one.in_cluster and one.name is not None:
+                named = {one.name: cast("LoadBalancerKind", one.kind)}
+                jobs[f"loadBalancer/{one.name}"] = partial(start_all, (), world, load_balancers=named)
         if karmada := self._karmada_rules():
             selectors = [
                 rule.policies.selector for rule in karmada if isinstance(rule, WorkloadFailover) and rule.policies

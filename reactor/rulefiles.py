@@ -128,6 +128,7 @@ def _unknown(rules: RuleSet, settings: Settings) -> Iterator[str]:
     """What rule files name and the settings do not have."""
     known: Mapping[str, Iterable[str]] = {
         "clusters": settings.clusters, "prometheus": settings.prometheus, "notifiers": settings.notifiers,
+        "loadBalancers": settings.load_balancers,
     }  # fmt: skip
     asked = [(rules.places.get(rule.name, rule.name), _asked_by_rule(rule, settings)) for rule in rules.rules]
     asked += [(f"source {source.name}", _asked_by_source(source)) for source in rules.sources]
@@ -145,8 +146,10 @@ class _Ask(NamedTuple):
 
 def _asked_by_rule(rule: LoadedRule, settings: Settings) -> Iterator[_Ask]:
     """Clusters of a WorkloadFailover are none of it: more may be placed on than we reach, and the executor warns."""
-    if isinstance(rule, TrafficFailover):
+    if isinstance(rule, TrafficFailover) and rule.route.in_cluster:
         yield _Ask("route.cluster", rule.route.cluster)
+    elif isinstance(rule, TrafficFailover):
+        yield _Ask("route.name", rule.route.name or "", "loadBalancers")
     if isinstance(rule, ZoneIsolation):
         yield from _asked_by_zones(rule)
     if isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada":

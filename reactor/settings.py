@@ -16,9 +16,11 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from reactor.errors import SettingsError
+from reactor.settings_balancers import LoadBalancer
 from reactor.settings_email import Email
 from reactor.settings_part import Part
 from reactor.settings_sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
+from rules.language.fields import KubeName
 
 PORT_MAX = 65_535
 
@@ -281,6 +283,8 @@ class Settings(BaseSettings):
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}
     clusters: dict[str, Cluster] = {}
+    load_balancers: dict[KubeName, LoadBalancer] = {}
+    """What rules move that stands in no cluster: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
     karmada: Karmada = Karmada()
     create_namespaces: bool = False
     """Whether a workload may bring its namespace along to a cluster that lacks it."""

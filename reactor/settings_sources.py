@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import urlsplit
 
 import pydantic_settings
@@ -63,7 +63,12 @@ def _inner(annotation: Any, value: Any) -> Any:
         return value
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return by_alias(annotation, value)
-    of = get_args(annotation)  # dict[str, …]: its names are the operator's own
+    of = get_args(annotation)
+    if get_origin(annotation) is Annotated:  # one of several models, by its kind: each knows its own keys
+        for model in get_args(of[0]):
+            value = _inner(model, value)
+        return value
+    # dict[str, …]: its names are the operator's own
     return {name: _inner(of[1], one) for name, one in value.items()} if len(of) == 2 else value
 
 
@@ -104,7 +109,7 @@ def in_words(error: ValidationError, path: Path | None) -> str:
 def _lines(error: ValidationError, path: Path | None) -> Iterator[str]:
     document = read(path.read_text("utf-8"), str(path))[0] if path is not None else None
     for one in error.errors(include_input=False, include_url=False):
-        at = one["loc"]
+        at = _untagged(one["loc"])
         said = str(one["msg"]).removeprefix("Value error, ")
         if one["type"] == "extra_forbidden":
             said = "there is no such key: `reactor schema settings` prints all"
@@ -118,6 +123,11 @@ def _lines(error: ValidationError, path: Path | None) -> Iterator[str]:
             yield f"{path or 'settings'}: {show(at)}: {said}"
         else:
             yield str(Problem(str(path), *document.keys[key], show(at), said))
+
+
+def _untagged(at: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Give the place without the kind, which pydantic puts where one of several models was taken by it."""
+    return at[:2] + at[3:] if at[:1] == ("loadBalancers",) else at
 
 
 def _variable(at: tuple[str | int, ...]) -> str | None:

@@ -157,6 +157,10 @@ class RouteState:
     """The weights that stood when somebody else changed them; None: nobody has since our last write."""
     primary_changed: bool = False
     """Its annotation has named another primary since our last write."""
+    life: str = ""
+    """Of a load balancer that forgets its weights when it starts: which start this is."""
+    lost: Mapping[str, int] | None = None
+    """The weights that stood before it has forgotten them; None: it has forgotten none since our last write."""
 
 
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:

@@ -35,7 +35,7 @@ from bus.messages.commands import (
 )
 from bus.messages.guarding import Claim, Verdict
 from bus.messages.health import Observation, RefreshRequest
-from bus.messages.traffic import Backend, Route, RouteRef, SetWeights
+from bus.messages.traffic import LOAD_BALANCERS, Backend, LoadBalancerKind, Route, RouteRef, SetWeights, check_place
 from bus.messages.workloads import (
     CancelEviction,
     Cluster,
@@ -60,6 +60,7 @@ Fact = Observation | Inventory | AnyCommand | Claim | Verdict | Outcome
 Action = SetWeights | Place | Evict | Purge | CancelEviction | SetTaints | ZoneStep | Notify
 
 __all__ = [
+    "LOAD_BALANCERS",
     "Action",
     "ActionMessage",
     "AnyCommand",
@@ -82,6 +83,7 @@ __all__ = [
     "Hold",
     "Inventory",
     "IsolateZone",
+    "LoadBalancerKind",
     "LookSeen",
     "Message",
     "Mode",
@@ -117,5 +119,6 @@ __all__ = [
     "ZoneInventory",
     "ZoneStep",
     "Zones",
+    "check_place",
     "iso",
 ]  # fmt: skip

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from bus.messages.base import ActionMessage, Message, Name, Part, Text
+
+RouteKind = Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
+"""Kinds of objects whose weights can be moved."""
+LoadBalancerKind = Literal["HAProxy", "Webhook", "Route53", "TargetGroups"]
+LOAD_BALANCERS = frozenset(get_args(LoadBalancerKind))
+"""Kinds of routes that stand in no cluster: what is moved is an entry of the settings' `loadBalancers`."""
 
 
 class Backend(Part):
@@ -17,19 +23,37 @@ class Backend(Part):
     weight: Annotated[int, Field(ge=0, le=1_000_000)] = 1
 
 
+def check_place(kind: str, **place: str) -> None:
+    """Raise ValueError unless a route has a cluster and a namespace, and a load balancer neither."""
+    inside = kind not in LOAD_BALANCERS
+    for key, value in place.items():
+        if bool(value) is not inside:
+            msg = f"{key} is {'required' if inside else 'left out'} with kind {kind}"
+            raise ValueError(msg)
+
+
 class RouteRef(Part):
     """Which object's weights are meant."""
 
-    cluster: Name
-    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
-    namespace: Name
+    cluster: Name | Literal[""] = ""
+    """Empty for a load balancer, as is `namespace`."""
+    kind: RouteKind | LoadBalancerKind
+    namespace: Name | Literal[""] = ""
     name: Name
+    """Of the object; of a load balancer, its name in the settings."""
     rule: int | str | None = None
     """Gateway API only: index or name of the rule whose backendRefs move; None: the first with two or more."""
 
+    @model_validator(mode="after")
+    def _has_its_place(self) -> Self:
+        check_place(self.kind, cluster=self.cluster, namespace=self.namespace)
+        return self
+
     @property
     def object(self) -> str:
-        """`east/shop/TrafficSplit/checkout`, with `#rule` where one is named."""
+        """`east/shop/TrafficSplit/checkout`, with `#rule` where one is named; `edge/HAProxy/edge`."""
+        if self.kind in LOAD_BALANCERS:
+            return f"{self.name}/{self.kind}/{self.name}"
         path = f"{self.cluster}/{self.namespace}/{self.kind}/{self.name}"
         return path if self.rule is None else f"{path}#{self.rule}"
 
@@ -45,6 +69,9 @@ class Route(RouteRef, Message):
     exists: bool = True
     problem: Text = ""
     """Why the route cannot be used although it exists (no such rule, a malformed weight); empty: it can."""
+    life: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Of a load balancer that forgets its weights when it starts: another one after each start. Empty: it forgets none.
+    """
     observed_at: AwareDatetime
 
     @property

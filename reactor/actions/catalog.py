@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import aiohttp
 
 from bus.messages import (
+    LOAD_BALANCERS,
     Action,
     CancelEviction,
     Evict,
@@ -19,7 +20,7 @@ from bus.messages import (
     SetWeights,
     ZoneStep,
 )
-from reactor.actions import notify, routes
+from reactor.actions import load_balancers, notify, routes
 from reactor.actions.aside import Aside
 from reactor.actions.events import CONTROLLER
 from reactor.actions.execution import ExecutionContext
@@ -34,10 +35,15 @@ from reactor.actions.workload.templates import Templates
 from reactor.actions.zone import carry as zones
 from reactor.actions.zone.context import Query, Say, ZoneWorld
 from reactor.clients.aws import Ec2, Regions
+from reactor.clients.balancers.port import LoadBalancer
 from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.errors import ReactorError, SettingsError
 from reactor.settings import Notifier
+
+
+def _no_load_balancers(name: str, kind: str) -> LoadBalancer:
+    raise SettingsError(f"loadBalancers.{name}: a rule names this {kind}, the settings do not")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class ActionWorld:
     """From a region to its EC2: for zones whose network is cut on AWS."""
     query: Query | None = None
     """Asks a Prometheus of the settings: for zones that are verified by a query."""
+    load_balancers: Callable[[str, str], LoadBalancer] = _no_load_balancers
+    """From a load balancer's name and kind to it. Raises SettingsError where the settings do not tell."""
     say: Say | None = None
     """Publishes an observation: for zones whose targets our traffic rules are to leave."""
 
@@ -76,6 +84,8 @@ async def carry_out(action: Action, world: ActionWorld, context: ExecutionContex
     context = context or ExecutionContext()
     match action:
         case SetWeights():
+            if action.route.kind in LOAD_BALANCERS:
+                return await _set_weights_of_balancer(action, world, context)
             return await _set_weights(action, _guarded(world, context))
         case Place() | Evict() | Purge() | CancelEviction():
             return await _move(action, world, context)
@@ -119,6 +129,14 @@ async def _move(
 
 def _plane(world: ActionWorld) -> ControlPlane:
     return world.karmada or ControlPlane(world.clusters, world.clock)
+
+
+async def _set_weights_of_balancer(action: SetWeights, world: ActionWorld, context: ExecutionContext) -> Outcome:
+    try:
+        balancer = world.load_balancers(action.route.name, action.route.kind)
+    except SettingsError as error:
+        return failed(action.id, world.clock, Unfit("UnknownLoadBalancer", str(error)))
+    return await load_balancers.carry_out(balancer, action, world.clock, context)
 
 
 async def _set_weights(action: SetWeights, world: ActionWorld) -> Outcome:

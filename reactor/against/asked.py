@@ -47,7 +47,7 @@ def _of_source(source: LoadedSource, site: Site) -> Iterator[Job]:
 
 def _of_rule(rule: LoadedRule, site: Site, known: Sequence[str], sought: list[Sought]) -> Iterator[Job]:
     match rule:
-        case TrafficFailover():
+        case TrafficFailover() if rule.route.in_cluster:
             yield ClusterJob(rule.route.cluster, site.at("route", "cluster"), partial(routes.ask, rule=rule, site=site))
         case WorkloadFailover():
             yield from workloads.jobs(rule, site, list(known), sought)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import cast
 
 from reactor.against.live import WATCHES, Grant, Live, Site, gravity, quoted
 from reactor.clients.port import Forbidden, JsonObject, NotFound
 from reactor.clients.versions import KINDS, served
-from reactor.sources.route_projection import route_from_gateway_route, route_from_traffic_split
+from reactor.sources.route_projection import RouteKind, route_from_gateway_route, route_from_traffic_split
 from rules.errors import Problem
 from rules.language.model import TrafficFailover
 
@@ -50,7 +51,7 @@ def _backends(live: Live, rule: TrafficFailover, found: JsonObject, site: Site) 
     if route.kind == "TrafficSplit":
         seen = route_from_traffic_split(live.api.cluster, found, at=NOW)
     else:
-        seen = route_from_gateway_route(live.api.cluster, route.kind, found, route.rule, at=NOW)
+        seen = route_from_gateway_route(live.api.cluster, cast("RouteKind", route.kind), found, route.rule, at=NOW)
     what = f"{live.api.cluster}: {route.kind} {route.namespace}/{route.name}"
     if seen.problem:
         return [site.at("route").says(f"{what} cannot be used: {seen.problem}")]

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
+from reactor.against import balancers
 from reactor.against.asked import jobs, notifiers
 from reactor.against.live import ClusterJob, Live, PrometheusJob
 from reactor.against.servers import Servers, servers
@@ -37,6 +38,8 @@ async def ask(reading: Reading, words: Sequence[str], config: Path | None, folde
     problems = [Problem(url, 1, 1, "", f"cannot be asked: {why}") for url, why in where.silent.items()]
     if where.notifiers is not None:
         problems += notifiers(reading, where.notifiers)
+    if where.load_balancers is not None:
+        problems += await balancers.ask(reading, where.load_balancers)
     slots = asyncio.Semaphore(AT_ONCE)
     clusters = [job for job in asked if isinstance(job, ClusterJob)]
     queries = [job for job in asked if isinstance(job, PrometheusJob)]

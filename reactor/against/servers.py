@@ -15,6 +15,8 @@ from pydantic import ValidationError
 
 from reactor import settings as settings_
 from reactor.against import SETTINGS
+from reactor.clients.balancers.connected import LoadBalancers
+from reactor.clock import Clock
 from reactor.settings import Cluster, Endpoint
 
 ASK_SECONDS = 5.0
@@ -35,6 +37,8 @@ class Servers:
     prometheus: dict[Name, Endpoint] = field(default_factory=dict)
     notifiers: Mapping[str, object] | None = None
     """None: no settings were given, so nothing is known of them."""
+    load_balancers: LoadBalancers | None = None
+    """The same of these."""
     silent: dict[str, str] = field(default_factory=dict)
     """URLs that did not answer, and why: nobody knows what they are."""
 
@@ -57,7 +61,8 @@ async def servers(words: Sequence[str], config: Path | None, folder: Path) -> Se
         if config is None:
             raise BadWhere("--against without a URL asks the servers of the settings: say which, with --config FILE")
         given = settings_.load(config)
-        found = Servers(dict(given.clusters.items()), dict(given.prometheus.items()), given.notifiers)
+        balancers = LoadBalancers(given.load_balancers, Clock())
+        found = Servers(dict(given.clusters.items()), dict(given.prometheus.items()), given.notifiers, balancers)
     for word in words:
         if word == SETTINGS:
             continue

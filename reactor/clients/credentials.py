@@ -10,6 +10,7 @@ from pathlib import Path
 from reactor.certificates import Certificates
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint, Notifier
+from reactor.settings_balancers import Webhook
 
 
 def authorization(name: str, endpoint: Endpoint) -> str | None:
@@ -25,7 +26,7 @@ def authorization(name: str, endpoint: Endpoint) -> str | None:
     return None
 
 
-def proxy_of(endpoint: Endpoint | Notifier) -> str | None:
+def proxy_of(endpoint: Endpoint | Notifier | Webhook) -> str | None:
     """Give the proxy on the way there; None: there is none, whatever the environment says."""
     return str(endpoint.proxy_url) if endpoint.proxy_url else None
 
@@ -34,7 +35,7 @@ Trust = Callable[[], ssl.SSLContext | bool]
 """Asked before each request: a CA file is read again when it changes."""
 
 
-def trust(name: str, endpoint: Endpoint) -> Trust:
+def trust(name: str, endpoint: Endpoint | Webhook) -> Trust:
     """Give whose certificates are taken: the endpoint's own CA, or True for the system's. Raises SettingsError."""
     if endpoint.ca_file is None:
         return lambda: True

@@ -29,12 +29,12 @@ _UNAVAILABLE = frozenset({"ApiUnavailable", "ClusterUnreachable", "NotifierUnava
 
 
 def peers_of(action: Action) -> frozenset[str]:
-    """Give whom an action writes to: clusters, the Karmada control plane, notifiers."""
+    """Give whom an action writes to: clusters, load balancers, the Karmada control plane, notifiers."""
     match action:
         case Notify():
             return frozenset(f"notifier {name}" for name in action.to)
         case SetWeights():
-            return frozenset({action.route.cluster})
+            return frozenset({action.route.cluster or f"loadBalancer {action.route.name}"})
         case ZoneStep():
             return frozenset({action.cluster})
     if action.carrier == "Karmada":

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
+from bus.messages import LoadBalancerKind
 from reactor import telemetry
 from reactor.clients.backoff import Backoff
 from reactor.errors import ReactorError
@@ -42,12 +43,12 @@ log = logging.getLogger(__name__)
 
 def start_all(
     sources: Iterable[LoadedSource], world: World, *, routes: Sequence[RouteSelection] = (),
-    karmada: Mapping[str, Sequence[str]] | None = None,
+    karmada: Mapping[str, Sequence[str]] | None = None, load_balancers: Mapping[str, LoadBalancerKind] | None = None,
 ) -> list[asyncio.Task[None]]:  # fmt: skip
-    """Start a supervised task for each source, one for the inventory of routes, and one for each control plane.
+    """Start a supervised task for each source, one for the inventory of routes, one for each other thing.
 
     `karmada`: the name of a Karmada control plane in the settings to the label selectors of the policies that rules
-    honour there. Cancel the tasks to stop.
+    honour there. `load_balancers`: name to kind. Cancel the tasks to stop.
     """
     tasks = [
         asyncio.create_task(supervise(source.name, _runner(source, world), world), name=f"source {source.name}")
@@ -59,6 +60,11 @@ def start_all(
 
         run = asyncio.create_task(supervise(inventory.NAME, lambda: inventory.run(routes, world), world), name="routes")
         tasks.append(run)
+    for name, kind in (load_balancers or {}).items():
+        from reactor.sources import load_balancers as polled
+
+        reading = supervise(f"loadBalancer/{name}", partial(polled.run, name, kind, world), world)
+        tasks.append(asyncio.create_task(reading, name=f"load balancer {name}"))
     for plane, policies in (karmada or {}).items():
         from reactor.sources import karmada as planes
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from bus.messages import Route
 from reactor import telemetry
@@ -62,7 +62,7 @@ def scopes(selections: Iterable[RouteSelection]) -> dict[Scope, list[RouteSelect
     found: dict[Scope, list[RouteSelection]] = defaultdict(list)
     for one in selections:
         selector = "" if one.name else one.selector or ""
-        found[Scope(one.cluster, one.kind, one.namespace or "", selector)].append(one)
+        found[Scope(one.cluster, cast("RouteKind", one.kind), one.namespace or "", selector)].append(one)
     return dict(found)
 
 

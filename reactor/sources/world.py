@@ -11,6 +11,7 @@ import aiohttp
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from bus.messages import Fact
+from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.promql import Queries
 from reactor.clients.watching import WatchApi
 from reactor.clock import Clock
@@ -50,6 +51,8 @@ class World:
     on_facts_lost: OnFactsLost = no_facts_lost
     """How it hears that all of it has to be told again."""
     scheduler: Any = field(default_factory=scheduler)
+    load_balancers: LoadBalancers = field(default_factory=lambda: LoadBalancers({}, Clock()))
+    """Those of the settings."""
     described: Mapping[str, Cluster] = field(default_factory=dict)
     """What the settings say of each cluster."""
     health_scripts: frozenset[str] = frozenset()

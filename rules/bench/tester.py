@@ -90,7 +90,7 @@ def _listed(given: Inventory) -> Fact:
         raise AssertionError(msg)
     return Route(
         cluster=route.cluster, kind=route.kind, namespace=route.namespace, name=route.name, rule=route.rule,
-        annotations=dict(route.annotations), labels=dict(route.labels), exists=route.exists,
+        annotations=dict(route.annotations), labels=dict(route.labels), exists=route.exists, life=route.life,
         backends=tuple(Backend(service=b.service, weight=b.weight) for b in route.backends), observed_at=at(given.at),
     )  # fmt: skip
 

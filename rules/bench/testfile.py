@@ -8,11 +8,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter
+from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
 
-from bus.messages import Health, Mode
+from bus.messages import Health, LoadBalancerKind, Mode, check_place
 from rules.bench.testworkloads import ClusterGiven, WorkloadGiven
 from rules.bench.testzones import Commanded, ZonesGiven
 from rules.language.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
@@ -81,17 +81,24 @@ class Standing(Model):
 
 
 class RouteGiven(Model):
-    """A route as it stands in its cluster."""
+    """A route as it stands in its cluster, or a load balancer: that one has neither cluster nor namespace."""
 
-    cluster: ClusterName
-    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
-    namespace: KubeName
+    cluster: ClusterName | Literal[""] = ""
+    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"] | LoadBalancerKind
+    namespace: KubeName | Literal[""] = ""
     name: KubeName
     rule: int | str | None = None
     annotations: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
     backends: tuple[Standing, ...] = ()
     exists: bool = True
+    life: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Of a load balancer that forgets its weights when it starts: another word after each start."""
+
+    @model_validator(mode="after")
+    def _has_its_place(self) -> Self:
+        check_place(self.kind, cluster=self.cluster, namespace=self.namespace)
+        return self
 
 
 class Inventory(Model):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from bus.messages import (
+    LOAD_BALANCERS,
     Approve,
     Claim,
     Fact,
@@ -49,6 +50,8 @@ Address = tuple[str, str]
 def named_ref(rule: TrafficFailover) -> RouteRef | None:
     """The route that a rule names; None: it selects by label."""
     route = rule.route
+    if route.name is not None and route.kind in LOAD_BALANCERS:
+        return RouteRef(kind=route.kind, name=route.name)
     if route.name is None or route.namespace is None:
         return None
     return RouteRef(cluster=route.cluster, kind=route.kind, namespace=route.namespace, name=route.name, rule=route.rule)

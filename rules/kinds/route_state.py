@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from bus.messages import Action, Fact, Mode, Route, RouteRef, SetWeights
+from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
 from rules.group import Group, RouteState
 from rules.language.model import TrafficFailover
 
@@ -18,6 +18,8 @@ HEALTHY_ANNOTATION = "reactor/healthy-weights"
 
 def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
     """Give the route that a group is about, from its object (`east/shop/TrafficSplit/checkout`)."""
+    if rule.route.kind in LOAD_BALANCERS:
+        return RouteRef(kind=rule.route.kind, name=rule.route.name or "")
     cluster, namespace, kind, name = object_.split("#")[0].split("/")
     return RouteRef(cluster=cluster, kind=kind, namespace=namespace, name=name, rule=rule.route.rule)  # type: ignore[arg-type]
 
@@ -47,6 +49,10 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         primary_changed=known is not None
         and (known.primary_changed or known.primary != fact.annotations.get(PRIMARY_ANNOTATION)),
     )
+    if known is not None:
+        route = replace(route, life=fact.life or known.life, lost=_lost(known, route, fact.life))
+    else:
+        route = replace(route, life=fact.life)
     moved = known is not None and known.backends != backends
     if moved and known is not None and known.disturbed is None and not asked_for(replace(group, route=route)):
         route = replace(route, disturbed=_weights(known))
@@ -56,6 +62,13 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         asked=None if moved else group.asked,
         generation=max(group.generation, _written_generation(group, fact)),
     )
+
+
+def _lost(known: RouteState, route: RouteState, life: str) -> Mapping[str, int] | None:
+    """The weights that a load balancer has forgotten with its start, while they do not stand again."""
+    began_anew = life and known.life and life != known.life and known.backends != route.backends
+    before = known.lost if known.lost is not None or not began_anew else _weights(known)
+    return None if before == _weights(route) else before
 
 
 def _weights(route: RouteState) -> Mapping[str, int]:
@@ -104,7 +117,7 @@ def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> 
     if action.mode is Mode.DRY_RUN:
         return replace(group, asked=dict(action.weights))
     group = replace(group, step_at=at if group.step is not None else None)
-    route = replace(route, written=dict(action.weights), disturbed=None, primary_changed=False)
+    route = replace(route, written=dict(action.weights), disturbed=None, lost=None, primary_changed=False)
     group = replace(group, route=route)
     if at < route.observed_at:
         return group  # it has been looked at since

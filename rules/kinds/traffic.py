@@ -138,6 +138,9 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
     wish = _of_state(rule, group, primary, secondaries, now)
     if group.traffic is not None and wish.held is None:
         wish = replace(wish, held=traffic_by_hand.refusal(group))
+    if wish.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
+        detail = f"{ref.object} has started anew and has forgotten its weights"
+        wish = replace(wish, weights=route.lost, because=Because.DRIFT, detail=detail)
     if wish.weights is None:
         return wish
     in_order = {backend.service: wish.weights[backend.service] for backend in backends}

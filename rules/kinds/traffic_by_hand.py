@@ -133,6 +133,8 @@ def drifted(rule: TrafficFailover, group: Group, before: Mapping[str, int], at: 
     state = group.traffic or TrafficState()
     if rule.on_drift is not OnDrift.HOLD or now == before or now in asked or state.override is not None:
         return group
+    if group.route is not None and group.route.lost is not None:  # forgotten, by nobody's hand
+        return group
     drift = state.drift or Drift(at, dict(before))
     put_back = now == drift.before
     return replace(group, traffic=replace(state, drift=None if put_back else drift))

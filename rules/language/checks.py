@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rules.errors import Problem
-from rules.language import query_checks, source_checks, workload_checks, zone_checks
+from rules.language import query_checks, route_checks, source_checks, workload_checks, zone_checks
 from rules.language.failback import FailbackMode
 from rules.language.fleet import PLACES
 from rules.language.guards import FileGuard
@@ -67,17 +67,9 @@ def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> I
 
 def _route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
     route = item.route
-    if (route.name is None) == (route.selector is None):
-        yield document.problem((*at, "route"), "needs either name or selector")
-    elif route.name is not None and route.namespace is None:
-        yield document.problem((*at, "route", "namespace"), "required with a name")
-    if route.selector is not None and item.backends is not None and not item.templated:
-        message = "with a selector, backends are read from each route: remove them, or name one route"
-        yield document.problem((*at, "backends"), message)
+    yield from route_checks.route(item, document, at)
     for index, backend in enumerate(item.backends or ()):
         yield from _template(item, backend, document, (*at, "backends", index))
-    if route.kind == "TrafficSplit" and route.rule is not None:
-        yield document.problem((*at, "route", "rule"), "a TrafficSplit has no rules: remove it")
     if item.on_all_down is OnAllDown.ZERO and route.kind != "TrafficSplit":
         message = f"Zero only goes with TrafficSplit: an {route.kind} is never left with all weights zero"
         yield document.problem((*at, "onAllDown"), message)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr, StringConstraints
 
-from bus.messages import Mode
+from bus.messages import LOAD_BALANCERS, LoadBalancerKind, Mode
 from rules.language.failback import FailbackMode, OnDrift, TrafficFailback
 
 # These names are also this module's: whoever writes a kind finds all that it is made of in one place.
@@ -69,19 +69,24 @@ class RouteKind(StrEnum):
     TRAFFIC_SPLIT = "TrafficSplit"
     HTTP_ROUTE = "HTTPRoute"
     GRPC_ROUTE = "GRPCRoute"
+    HAPROXY = "HAProxy"
+    WEBHOOK = "Webhook"
+    ROUTE53 = "Route53"
+    TARGET_GROUPS = "TargetGroups"
 
 
 class RouteSelection(Model):
     """Which route, or with a selector, which routes."""
 
-    cluster: ClusterName
-    """A cluster of the settings."""
-    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
-    """Of split.smi-spec.io, or of the Gateway API."""
+    cluster: ClusterName | Literal[""] = ""
+    """A cluster of the settings. Required where the route stands in one, left out with a load balancer."""
+    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"] | LoadBalancerKind
+    """Of split.smi-spec.io, or of the Gateway API; or what a load balancer of the settings is: HAProxy, Webhook,
+    Route53, TargetGroups."""
     namespace: KubeName | None = None
-    """Required with a name; with a selector, all namespaces by default."""
+    """Required with a name; with a selector, all namespaces by default. Left out with a load balancer."""
     name: KubeName | None = None
-    """Of one route; or `selector` instead."""
+    """Of one route; or `selector` instead. Of a load balancer: its name among the settings' `loadBalancers`."""
     selector: Selector | None = None
     """Every such route with these labels."""
     rule: (
@@ -90,6 +95,11 @@ class RouteSelection(Model):
     """HTTPRoute and GRPCRoute: index or name of the rule whose backendRefs move; by default the first with two or
     more."""
 
+    @property
+    def in_cluster(self) -> bool:
+        """Whether it stands in a cluster; else it is a load balancer of the settings."""
+        return self.kind not in LOAD_BALANCERS
+
 
 class BackendRule(Model):
     """One backend of a route, and whose health speaks for it."""
@@ -97,7 +107,7 @@ class BackendRule(Model):
     service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     """The Service's name, as in the route; `namespace/name` where it lives in another namespace."""
     target: Template | None = None
-    """Default: `service/<the route's cluster>/<its namespace>/<service>`."""
+    """Default: `service/<the route's cluster>/<its namespace>/<service>`. Required with a load balancer."""
     weight: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Its share when healthy. Default: the weight remembered from the route, else 1."""
     tier: Annotated[int, Field(ge=0, le=1000)] = 1

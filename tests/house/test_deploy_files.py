@@ -341,7 +341,9 @@ def test_servers_for_tests_are_not_fetched_when_the_user_says_so(tmp_path: Path)
         (tmp_path / name).symlink_to(tool(name))
     said = run(ROOT / "scripts/debian-packages", tmp_path, env={"PATH": str(tmp_path), "REACTOR_NO_APT": "1"})
     assert "REACTOR_NO_APT is set" in said
-    assert re.search(r"The tests that need: prometheus prometheus-alertmanager( libfaketime)? are skipped", said)
+    assert re.search(
+        r"The tests that need: prometheus prometheus-alertmanager( libfaketime)? haproxy .*are skipped", said
+    )
 
 
 def test_a_machine_without_debian_packages_goes_on_and_says_what_is_skipped(tmp_path: Path) -> None:

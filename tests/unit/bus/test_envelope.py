@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AwareDatetime
 
 from bus.envelope import MESSAGES, decode, encode
 from bus.errors import Malformed
-from bus.messages import Health, Message, Observation, Part
+from bus.messages import LOAD_BALANCERS, Health, Message, Observation, Part, RouteRef
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -35,7 +35,17 @@ SEEN = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, 
 def messages(kind: type[Part]) -> st.SearchStrategy[Any]:
     """Messages of one kind, made from its model, so that a new field is tried without a word here."""
     fields = {name: values(name, field.annotation, field.metadata) for name, field in kind.model_fields.items()}
-    return st.fixed_dictionaries(fields).map(lambda given: kind(**given))
+    return st.fixed_dictionaries(fields).map(
+        lambda given: kind(**(_placed(given) if issubclass(kind, RouteRef) else given))
+    )
+
+
+def _placed(given: dict[str, Any]) -> dict[str, Any]:
+    """A route stands in a cluster, a load balancer does not."""
+    place = {"cluster", "namespace"}
+    if given["kind"] in LOAD_BALANCERS:
+        return {key: value for key, value in given.items() if key not in place}
+    return given | {key: given[key] or "x" for key in place}
 
 
 def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy[Any]:

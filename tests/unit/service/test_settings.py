@@ -141,3 +141,47 @@ def test_health_is_served_beside_the_receiver_unless_it_has_an_address_of_its_ow
 def test_an_address_for_health_that_is_none_is_told(listen: str, file: File) -> None:
     with pytest.raises(SettingsError, match=r"health\.listen"):
         settings.load(file(f"health: {{listen: '{listen}'}}"))
+
+
+# --- load balancers ------------------------------------------------------------------------------------------------
+
+
+def test_load_balancers_are_read_by_their_kind_from_the_file_and_the_environment(
+    file: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(
+        "loadBalancers:\n  edge: {kind: HAProxy, socket: /run/haproxy/admin.sock, backend: web}\n"
+        "  psp: {kind: Webhook, url: 'https://psp.example/weights'}\n"
+    )
+    monkeypatch.setenv("REACTOR_LOAD_BALANCERS__PSP__SECRET_FILE", "/run/secrets/psp")
+    found = settings.load(path).load_balancers
+    assert [(name, one.kind, one.every_seconds) for name, one in found.items()] == [
+        ("edge", "HAProxy", 2), ("psp", "Webhook", 5),
+    ]  # fmt: skip
+    monkeypatch.setenv("REACTOR_LOAD_BALANCERS__PSP__SECRET", "s3cret")
+    with pytest.raises(SettingsError, match="needs either secret or secretFile") as raised:
+        settings.load(path)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_what_is_wrong_with_load_balancers_is_said_all_at_once_with_its_place(file: File) -> None:
+    path = file(
+        "loadBalancers:\n"
+        "  one: {kind: HAProxy, socket: /x, address: 'h:1', backend: web}\n"
+        "  two:\n    kind: HAProxy\n    socket: /x\n    backend: 'a; shutdown'\n"
+        "  three: {kind: Nginx}\n"
+        "  Fo_ur: {kind: HAProxy, address: nowhere, backend: web}\n"
+        "  five: {kind: Webhook, url: 'https://ann:pass@x/', secret: k}\n"
+    )
+    with pytest.raises(SettingsError) as raised:
+        settings.load(path)
+    lines = str(raised.value).splitlines()
+    for line, words in {
+        2: "loadBalancers.one: needs either socket or address",
+        6: "loadBalancers.two.backend: ",
+        7: "loadBalancers.three: ",
+        8: "loadBalancers.Fo_ur: ",
+        9: "loadBalancers.five: url: no user and no password in it",
+    }.items():
+        assert any(f"{path}:{line}:" in one and words in one for one in lines), (words, lines)
+    assert "pass" not in str(raised.value).replace("password", "")

@@ -1,0 +1,1 @@
+"""Load balancers outside of clusters: one module for each kind, all behind `port.LoadBalancer`."""

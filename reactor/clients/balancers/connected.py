@@ -1,0 +1,47 @@
+"""The load balancers of the settings, each made at its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reactor.clients.balancers.port import LoadBalancer
+from reactor.clock import Clock
+from reactor.errors import SettingsError
+from reactor.settings_balancers import HAProxy as HAProxySettings
+from reactor.settings_balancers import LoadBalancer as Settings
+
+
+class LoadBalancers:
+    """By name."""
+
+    def __init__(self, settings: Mapping[str, Settings], clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._known: dict[str, LoadBalancer] = {}
+
+    def get(self, name: str, kind: str) -> LoadBalancer:
+        """Give one. Raises SettingsError where the settings have none of this name and kind."""
+        settings = self._settings.get(name)
+        if settings is None:
+            known = ", ".join(sorted(self._settings)) or "none"
+            raise SettingsError(f"loadBalancers.{name}: rules name it, the settings do not (they name: {known})")
+        if settings.kind != kind:
+            raise SettingsError(f"loadBalancers.{name}: rules call it {kind}, the settings {settings.kind}")
+        if name not in self._known:
+            self._known[name] = self._made(name, settings)
+        return self._known[name]
+
+    def _made(self, name: str, settings: Settings) -> LoadBalancer:
+        # Imported by who has one: aiohttp, and boto3 the more, take their time.
+        if isinstance(settings, HAProxySettings):
+            from reactor.clients.balancers.haproxy import HAProxy
+
+            return HAProxy(name, settings)
+        from reactor.clients.balancers.webhook import Webhook
+
+        return Webhook(name, settings, self._clock)
+
+    async def close(self) -> None:
+        """Close their connections."""
+        for balancer in self._known.values():
+            await balancer.close()

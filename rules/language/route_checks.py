@@ -1,0 +1,59 @@
+"""Findings about where a rule's route stands: in a cluster, or as a load balancer of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rules.errors import Problem
+from rules.language.model import TrafficFailover
+from rules.language.yaml import Document, Path
+
+WEIGHT_MAX: Mapping[str, int] = {"HAProxy": 256, "Route53": 255, "TargetGroups": 999}
+"""The largest weight that each kind of load balancer takes; others take what a rule file may say."""
+NOT_BUILT = frozenset({"Route53", "TargetGroups"})
+"""Kinds of the contract that this version cannot move."""
+
+
+def route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    """Findings about the route's own keys."""
+    yield from (_in_cluster if item.route.in_cluster else _load_balancer)(item, document, at)
+
+
+def _in_cluster(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    route = item.route
+    if not route.cluster:
+        yield document.problem((*at, "route", "cluster"), f"required with kind: {route.kind}")
+    if (route.name is None) == (route.selector is None):
+        yield document.problem((*at, "route"), "needs either name or selector")
+    elif route.name is not None and route.namespace is None:
+        yield document.problem((*at, "route", "namespace"), "required with a name")
+    if route.selector is not None and item.backends is not None and not item.templated:
+        message = "with a selector, backends are read from each route: remove them, or name one route"
+        yield document.problem((*at, "backends"), message)
+    if route.kind == "TrafficSplit" and route.rule is not None:
+        yield document.problem((*at, "route", "rule"), "a TrafficSplit has no rules: remove it")
+
+
+def _load_balancer(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    route = item.route
+    if route.kind in NOT_BUILT:
+        yield document.problem((*at, "route", "kind"), f"this version cannot move a {route.kind} yet")
+        return
+    given = {"cluster": route.cluster, "namespace": route.namespace, "selector": route.selector, "rule": route.rule}
+    for key, value in given.items():
+        if value not in (None, ""):
+            message = f"left out with kind: {route.kind}, which stands in no cluster: remove it"
+            yield document.problem((*at, "route", key), message)
+    if route.name is None:
+        yield document.problem((*at, "route"), "needs the name of an entry of the settings' loadBalancers")
+    if item.backends is None:
+        message = f"needs backends, each with a target: a {route.kind} says nothing of whose health counts"
+        yield document.problem(at, message)
+    most = WEIGHT_MAX.get(route.kind)
+    for index, backend in enumerate(item.backends or ()):
+        if backend.target is None:
+            message = f"needs a target: a {route.kind} stands in no cluster, so there is no default"
+            yield document.problem((*at, "backends", index), message)
+        if most is not None and backend.weight is not None and backend.weight > most:
+            message = f"a {route.kind} takes weights up to {most}"
+            yield document.problem((*at, "backends", index, "weight"), message)
