@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,11 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.certificates import Certificates, serving
 from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable, elements
 from reactor.errors import SettingsError
 from reactor.settings import Endpoint
 from tests.integration.bus.authority import certificates
+from tests.integration.clients.renewed import https
 
 ALERT = {"fingerprint": "f1", "labels": {"alertname": "Down"}, "status": {"state": "active"}}
 
@@ -126,21 +125,9 @@ def test_what_is_no_array_is_refused(text: str) -> None:
 
 
 async def test_a_ca_that_is_renewed_while_we_run_is_taken_at_the_next_request(server: Server, tmp_path: Path) -> None:
-    certificates(tmp_path)
-
-    def context() -> ssl.SSLContext:
-        made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        made.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
-        return made
-
-    made = serving(Certificates(context, [tmp_path / "server.pem", tmp_path / "server.key"]))
-    runner = web.ServerRunner(web.Server(server.handle), keepalive_timeout=0)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=made).start()
-    url = f"https://127.0.0.1:{runner.addresses[0][1]}"
-    asked = Alertmanager("main", Endpoint.model_validate({"url": url, "caFile": tmp_path / "ca.pem"}))
-    assert await asked.alerts() == [ALERT]
-    await asyncio.to_thread(certificates, tmp_path)
-    assert await asked.alerts() == [ALERT]
-    await asked.close()
-    await runner.cleanup()
+    async with https(server.handle, tmp_path) as url:
+        asked = Alertmanager("main", Endpoint.model_validate({"url": url, "caFile": tmp_path / "ca.pem"}))
+        assert await asked.alerts() == [ALERT]
+        await asyncio.to_thread(certificates, tmp_path)
+        assert await asked.alerts() == [ALERT]
+        await asked.close()

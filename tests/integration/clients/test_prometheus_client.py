@@ -23,6 +23,8 @@ from reactor import telemetry
 from reactor.clients.prometheus import Prometheus
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
 from reactor.settings import Endpoint
+from tests.integration.bus.authority import certificates
+from tests.integration.clients.renewed import https
 
 VECTOR = {
     "status": "success",
@@ -216,6 +218,17 @@ async def test_a_missing_ca_file_is_told(server: Server, tmp_path: Path) -> None
     with pytest.raises(QueryFailed, match=r"ca\.pem"):
         await untrusting.query("up")
     await untrusting.close()
+
+
+async def test_a_ca_that_is_renewed_while_we_run_is_taken_at_the_next_connection(
+    server: Server, tmp_path: Path
+) -> None:
+    async with https(server.handle, tmp_path) as url:
+        asked = Prometheus("main", Endpoint.model_validate({"url": url, "caFile": tmp_path / "ca.pem"}))
+        for _ in range(2):
+            assert len(await asked.query("up")) == 3
+            await asyncio.to_thread(certificates, tmp_path)
+        await asked.close()
 
 
 async def test_an_answer_with_too_many_bytes_is_refused_before_it_fills_the_memory() -> None:
