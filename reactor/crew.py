@@ -136,7 +136,7 @@ class Crew:
             house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
             templates=BusTemplates(house.bus.store(TEMPLATES), house.clock),
             create_namespaces=house.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
-            load_balancers=self._balancers.get,
+            load_balancers=self._balancers.get, route_kinds=house.settings.described_route_kinds,
         )  # fmt: skip
         executor = Executor(
             house.bus, house.clock, publisher, lambda action, context: carry_out(action, world, context),
@@ -197,6 +197,7 @@ class Crew:
             house.clock, tell, house.clusters, house.prometheus, probing,
             requests=requests_on(house.bus, house.clock), on_facts_lost=house.upkeep.watch,
             load_balancers=self._balancers, described=house.settings.clusters,
+            route_kinds=house.settings.described_route_kinds,
             health_scripts=frozenset(house.settings.health_scripts),
             preserved=frozenset(
                 path for rule in self._rules.rules if isinstance(rule, WorkloadFailover) for path in paths_of(rule)

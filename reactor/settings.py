@@ -19,8 +19,10 @@ from reactor.errors import SettingsError
 from reactor.settings_balancers import LoadBalancer
 from reactor.settings_email import Email
 from reactor.settings_part import Part
+from reactor.settings_routes import CustomRouteKind
 from reactor.settings_sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 from rules.language.fields import KubeName
+from rules.language.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
 
 PORT_MAX = 65_535
 
@@ -285,6 +287,8 @@ class Settings(BaseSettings):
     clusters: dict[str, Cluster] = {}
     load_balancers: dict[KubeName, LoadBalancer] = {}
     """What rules move that stands in no cluster: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
+    route_kinds: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=63)], CustomRouteKind] = {}
+    """Kinds of routes that are not built in, by the name that rules give as `customKind`."""
     karmada: Karmada = Karmada()
     create_namespaces: bool = False
     """Whether a workload may bring its namespace along to a cluster that lacks it."""
@@ -299,6 +303,19 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     concurrency: Annotated[int, Field(ge=1, le=256)] = 64
     """How many actions one executor carries out at once."""
+
+    @field_validator("route_kinds")
+    @classmethod
+    def _not_built_in(cls, kinds: dict[str, CustomRouteKind]) -> dict[str, CustomRouteKind]:
+        if built_in := sorted(set(kinds) & {*ROUTE_KINDS, CUSTOM}):
+            msg = f"{built_in[0]} is built in: remove it, or give yours another name"
+            raise ValueError(msg)
+        return kinds
+
+    @property
+    def described_route_kinds(self) -> dict[str, RouteKind]:
+        """The route kinds of the settings, as built-in ones are described."""
+        return {name: kind.described() for name, kind in self.route_kinds.items()}
 
     @property
     def health_address(self) -> tuple[str, int]:

@@ -161,6 +161,10 @@ class RouteState:
     """Of a load balancer that forgets its weights when it starts: which start this is."""
     lost: Mapping[str, int] | None = None
     """The weights that stood before it has forgotten them; None: it has forgotten none since our last write."""
+    sum_to: int = 0
+    """Of a kind of the settings': what its weights have to add up to; 0: their ratio counts."""
+    all_zero: bool = False
+    """Of a kind of the settings': whether all of them may be zero."""
 
 
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:

@@ -35,7 +35,16 @@ from bus.messages.commands import (
 )
 from bus.messages.guarding import Claim, Verdict
 from bus.messages.health import Observation, RefreshRequest
-from bus.messages.traffic import LOAD_BALANCERS, Backend, LoadBalancerKind, Route, RouteRef, SetWeights, check_place
+from bus.messages.traffic import (
+    LOAD_BALANCERS,
+    Backend,
+    LoadBalancerKind,
+    Route,
+    RouteKind,
+    RouteRef,
+    SetWeights,
+    check_place,
+)
 from bus.messages.workloads import (
     CancelEviction,
     Cluster,
@@ -101,7 +110,7 @@ __all__ = [
     "Resume",
     "RetryZone",
     "Route",
-    "RouteRef",
+    "RouteKind", "RouteRef",
     "SetTaints",
     "SetWeights",
     "Taint",

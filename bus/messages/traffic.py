@@ -8,7 +8,10 @@ from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
 from bus.messages.base import ActionMessage, Message, Name, Part, Text
 
-RouteKind = Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]
+RouteKind = Literal[
+    "TrafficSplit", "HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "VirtualService", "TraefikService", "HTTPProxy",
+    "ServiceSplitter", "Custom",
+]  # fmt: skip
 """Kinds of objects whose weights can be moved."""
 LoadBalancerKind = Literal["HAProxy", "Webhook", "Route53", "TargetGroups"]
 LOAD_BALANCERS = frozenset(get_args(LoadBalancerKind))
@@ -38,11 +41,18 @@ class RouteRef(Part):
     cluster: Name | Literal[""] = ""
     """Empty for a load balancer, as is `namespace`."""
     kind: RouteKind | LoadBalancerKind
+    custom_kind: Annotated[str, Field(max_length=253)] = ""
+    """With the kind Custom: which of the settings' `routeKinds`."""
     namespace: Name | Literal[""] = ""
     name: Name
     """Of the object; of a load balancer, its name in the settings."""
     rule: int | str | None = None
-    """Gateway API only: index or name of the rule whose backendRefs move; None: the first with two or more."""
+    """Where routes have rules: index or name of the one whose backends move; None: the first with two or more."""
+
+    @property
+    def called(self) -> str:
+        """The kind's own name, also where the settings describe it."""
+        return self.custom_kind or self.kind
 
     @model_validator(mode="after")
     def _has_its_place(self) -> Self:
@@ -54,7 +64,7 @@ class RouteRef(Part):
         """`east/shop/TrafficSplit/checkout`, with `#rule` where one is named; `edge/HAProxy/edge`."""
         if self.kind in LOAD_BALANCERS:
             return f"{self.name}/{self.kind}/{self.name}"
-        path = f"{self.cluster}/{self.namespace}/{self.kind}/{self.name}"
+        path = f"{self.cluster}/{self.namespace}/{self.called}/{self.name}"
         return path if self.rule is None else f"{path}#{self.rule}"
 
 
@@ -66,6 +76,10 @@ class Route(RouteRef, Message):
     annotations: dict[str, str] = {}
     labels: dict[str, str] = {}
     backends: tuple[Backend, ...] = ()
+    sum_to: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """With the kind Custom: what the weights have to add up to; 0: their ratio counts."""
+    all_zero: bool = False
+    """With the kind Custom: whether all weights may be zero."""
     exists: bool = True
     problem: Text = ""
     """Why the route cannot be used although it exists (no such rule, a malformed weight); empty: it can."""

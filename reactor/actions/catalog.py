@@ -40,6 +40,7 @@ from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.errors import ReactorError, SettingsError
 from reactor.settings import Notifier
+from rules.language.route_kinds import RouteKinds
 
 
 def _no_load_balancers(name: str, kind: str) -> LoadBalancer:
@@ -72,6 +73,8 @@ class ActionWorld:
     """Asks a Prometheus of the settings: for zones that are verified by a query."""
     load_balancers: Callable[[str, str], LoadBalancer] = _no_load_balancers
     """From a load balancer's name and kind to it. Raises SettingsError where the settings do not tell."""
+    route_kinds: RouteKinds = field(default_factory=dict)
+    """Those of the settings."""
     say: Say | None = None
     """Publishes an observation: for zones whose targets our traffic rules are to leave."""
 
@@ -146,4 +149,6 @@ async def _set_weights(action: SetWeights, world: ActionWorld) -> Outcome:
         return failed(action.id, world.clock, Unfit("UnknownCluster", str(error)))
     except ReactorError as error:
         return failed(action.id, world.clock, error)
-    return await routes.carry_out(api, action, world.clock, instance=world.instance, aside=world.aside)
+    return await routes.carry_out(
+        api, action, world.clock, instance=world.instance, aside=world.aside, custom=world.route_kinds
+    )

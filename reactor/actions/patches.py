@@ -7,35 +7,12 @@ single weights are replaced by position, each behind a `test` of the name that s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
-
-WEIGHT_MAX = 1_000_000  # the Gateway API's limit; TrafficSplit has none, and needs none beyond it
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One backend of a route, and where it stands."""
-
-    at: str
-    """JSON Pointer to it."""
-    tests: tuple[tuple[str, str], ...]
-    """Fields that say which backend it is, as they were read: these are what the write is conditional on."""
-    service: str
-    """As rule files name it."""
-    weight: object
-    """As it stands: an int, a float or a quantity string; None: it does not."""
-    default: int | None = None
-    """What an absent weight means; None: absent is not allowed to stay."""
-
-    def stands_at(self, wanted: int) -> bool:
-        """Whether nothing has to be written. An absent weight that means the wanted one stays absent."""
-        if self.weight is None:
-            return self.default == wanted
-        return not isinstance(self.weight, bool) and self.weight in (wanted, str(wanted))
+from reactor.clients.route_entries import WEIGHT_MAX, Entry
+from reactor.clients.route_entries import escape as escape
 
 
 def changes(entries: Sequence[Entry], weights: Mapping[str, int]) -> list[JsonObject]:
@@ -63,7 +40,7 @@ def changes(entries: Sequence[Entry], weights: Mapping[str, int]) -> list[JsonOb
 def _change(entry: Entry, weight: int) -> Iterable[JsonObject]:
     for field, value in entry.tests:
         yield {"op": "test", "path": f"{entry.at}/{field}", "value": value}
-    yield {"op": "add" if entry.weight is None else "replace", "path": f"{entry.at}/weight", "value": weight}
+    yield {"op": "add" if entry.weight is None else "replace", "path": f"{entry.at}/{entry.field}", "value": weight}
 
 
 def patch(
@@ -86,8 +63,3 @@ def _notes(obj: JsonObject, write: Mapping[str, str], remove: Iterable[str]) -> 
     for key in remove:
         if key in known:
             yield {"op": "remove", "path": f"/metadata/annotations/{escape(key)}"}
-
-
-def escape(key: str) -> str:
-    """Write a key as one token of a JSON Pointer (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")

@@ -18,6 +18,7 @@ from reactor.actions.outcomes import NotAsAsked, OutOfTime, Waited
 from reactor.actions.versions import forget, path_of
 from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.errors import Retryable
+from rules.language.route_kinds import RouteKind
 
 ATTEMPTS_MAX = 5
 WAIT_SECONDS_MAX = 1.0
@@ -49,9 +50,9 @@ class Change:
     """After a write without an answer: whether it was that write which made the object so."""
 
 
-async def settle(api: KubeApi, route: RouteRef, change: Change) -> Written | None:
+async def settle(api: KubeApi, route: RouteRef, kind: RouteKind, change: Change) -> Written | None:
     """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
-    return await settle_object(api, route.object, partial(_read, api, route), change)
+    return await settle_object(api, route.object, partial(_read, api, route, kind), change)
 
 
 async def settle_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
@@ -103,14 +104,14 @@ def _backoff(error: Exception) -> bool | float:
     return error.after if error.after <= WAIT_SECONDS_MAX else False
 
 
-async def _read(api: KubeApi, route: RouteRef) -> tuple[str, JsonObject]:
+async def _read(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject]:
     """Give the object and the path it stands at; a 404 counts only in a version that the cluster serves now."""
-    path = await path_of(api, route)
+    path = await path_of(api, route, kind)
     try:
         return path, await api.get(path)
     except NotFound:
-        forget(api, route)
-        again = await path_of(api, route)
+        forget(api, kind)
+        again = await path_of(api, route, kind)
         if again == path:
             raise
     return again, await api.get(again)

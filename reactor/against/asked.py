@@ -13,21 +13,23 @@ from rules.errors import Problem
 from rules.language.kinds import LoadedRule, LoadedSource
 from rules.language.loader import Reading
 from rules.language.model import TrafficFailover
+from rules.language.route_kinds import RouteKinds
 from rules.language.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.language.workload import ClusterTaint, WorkloadFailover
 from rules.language.zone import ZoneIsolation
 
 
-def jobs(reading: Reading, known: Sequence[str], sought: list[Sought]) -> Iterator[Job]:
-    """Give all questions. `known`: clusters of the settings. `sought` gets what only all answers together say.
+def jobs(reading: Reading, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
+    """Give all questions. `known`: clusters of the settings, `custom`: their route kinds.
 
+    `sought` gets what only all answers together say.
     A rule that is off asks nothing.
     """
     for source, document, at in reading.sources:
         yield from _of_source(source, Site(document, at))
     for rule, document, at in reading.rules:
         if rule.mode is not Mode.OFF:
-            yield from _of_rule(rule, Site(document, at), known, sought)
+            yield from _of_rule(rule, Site(document, at), known, sought, custom)
 
 
 def _of_source(source: LoadedSource, site: Site) -> Iterator[Job]:
@@ -45,10 +47,13 @@ def _of_source(source: LoadedSource, site: Site) -> Iterator[Job]:
             yield ClusterJob(source.cluster, site.at("cluster"), partial(watches.ask, source=source, site=site))
 
 
-def _of_rule(rule: LoadedRule, site: Site, known: Sequence[str], sought: list[Sought]) -> Iterator[Job]:
+def _of_rule(
+    rule: LoadedRule, site: Site, known: Sequence[str], sought: list[Sought], custom: RouteKinds
+) -> Iterator[Job]:
     match rule:
         case TrafficFailover() if rule.route.in_cluster:
-            yield ClusterJob(rule.route.cluster, site.at("route", "cluster"), partial(routes.ask, rule=rule, site=site))
+            ask = partial(routes.ask, rule=rule, site=site, custom=custom)
+            yield ClusterJob(rule.route.cluster, site.at("route", "cluster"), ask)
         case WorkloadFailover():
             yield from workloads.jobs(rule, site, list(known), sought)
         case ClusterTaint() if rule.carrier == "Karmada":

@@ -5,21 +5,29 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import cast
 
+from bus.messages import RouteKind as KindName
 from reactor.against.live import WATCHES, Grant, Live, Site, gravity, quoted
 from reactor.clients.port import Forbidden, JsonObject, NotFound
-from reactor.clients.versions import KINDS, served
-from reactor.sources.route_projection import RouteKind, route_from_gateway_route, route_from_traffic_split
+from reactor.clients.versions import served
+from reactor.sources.route_projection import route_from
 from rules.errors import Problem
 from rules.language.model import TrafficFailover
+from rules.language.route_kinds import RouteKind, RouteKinds, kind_of
 
 NOW = datetime(1970, 1, 1, tzinfo=UTC)
 """A projection carries a time; here nobody looks at it."""
 
 
-async def ask(live: Live, rule: TrafficFailover, site: Site) -> list[Problem]:
+async def ask(live: Live, rule: TrafficFailover, site: Site, custom: RouteKinds) -> list[Problem]:
     """Ask the route's cluster."""
     route, here = rule.route, site.at("route")
-    kind, namespace = KINDS[route.kind], route.namespace or ""
+    namespace = route.namespace or ""
+    try:
+        kind = kind_of(route.kind, route.custom_kind, custom)
+    except KeyError:
+        there = ", ".join(sorted(custom)) or "none"
+        message = f"routeKinds.{route.custom_kind}: the settings do not name it (they name: {there})"
+        return [here.at("customKind").says(message)]
     try:
         base = await served(live.api, kind)
     except NotFound as error:
@@ -34,25 +42,23 @@ async def ask(live: Live, rule: TrafficFailover, site: Site) -> list[Problem]:
     try:
         if route.name is None:
             selected = await live.api.list(f"{inside}/{kind.plural}", label_selector=route.selector)
-            message = f"{live.api.cluster}: no {route.kind} has these labels yet"
+            message = f"{live.api.cluster}: no {route.called} has these labels yet"
             return problems if selected else [*problems, here.at("selector").says(message, "warning")]
         found = await live.found(f"{inside}/{kind.plural}/{quoted(route.name)}")
     except Forbidden:
         return problems  # said above
     if found is not None:
-        return problems + _backends(live, rule, found, site)
+        return problems + _backends(live, rule, found, site, kind)
     if await live.sees_no(f"/api/v1/namespaces/{quoted(namespace)}"):
         return [*problems, here.at("namespace").says(f"{live.api.cluster}: there is no namespace {namespace}")]
-    return [*problems, here.at("name").says(f"{live.api.cluster}: there is no {route.kind} {namespace}/{route.name}")]
+    return [*problems, here.at("name").says(f"{live.api.cluster}: there is no {route.called} {namespace}/{route.name}")]
 
 
-def _backends(live: Live, rule: TrafficFailover, found: JsonObject, site: Site) -> list[Problem]:
+def _backends(live: Live, rule: TrafficFailover, found: JsonObject, site: Site, kind: RouteKind) -> list[Problem]:
     route = rule.route
-    if route.kind == "TrafficSplit":
-        seen = route_from_traffic_split(live.api.cluster, found, at=NOW)
-    else:
-        seen = route_from_gateway_route(live.api.cluster, cast("RouteKind", route.kind), found, route.rule, at=NOW)
-    what = f"{live.api.cluster}: {route.kind} {route.namespace}/{route.name}"
+    own = (route.custom_kind, kind) if route.custom_kind is not None else None
+    seen = route_from(live.api.cluster, cast("KindName", route.kind), found, route.rule, at=NOW, custom=own)
+    what = f"{live.api.cluster}: {route.called} {route.namespace}/{route.name}"
     if seen.problem:
         return [site.at("route").says(f"{what} cannot be used: {seen.problem}")]
     services = list(dict.fromkeys(backend.service for backend in seen.backends))

@@ -34,7 +34,7 @@ async def ask(reading: Reading, words: Sequence[str], config: Path | None, folde
     where = await servers(words, config, folder)
     sought: list[Sought] = []
     named = [name for name in where.clusters if name is not None]
-    asked = list(jobs(reading, named, sought))
+    asked = list(jobs(reading, named, sought, where.route_kinds))
     problems = [Problem(url, 1, 1, "", f"cannot be asked: {why}") for url, why in where.silent.items()]
     if where.notifiers is not None:
         problems += notifiers(reading, where.notifiers)

@@ -18,6 +18,7 @@ from reactor.against import SETTINGS
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clock import Clock
 from reactor.settings import Cluster, Endpoint
+from rules.language.route_kinds import RouteKinds
 
 ASK_SECONDS = 5.0
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(?=.)")
@@ -39,6 +40,8 @@ class Servers:
     """None: no settings were given, so nothing is known of them."""
     load_balancers: LoadBalancers | None = None
     """The same of these."""
+    route_kinds: RouteKinds = field(default_factory=dict)
+    """Those of the settings."""
     silent: dict[str, str] = field(default_factory=dict)
     """URLs that did not answer, and why: nobody knows what they are."""
 
@@ -62,7 +65,10 @@ async def servers(words: Sequence[str], config: Path | None, folder: Path) -> Se
             raise BadWhere("--against without a URL asks the servers of the settings: say which, with --config FILE")
         given = settings_.load(config)
         balancers = LoadBalancers(given.load_balancers, Clock())
-        found = Servers(dict(given.clusters.items()), dict(given.prometheus.items()), given.notifiers, balancers)
+        found = Servers(
+            dict(given.clusters.items()), dict(given.prometheus.items()), given.notifiers, balancers,
+            given.described_route_kinds,
+        )  # fmt: skip
     for word in words:
         if word == SETTINGS:
             continue

@@ -17,7 +17,7 @@ import click
 
 from bus.messages import Route
 from reactor.cli.importing import Import, findings, kind_of, label_of, objects, path_of
-from reactor.sources.route_projection import route_from_traffic_split
+from reactor.sources.route_projection import route_from
 from rules.kinds.route_state import PRIMARY_ANNOTATION as PRIMARY
 from rules.language.selectors import BadSelector, matches
 from rules.language.yaml import Document
@@ -162,7 +162,7 @@ def _splits(document: Document, cluster: str, label: str, made: Import) -> Itera
             kind = kind_of(found)[0] or "this"
             made.problems.append(document.problem(at, f"passed over: {kind} is no TrafficSplit", severity="warning"))
             continue
-        split = Split(document, at, route_from_traffic_split(cluster, found, at=_NEVER), made)
+        split = Split(document, at, route_from(cluster, "TrafficSplit", found, None, at=_NEVER), made)
         if len(path_of(found)) < 2:
             split.say(("metadata",), "needs a namespace and a name: a rule names both")
         elif not matches(label, split.route.labels):

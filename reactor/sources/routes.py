@@ -1,4 +1,4 @@
-"""The inventory of routes: what the rules' TrafficSplits, HTTPRoutes and GRPCRoutes look like now.
+"""The inventory of routes: what the rules' routes look like now.
 
 One watch for each cluster, kind and namespace (or selector) that the rules name. A route is told when it changes and
 every 30 s while the watch holds. A named route that is not there is told as not existing. One that a selector no
@@ -17,30 +17,28 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
-from bus.messages import Route
+from bus.messages import Route, RouteKind
 from reactor import telemetry
 from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key, Kind, key_of
 from reactor.clients.port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import NotServed, Reflector
-from reactor.clients.versions import KINDS, served
+from reactor.clients.versions import served
 from reactor.sources.endpoints_watch import collection
 from reactor.sources.insisting import insist
-from reactor.sources.route_projection import (
-    RouteKind,
-    missing_route,
-    route_from_gateway_route,
-    route_from_traffic_split,
-)
+from reactor.sources.route_projection import missing_route, route_from
 from reactor.sources.standing import Standing, together
 from reactor.sources.world import World
 from rules.language.model import RouteSelection
+from rules.language.route_kinds import RouteKind as Described
+from rules.language.route_kinds import kind_of
 
 NAME = "routes"
 """This source's name in metrics and logs."""
 REFRESH_SECONDS = 30.0
 NOT_FOUND_MAX = 3  # in a row; one may be a CRD that is just being replaced
 GOOD_SECONDS = 60.0  # a version that was served for so long, and is no more, is news
+UNKNOWN = "rules name this kind of route, the settings do not"
 log = logging.getLogger(__name__)
 
 RuleRef: TypeAlias = int | str | None
@@ -53,6 +51,7 @@ class Scope:
 
     cluster: str
     kind: RouteKind
+    custom_kind: str
     namespace: str
     selector: str
 
@@ -62,7 +61,8 @@ def scopes(selections: Iterable[RouteSelection]) -> dict[Scope, list[RouteSelect
     found: dict[Scope, list[RouteSelection]] = defaultdict(list)
     for one in selections:
         selector = "" if one.name else one.selector or ""
-        found[Scope(one.cluster, cast("RouteKind", one.kind), one.namespace or "", selector)].append(one)
+        kind, custom_kind = cast("RouteKind", one.kind), one.custom_kind or ""
+        found[Scope(one.cluster, kind, custom_kind, one.namespace or "", selector)].append(one)
     return dict(found)
 
 
@@ -75,11 +75,16 @@ async def run(selections: Sequence[RouteSelection], world: World) -> None:
 
 async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: World) -> None:
     """Watch one scope until cancelled, in whatever version it is served."""
+    try:
+        kind = kind_of(scope.kind, scope.custom_kind, world.route_kinds)
+    except KeyError:
+        log.warning("routes are not watched", extra={"reason": f"routeKinds.{scope.custom_kind}: {UNKNOWN}"})
+        return
     backoff = Backoff(first_seconds=0.5, most_seconds=60)
     while True:
         began = world.clock.monotonic()
         try:
-            await _Inventory(scope, wanted, world).run()
+            await _Inventory(scope, kind, wanted, world).run()
         except* NotServed as gone:
             where = {"cluster": scope.cluster, "kind": scope.kind, "reason": str(gone.exceptions[0])}
             log.warning("routes are not served any more as they were, looking for another version", extra=where)
@@ -91,8 +96,9 @@ async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: World) 
 class _Inventory:
     """One watch and what is told of it."""
 
-    def __init__(self, scope: Scope, selections: Sequence[RouteSelection], world: World) -> None:
+    def __init__(self, scope: Scope, kind: Described, selections: Sequence[RouteSelection], world: World) -> None:
         self._scope = scope
+        self._kind = kind
         self._world = world
         # Without a name every object that the selector gives is meant, hence None.
         self._wanted: dict[str | None, set[RuleRef]] = defaultdict(set)
@@ -107,8 +113,8 @@ class _Inventory:
         """Watch until cancelled."""
         api = await self._world.clusters.get(self._scope.cluster)
         # However long that takes: a CRD may be installed, a permission granted, later.
-        version = await self._insisting(partial(served, api, KINDS[self._scope.kind]))
-        path = collection(version, KINDS[self._scope.kind].plural, self._scope.namespace or None)
+        version = await self._insisting(partial(served, api, self._kind))
+        path = collection(version, self._kind.plural, self._scope.namespace or None)
         reflector = Reflector(
             api, path, self._changed, clock=self._world.clock, label_selector=self._scope.selector or None,
             project=project, not_found_max=NOT_FOUND_MAX,
@@ -147,7 +153,7 @@ class _Inventory:
         lost its label would be gone for other rules as well."""
         while True:
             key = await self._left.get()
-            path = f"{collection(version, KINDS[self._scope.kind].plural, key.namespace)}/{key.name}"
+            path = f"{collection(version, self._kind.plural, key.namespace)}/{key.name}"
             found = await self._insisting(partial(_read, api, path))
             if key in reflector.objects:
                 continue  # it came back meanwhile, and was told
@@ -160,13 +166,13 @@ class _Inventory:
         return sorted(self._wanted.get(name, set()) | self._wanted.get(None, set()), key=repr)
 
     def _projected(self, found: JsonObject, rule: RuleRef) -> Route:
-        cluster, kind, at = self._scope.cluster, self._scope.kind, self._world.clock.now()
-        if kind == "TrafficSplit":
-            return route_from_traffic_split(cluster, found, at=at)
-        return route_from_gateway_route(cluster, kind, found, rule, at=at)
+        scope, at = self._scope, self._world.clock.now()
+        custom = (scope.custom_kind, self._kind) if scope.custom_kind else None
+        return route_from(scope.cluster, scope.kind, found, rule, at=at, custom=custom)
 
     def _missing(self, key: Key, rule: RuleRef) -> Route:
-        return missing_route(self._scope.cluster, self._scope.kind, key, rule, at=self._world.clock.now())
+        scope, at = self._scope, self._world.clock.now()
+        return missing_route(scope.cluster, scope.kind, key, rule, at=at, custom_kind=scope.custom_kind)
 
     async def _tell(self, route: Route) -> None:
         before = self._standing.get(route.object)

@@ -19,6 +19,7 @@ from reactor.errors import SettingsError
 from reactor.settings import Cluster
 from reactor.sources.refreshing import Requests, no_requests
 from reactor.sources.standing import OnFactsLost, no_facts_lost
+from rules.language.route_kinds import RouteKinds
 
 
 class ClusterApis(Protocol):
@@ -55,6 +56,8 @@ class World:
     """Those of the settings."""
     described: Mapping[str, Cluster] = field(default_factory=dict)
     """What the settings say of each cluster."""
+    route_kinds: RouteKinds = field(default_factory=dict)
+    """Those of the settings."""
     health_scripts: frozenset[str] = frozenset()
     """Languages in which health scripts may run: `lua`, `cel`."""
     preserved: frozenset[str] = frozenset()

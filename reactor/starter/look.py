@@ -8,20 +8,24 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar, get_args
 
-from bus.messages import Route
+from bus.messages import Route, RouteKind
 from reactor.clients.changes import metadata_of
 from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
-from reactor.clients.versions import KINDS, served
+from reactor.clients.route_entries import Unreadable, rules_of
+from reactor.clients.versions import served
 from reactor.errors import Retryable, Terminal
 from reactor.sources import nodes
-from reactor.sources.route_projection import RouteKind, route_from_gateway_route, route_from_traffic_split
+from reactor.sources.route_projection import route_from
 from reactor.sources.workload_kinds import BUILT_IN, base_of
+from rules.language.route_kinds import ROUTE_KINDS
 from rules.language.sources import NodeWatch
 
 ZONE_LABEL = NodeWatch.model_fields["zone_label"].default
 WORKLOADS = ("Deployment", "StatefulSet")
 _SYSTEM = "kube-"
 """Namespaces of Kubernetes itself: what runs there belongs to its cluster."""
+_EXPECTED = ("TrafficSplit", "HTTPRoute", "GRPCRoute")
+"""Kinds of routes that are missed where a cluster does not serve them; of others nobody has all."""
 _NEVER = datetime.fromtimestamp(0, UTC)  # nothing that is made of a route here says when it was seen
 T = TypeVar("T")
 
@@ -69,11 +73,12 @@ class _Reading:
         self.unread: list[str] = []
 
     async def routes(self) -> tuple[Route, ...]:
-        """Give those that have two or more backends; of an HTTPRoute or GRPCRoute each rule that has."""
+        """Give those that have two or more backends; where they have rules, each rule that has."""
         found: list[Route] = []
-        for kind in get_args(RouteKind):
-            base = await self._asked(f"{kind}s", partial(served, self._api, KINDS[kind]))
-            path = f"{base}/{KINDS[kind].plural}"
+        for kind in (one for one in get_args(RouteKind) if one in ROUTE_KINDS):
+            served_ = partial(served, self._api, ROUTE_KINDS[kind])
+            base = await self._asked(f"{kind}s", served_, expected=kind in _EXPECTED)
+            path = f"{base}/{ROUTE_KINDS[kind].plural}"
             listed = await self._asked(f"{kind}s", partial(self._api.list, path)) if base is not None else None
             for one in listed or ():
                 if self._is_meant(one):
@@ -103,24 +108,26 @@ class _Reading:
         namespace = str(metadata_of(found).get("namespace") or "")
         return namespace in self._namespaces if self._namespaces else not namespace.startswith(_SYSTEM)
 
-    async def _asked(self, what: str, call: Callable[[], Awaitable[T]]) -> T | None:
+    async def _asked(self, what: str, call: Callable[[], Awaitable[T]], *, expected: bool = True) -> T | None:
         """Ask, and note where there is no answer. Raises ApiUnavailable."""
         try:
             return await call()
         except ApiUnavailable:
             raise
         except NotFound:
-            self.unread.append(f"{self._api.cluster} has no {what}: its API does not serve them")
+            if expected:
+                self.unread.append(f"{self._api.cluster} has no {what}: its API does not serve them")
         except (Retryable, Terminal) as error:
             self.unread.append(f"{self._api.cluster}: {what} could not be read: {error}")
         return None
 
 
 def _projected(cluster: str, kind: RouteKind, found: JsonObject) -> list[Route]:
-    """Read a route; one of the Gateway API once for each of its rules."""
-    if kind == "TrafficSplit":
-        return [route_from_traffic_split(cluster, found, at=_NEVER)]
-    rules = (found.get("spec") or {}).get("rules") or ()
+    """Read a route, once for each of its rules."""
+    try:
+        rules = rules_of(ROUTE_KINDS[kind], found)
+    except Unreadable:
+        return []  # nothing that a rule could be about
     # A rule is named by its place, but where the route has no other.
-    places = range(len(rules)) if len(rules) > 1 else [None]
-    return [route_from_gateway_route(cluster, kind, found, place, at=_NEVER) for place in places]
+    places = range(rules) if rules > 1 else [None]
+    return [route_from(cluster, kind, found, place, at=_NEVER) for place in places]

@@ -8,7 +8,9 @@ from typing import Any
 from reactor.rulewriting import as_yaml
 from reactor.starter.making import JsonObject, Starter
 from reactor.starter.text import comment, entry
+from rules.kinds.shares import divide
 from rules.language.model import API_VERSION
+from rules.language.route_kinds import ROUTE_KINDS
 from rules.language.targets import encode_segment
 
 
@@ -59,7 +61,9 @@ def _targets(rule: JsonObject) -> dict[str, str]:
 
 
 def _weights(rule: JsonObject, at: int, *, away: bool) -> JsonObject:
-    weights = {service: int((service != rule["primary"]) is away) for service in _targets(rule)}
+    serve = {service: int((service != rule["primary"]) is away) for service in _targets(rule)}
+    whole = ROUTE_KINDS[rule["route"]["kind"]].sum_to
+    weights = dict(zip(serve, divide(whole, [*serve.values()]), strict=True)) if whole else serve
     return {"at": at, "action": "SetWeights", "rule": rule["name"], "weights": weights}
 
 

@@ -14,6 +14,7 @@ from rules.engine.book import Book
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing, named_ref
 from rules.kinds.quorum import QUORUM
+from rules.kinds.route_state import sum_of
 from rules.language.model import Rule, TrafficFailover
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def assumed_routes(rules: Iterable[Rule], facts: Iterable[Fact], first: float) -
         services = [backend.service for backend in rule.backends]
         primary = rule.primary if rule.primary in services else services[0]
         backends = tuple(
-            Backend(service=b.service, weight=(b.weight or 1) if b.service == primary else 0) for b in rule.backends
+            Backend(service=b.service, weight=(sum_of(ref) or b.weight or 1) if b.service == primary else 0)
+            for b in rule.backends
         )
         yield Route(**ref.model_dump(by_alias=False), backends=backends, observed_at=at(first))

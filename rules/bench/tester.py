@@ -89,8 +89,9 @@ def _listed(given: Inventory) -> Fact:
         msg = "the reader lets no inventory through that has nothing"
         raise AssertionError(msg)
     return Route(
-        cluster=route.cluster, kind=route.kind, namespace=route.namespace, name=route.name, rule=route.rule,
-        annotations=dict(route.annotations), labels=dict(route.labels), exists=route.exists, life=route.life,
+        cluster=route.cluster, kind=route.kind, custom_kind=route.custom_kind or "", namespace=route.namespace,
+        name=route.name, rule=route.rule, sum_to=route.sum_to, all_zero=route.all_zero, life=route.life,
+        annotations=dict(route.annotations), labels=dict(route.labels), exists=route.exists,
         backends=tuple(Backend(service=b.service, weight=b.weight) for b in route.backends), observed_at=at(given.at),
     )  # fmt: skip
 

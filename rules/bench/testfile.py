@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
 
-from bus.messages import Health, LoadBalancerKind, Mode, check_place
+from bus.messages import Health, LoadBalancerKind, Mode, RouteKind, check_place
 from rules.bench.testworkloads import ClusterGiven, WorkloadGiven
 from rules.bench.testzones import Commanded, ZonesGiven
 from rules.language.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
@@ -84,13 +84,19 @@ class RouteGiven(Model):
     """A route as it stands in its cluster, or a load balancer: that one has neither cluster nor namespace."""
 
     cluster: ClusterName | Literal[""] = ""
-    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"] | LoadBalancerKind
+    kind: RouteKind | LoadBalancerKind
+    custom_kind: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    """With the kind Custom: its name."""
     namespace: KubeName | Literal[""] = ""
     name: KubeName
     rule: int | str | None = None
     annotations: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
     backends: tuple[Standing, ...] = ()
+    sum_to: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """With the kind Custom: what the weights have to add up to; 0: their ratio counts."""
+    all_zero: bool = False
+    """With the kind Custom: whether all weights may be zero."""
     exists: bool = True
     life: Annotated[str, StringConstraints(max_length=253)] = ""
     """Of a load balancer that forgets its weights when it starts: another word after each start."""

@@ -28,7 +28,7 @@ def weighted(question: Question) -> Iterator[Finding]:
         yield Finding(Promise.BLIND, f"{action.object} was never listed")
         return
     weights, before = action.weights, known.weights
-    may_be_zero = rule.route.kind == "TrafficSplit" and rule.on_all_down is OnAllDown.ZERO
+    may_be_zero = rule.on_all_down is OnAllDown.ZERO  # elsewhere it is refused
     yield Finding(
         Promise.LAST, "" if any(weights.values()) or may_be_zero else f"{action.object} gets no weight at all"
     )
@@ -104,7 +104,7 @@ def _selected(rule: TrafficFailover, known: Standing) -> bool:
     route = known.route
     return (
         rule.route.selector is not None
-        and (rule.route.cluster, rule.route.kind) == (route.cluster, route.kind)
+        and (rule.route.cluster, rule.route.called) == (route.cluster, route.called)
         and rule.route.namespace in (None, route.namespace)
         and selected(rule.route.selector, route.labels)
     )

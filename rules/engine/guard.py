@@ -19,9 +19,11 @@ from rules.engine.claims import Answer, ask, keep
 from rules.engine.owe import same
 from rules.engine.windows import open_until
 from rules.group import Group, updated
+from rules.kinds.route_state import may_be_zero
 from rules.kinds.wish import Act, Wish
 from rules.language.guards import Approval, FileGuard
 from rules.language.model import Rule, TrafficFailover
+from rules.language.route_kinds import described
 from rules.reasons import Held
 
 
@@ -84,11 +86,12 @@ def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
         return Held.PAUSED, group.paused.words
     if (
         isinstance(rule, TrafficFailover)
-        and rule.route.kind != "TrafficSplit"
+        and group.route is not None
+        and not may_be_zero(rule.route.kind, group.route)
         and wish.weights is not None
         and not any(wish.weights.values())
     ):
-        return Held.ALL_ZERO, f"an {rule.route.kind} is never left with all weights zero"
+        return Held.ALL_ZERO, f"{described(rule.route.called)} is never left with all weights zero"
     return None
 
 

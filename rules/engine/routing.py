@@ -54,7 +54,10 @@ def named_ref(rule: TrafficFailover) -> RouteRef | None:
         return RouteRef(kind=route.kind, name=route.name)
     if route.name is None or route.namespace is None:
         return None
-    return RouteRef(cluster=route.cluster, kind=route.kind, namespace=route.namespace, name=route.name, rule=route.rule)
+    return RouteRef(
+        cluster=route.cluster, kind=route.kind, custom_kind=route.custom_kind or "", namespace=route.namespace,
+        name=route.name, rule=route.rule,
+    )  # fmt: skip
 
 
 def explicit_targets(rule: TrafficFailover, ref: RouteRef) -> frozenset[str] | None:
@@ -124,7 +127,7 @@ class Routing:
                 self._templates[template.partition("/")[0]].append((template, rule))
             return
         address = (rule.name, ref.object)
-        self._by_route[ref.cluster, ref.kind, ref.namespace, ref.name].append((rule, address))
+        self._by_route[ref.cluster, ref.called, ref.namespace, ref.name].append((rule, address))
         targets = explicit_targets(rule, ref)
         for target in targets or ():
             self._by_target[target].append(address)
@@ -206,13 +209,13 @@ class Routing:
         return [(rule.name, scope_of(rule, fact.object))] if fact.object and fact.object.count("/") == 3 else ()
 
     def _listed(self, fact: Route) -> list[Address]:
-        named = self._by_route.get((fact.cluster, fact.kind, fact.namespace, fact.name), ())
+        named = self._by_route.get((fact.cluster, fact.called, fact.namespace, fact.name), ())
         out = [address for rule, address in named if rule.route.rule == fact.rule]
         # Whether its labels are (still) selected is the group's business: it has to hear that they are not.
         out += [
             (rule.name, f"{fact.cluster}/{fact.namespace}")
             for rule in self._by_cluster.get(fact.cluster, ())
-            if (rule.route.kind, rule.route.rule) == (fact.kind, fact.rule)
+            if (rule.route.called, rule.route.rule) == (fact.called, fact.rule)
             and rule.route.namespace in (None, fact.namespace)
         ]
         return out

@@ -27,7 +27,7 @@ def covers(rule: Rule, object_: str) -> bool:
     cluster, namespace, kind, _ = path.split("/")
     route = rule.route
     # The weights that it remembers are those of one rule of an HTTPRoute, and mean nothing for another one.
-    same = (cluster, kind, part) == (route.cluster, route.kind, "" if route.rule is None else str(route.rule))
+    same = (cluster, kind, part) == (route.cluster, route.called, "" if route.rule is None else str(route.rule))
     return same and route.namespace in (None, namespace)
 
 

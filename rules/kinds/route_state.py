@@ -9,7 +9,9 @@ from datetime import datetime
 
 from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
 from rules.group import Group, RouteState
+from rules.kinds.shares import divide
 from rules.language.model import TrafficFailover
+from rules.language.route_kinds import ROUTE_KINDS
 
 PRIMARY_ANNOTATION = "failover.linkerd.io/primary-service"
 DECISION_ANNOTATION = "reactor/decision"
@@ -20,8 +22,11 @@ def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
     """Give the route that a group is about, from its object (`east/shop/TrafficSplit/checkout`)."""
     if rule.route.kind in LOAD_BALANCERS:
         return RouteRef(kind=rule.route.kind, name=rule.route.name or "")
-    cluster, namespace, kind, name = object_.split("#")[0].split("/")
-    return RouteRef(cluster=cluster, kind=kind, namespace=namespace, name=name, rule=rule.route.rule)  # type: ignore[arg-type]
+    cluster, namespace, _, name = object_.split("#")[0].split("/")
+    return RouteRef(
+        cluster=cluster, kind=rule.route.kind, custom_kind=rule.route.custom_kind or "", namespace=namespace, name=name,
+        rule=rule.route.rule,
+    )  # fmt: skip
 
 
 def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
@@ -48,6 +53,8 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         disturbed=known.disturbed if known is not None else None,
         primary_changed=known is not None
         and (known.primary_changed or known.primary != fact.annotations.get(PRIMARY_ANNOTATION)),
+        sum_to=fact.sum_to,
+        all_zero=fact.all_zero,
     )
     if known is not None:
         route = replace(route, life=fact.life or known.life, lost=_lost(known, route, fact.life))
@@ -69,6 +76,34 @@ def _lost(known: RouteState, route: RouteState, life: str) -> Mapping[str, int] 
     began_anew = life and known.life and life != known.life and known.backends != route.backends
     before = known.lost if known.lost is not None or not began_anew else _weights(known)
     return None if before == _weights(route) else before
+
+
+def sum_of(ref: RouteRef, route: RouteState | None = None) -> int:
+    """Give what the weights of a route have to add up to; 0: their ratio counts."""
+    described = ROUTE_KINDS.get(ref.kind)
+    if described is None:
+        return route.sum_to if route is not None else 0
+    return described.sum_to
+
+
+def may_be_zero(kind: str, route: RouteState) -> bool:
+    """Whether all weights of a route may be zero."""
+    described = ROUTE_KINDS.get(kind)
+    return route.all_zero if described is None else described.all_zero
+
+
+def summed(ref: RouteRef, route: RouteState, weights: Mapping[str, int]) -> Mapping[str, int] | None:
+    """Give the weights as the route takes them: beside those of other backends they add up to what they have to.
+
+    None: the others leave nothing of it. Parts are whole, by largest remainder; ties go to the earlier.
+    """
+    whole = sum_of(ref, route)
+    if not whole or not any(weights.values()):
+        return weights
+    left = whole - sum(weight for service, weight in route.backends if service not in weights)
+    if left <= 0:
+        return None
+    return dict(zip(weights, divide(left, [*weights.values()]), strict=True))
 
 
 def _weights(route: RouteState) -> Mapping[str, int]:

@@ -133,7 +133,7 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
     name = primary_name(rule, route, [backend.service for backend in backends])
     primary = next((backend for backend in backends if backend.service == name), None)
     if primary is None:
-        return _unknown_primary(rule, group, backends, ref, name)
+        return _fitted(route, _unknown_primary(rule, group, backends, ref, name), ref)
     secondaries = [backend for backend in backends if backend is not primary]
     wish = _of_state(rule, group, primary, secondaries, now)
     if group.traffic is not None and wish.held is None:
@@ -144,7 +144,16 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
     if wish.weights is None:
         return wish
     in_order = {backend.service: wish.weights[backend.service] for backend in backends}
-    return replace(wish, weights=in_order, because=_why(route, in_order, wish))
+    wish = _fitted(route, replace(wish, weights=in_order), ref)
+    return wish if wish.weights is None else replace(wish, because=_why(route, wish.weights, wish))
+
+
+def _fitted(route: RouteState, wish: Wish, ref: RouteRef) -> Wish:
+    """The weights as the route takes them."""
+    if wish.weights is None or (weights := route_state.summed(ref, route, wish.weights)) is not None:
+        return wish if wish.weights is None else replace(wish, weights=weights)
+    others = ", ".join(sorted({service for service, _ in route.backends if service not in wish.weights}))
+    return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object}: {others}, no backends of the rule, have all of the weight"))
 
 
 def _why(route: RouteState, weights: Mapping[str, int], wish: Wish) -> str:

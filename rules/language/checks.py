@@ -11,7 +11,7 @@ from rules.language.failback import FailbackMode
 from rules.language.fleet import PLACES
 from rules.language.guards import FileGuard
 from rules.language.lint_feeds import KARMADA
-from rules.language.model import BackendRule, Notification, OnAllDown, TrafficFailover
+from rules.language.model import BackendRule, Notification, TrafficFailover
 from rules.language.overlap import could_meet
 from rules.language.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
 from rules.language.targets import BadTarget, check_target, check_template, matches
@@ -66,13 +66,9 @@ def guards(found: Iterable[tuple[FileGuard, Document, Path]], rules: Rules) -> I
 
 
 def _route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
-    route = item.route
     yield from route_checks.route(item, document, at)
     for index, backend in enumerate(item.backends or ()):
         yield from _template(item, backend, document, (*at, "backends", index))
-    if item.on_all_down is OnAllDown.ZERO and route.kind != "TrafficSplit":
-        message = f"Zero only goes with TrafficSplit: an {route.kind} is never left with all weights zero"
-        yield document.problem((*at, "onAllDown"), message)
 
 
 def _template(item: TrafficFailover, backend: BackendRule, document: Document, at: Path) -> Iterator[Problem]:

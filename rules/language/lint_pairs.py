@@ -26,9 +26,9 @@ def routes(rules: Sequence[Traffic]) -> Iterator[Problem]:
     for entry in rules:
         route = entry[0].route
         if route.selector is not None:
-            selecting.setdefault((route.cluster, route.kind), []).append(entry)
+            selecting.setdefault((route.cluster, route.called), []).append(entry)
         elif route.name is not None:
-            named.setdefault((route.cluster, route.kind, route.namespace or "", route.name), []).append(entry)
+            named.setdefault((route.cluster, route.called, route.namespace or "", route.name), []).append(entry)
     for one, other in _pairs(named.values()):
         rules_of = {one[0].route.rule, other[0].route.rule}
         if len(rules_of) == 1 or None in rules_of:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr, StringConstraints
 
-from bus.messages import LOAD_BALANCERS, LoadBalancerKind, Mode
+from bus.messages import LOAD_BALANCERS, LoadBalancerKind, Mode, RouteKind
 from rules.language.failback import FailbackMode, OnDrift, TrafficFailback
 
 # These names are also this module's: whoever writes a kind finds all that it is made of in one place.
@@ -29,6 +29,8 @@ from rules.language.fields import Template as Template
 from rules.language.guards import Guards
 
 API_VERSION = "reactor/v1"
+RULES_MAX = 1024
+"""How many rules of a route can be named by their index."""
 STEPS_MAX = 100
 """How many steps a gradual return may have."""
 
@@ -63,26 +65,16 @@ class Rule(Model):
     """Notification targets, by their names in the settings."""
 
 
-class RouteKind(StrEnum):
-    """Routes whose weights can be moved."""
-
-    TRAFFIC_SPLIT = "TrafficSplit"
-    HTTP_ROUTE = "HTTPRoute"
-    GRPC_ROUTE = "GRPCRoute"
-    HAPROXY = "HAProxy"
-    WEBHOOK = "Webhook"
-    ROUTE53 = "Route53"
-    TARGET_GROUPS = "TargetGroups"
-
-
 class RouteSelection(Model):
     """Which route, or with a selector, which routes."""
 
     cluster: ClusterName | Literal[""] = ""
     """A cluster of the settings. Required where the route stands in one, left out with a load balancer."""
-    kind: Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"] | LoadBalancerKind
-    """Of split.smi-spec.io, or of the Gateway API; or what a load balancer of the settings is: HAProxy, Webhook,
-    Route53, TargetGroups."""
+    kind: RouteKind | LoadBalancerKind
+    """Of split.smi-spec.io, the Gateway API, Istio, Traefik, Contour or Consul; Custom, a kind of the settings; or what
+    a load balancer of the settings is: HAProxy, Webhook, Route53, TargetGroups."""
+    custom_kind: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    """With Custom: its name among the settings' `routeKinds`."""
     namespace: KubeName | None = None
     """Required with a name; with a selector, all namespaces by default. Left out with a load balancer."""
     name: KubeName | None = None
@@ -90,10 +82,17 @@ class RouteSelection(Model):
     selector: Selector | None = None
     """Every such route with these labels."""
     rule: (
-        Annotated[int, Field(ge=0, le=15)] | Annotated[str, StringConstraints(min_length=1, max_length=253)] | None
+        Annotated[int, Field(ge=0, le=RULES_MAX - 1)]
+        | Annotated[str, StringConstraints(min_length=1, max_length=253)]
+        | None
     ) = None
-    """HTTPRoute and GRPCRoute: index or name of the rule whose backendRefs move; by default the first with two or
-    more."""
+    """Where the route has rules: index or name of the one whose backends move; by default the first with two or more.
+    A VirtualService's http routes are counted first, then its tls and its tcp routes."""
+
+    @property
+    def called(self) -> str:
+        """The kind's own name, also where the settings describe it."""
+        return self.custom_kind or self.kind
 
     @property
     def in_cluster(self) -> bool:
@@ -163,7 +162,8 @@ class TrafficFailover(Rule):
     distribution: Distribution = Distribution.EQUAL
     """How ready secondaries share: each weight 1, or each its own `weight`."""
     on_all_down: OnAllDown = OnAllDown.HOLD
-    """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit only."""
+    """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit, and Custom
+    where the settings allow it."""
     steps: tuple[Step, ...] = Field(default=(), max_length=STEPS_MAX)
     """Gradual return to the primary; empty: at once."""
     failback: TrafficFailback = TrafficFailback()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rules.errors import Problem
-from rules.language.model import TrafficFailover
+from rules.language.model import OnAllDown, RouteSelection, TrafficFailover
+from rules.language.route_kinds import CUSTOM, FQDN, ROUTE_KINDS, RouteKind, described
 from rules.language.yaml import Document, Path
 
 WEIGHT_MAX: Mapping[str, int] = {"HAProxy": 256, "Route53": 255, "TargetGroups": 999}
@@ -16,7 +17,44 @@ NOT_BUILT = frozenset({"Route53", "TargetGroups"})
 
 def route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
     """Findings about the route's own keys."""
+    yield from _custom(item.route, document, (*at, "route"))
     yield from (_in_cluster if item.route.in_cluster else _load_balancer)(item, document, at)
+    kind = ROUTE_KINDS.get(item.route.kind)
+    may_be_zero = item.route.kind == CUSTOM or (kind is not None and kind.all_zero)
+    if item.on_all_down is OnAllDown.ZERO and not may_be_zero:
+        message = f"Zero only goes with TrafficSplit: {described(item.route.kind)} is never left with all weights zero"
+        yield document.problem((*at, "onAllDown"), message)
+
+
+def _custom(route: RouteSelection, document: Document, at: Path) -> Iterator[Problem]:
+    """Whether it is said which kind of the settings is meant. What these say of it is not known here."""
+    if route.kind == CUSTOM and route.custom_kind is None:
+        yield document.problem((*at, "customKind"), "required with kind Custom: which of the settings' routeKinds")
+    elif route.kind != CUSTOM and route.custom_kind is not None:
+        yield document.problem((*at, "customKind"), "only goes with kind Custom: remove it")
+    elif route.custom_kind in (*ROUTE_KINDS, CUSTOM):
+        yield document.problem((*at, "customKind"), f"built in: write `kind: {route.custom_kind}`")
+
+
+def _of_kind(kind: RouteKind, item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    """What goes with some built-in kinds only."""
+    route = item.route
+    if route.rule is not None and not kind.has_rules:
+        yield document.problem((*at, "route", "rule"), f"{described(route.kind)} has no rules: remove it")
+    if isinstance(route.rule, str) and kind.has_rules and not kind.rule_name:
+        message = f"the rules of {described(route.kind)} have no names: write an index, from 0"
+        yield document.problem((*at, "route", "rule"), message)
+    for place, name in _services(item):
+        if kind.hosts and (short := FQDN.fullmatch(name)) is not None:
+            plain = short[1] if short[2] == route.namespace else f"{short[2]}/{short[1]}"
+            yield document.problem((*at, *place), f"a Service is named without its domain: write {plain}")
+
+
+def _services(item: TrafficFailover) -> Iterator[tuple[Path, str]]:
+    for index, backend in enumerate(item.backends or ()):
+        yield ("backends", index, "service"), backend.service
+    if item.primary is not None:
+        yield ("primary",), item.primary
 
 
 def _in_cluster(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
@@ -30,8 +68,8 @@ def _in_cluster(item: TrafficFailover, document: Document, at: Path) -> Iterator
     if route.selector is not None and item.backends is not None and not item.templated:
         message = "with a selector, backends are read from each route: remove them, or name one route"
         yield document.problem((*at, "backends"), message)
-    if route.kind == "TrafficSplit" and route.rule is not None:
-        yield document.problem((*at, "route", "rule"), "a TrafficSplit has no rules: remove it")
+    if (kind := ROUTE_KINDS.get(route.kind)) is not None:
+        yield from _of_kind(kind, item, document, at)
 
 
 def _load_balancer(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:

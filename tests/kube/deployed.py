@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,8 @@ REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 REAL_CRDS = ROOT.parent / "shared" / "crds"
 """The definitions of the projects themselves, where a copy of them lies beside the repository."""
+ROUTE_CRDS = Path(os.environ["ROUTE_CRDS"]) if os.environ.get("ROUTE_CRDS") else None
+"""Another folder of such definitions, for kinds of routes."""
 
 
 def kubeconfig(server: Server, path: Path) -> Path:

@@ -20,7 +20,7 @@ _SHIPPED = Path(__file__).parent / "crds"
 
 @lru_cache(maxsize=1)
 def shipped() -> tuple[JsonObject, ...]:
-    """Give the definitions in the folder `crds`: TrafficSplit, HTTPRoute and GRPCRoute, as small as will do."""
+    """Give the definitions in the folder `crds`: all kinds of routes, as small as will do."""
     return tuple(load(path for path in sorted(_SHIPPED.glob("*.yaml"))))
 
 

@@ -77,7 +77,7 @@ class Emulator:
     ) -> Cluster:
         """Give the cluster of this name, made on first mention with these settings.
 
-        `crds`: the custom kinds it serves, by default TrafficSplit, HTTPRoute and GRPCRoute. `token`: the bearer token
+        `crds`: the custom kinds it serves, by default all kinds of routes. `token`: the bearer token
         it asks for; none by default. `history`: changes per kind it remembers.
         """
         known = self.clusters.get(name)

@@ -10,6 +10,7 @@ from reactor.clients.port import KubeApi
 from reactor.clock import Clock
 from reactor.demo.kube import Answer, Cluster, Delay, Emulator, Fault, Forbid, Hang, Html, LoseAnswer, Reset
 from reactor.demo.kube.faults import Effect
+from rules.language.route_kinds import ROUTE_KINDS
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.meddling import Overruled
 from tests.integration.actions.scene import FAILOVER, STANDS, our_writes, standing
@@ -159,7 +160,7 @@ async def test_a_dry_run_touches_nothing(emulator: Emulator, east: Cluster, api:
 async def test_letting_go_brings_the_healthy_weights_back(east: Cluster, api: KubeApi) -> None:
     east.create(split([("p", 90), ("s", 10)]))
     await carry_out(api, set_weights(FAILOVER, remember={"p": 90, "s": 10}), Clock())
-    outcomes = [await restore(api, route(), Clock()) for _ in range(2)]
+    outcomes = [await restore(api, route(), ROUTE_KINDS["TrafficSplit"], Clock()) for _ in range(2)]
     assert [(outcome.status, outcome.wrote) for outcome in outcomes] == [("Done", True), ("Done", False)]
     assert standing(east) == [("p", 90), ("s", 10)]
     assert not east.get("trafficsplits", "checkout", "shop")["metadata"].get("annotations")

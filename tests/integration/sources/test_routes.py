@@ -12,11 +12,12 @@ import pytest
 from bus.messages import Route
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import NotFound
-from reactor.clients.versions import KINDS, served
+from reactor.clients.versions import served
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject
 from reactor.sources import routes
 from reactor.sources.world import World
 from rules.language.model import RouteSelection
+from rules.language.route_kinds import ROUTE_KINDS
 from tests.integration.sources.conftest import Heard, Running
 
 
@@ -194,17 +195,17 @@ async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
 
 async def test_the_version_that_the_cluster_serves_is_used(east: Cluster, clusters: Clusters) -> None:
     api = await clusters.get("east")
-    assert await served(api, KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha2"
-    assert await served(api, KINDS["GRPCRoute"]) == "/apis/gateway.networking.k8s.io/v1"
+    assert await served(api, ROUTE_KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha2"
+    assert await served(api, ROUTE_KINDS["GRPCRoute"]) == "/apis/gateway.networking.k8s.io/v1"
     definition = east.get("customresourcedefinitions", "trafficsplits.split.smi-spec.io")
     old = [version for version in definition["spec"]["versions"] if version["name"] == "v1alpha1"]
     definition["metadata"] = {"name": "trafficsplits.split.smi-spec.io"}
     definition["spec"]["versions"] = [old[0] | {"storage": True}]
     east.install(definition)
-    assert await served(api, KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha1"
+    assert await served(api, ROUTE_KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha1"
     east.delete("customresourcedefinitions", "httproutes.gateway.networking.k8s.io")
     with pytest.raises(NotFound, match=r"east: serves httproutes\.gateway\.networking\.k8s\.io in none of"):
-        await served(api, KINDS["HTTPRoute"])
+        await served(api, ROUTE_KINDS["HTTPRoute"])
 
 
 async def test_a_version_that_is_served_no_more_is_looked_for_anew(

@@ -13,7 +13,7 @@ from reactor.clients.changes import Look
 from reactor.clock import Clock
 from reactor.roles.publisher import Publisher
 from reactor.sources.refreshing import answer_requests, requests_on
-from reactor.sources.route_projection import route_from_traffic_split
+from reactor.sources.route_projection import route_from
 from reactor.sources.standing import LONG_AGO, Standing
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 
@@ -77,7 +77,7 @@ class Source:
             if self._seen.get(path) is obj:
                 continue  # every write makes another object
             self._seen[path] = obj
-            route = route_from_traffic_split(CLUSTER, obj, at=self._clock.now())
+            route = route_from(CLUSTER, "TrafficSplit", obj, None, at=self._clock.now())
             known = self._routes.get(path)
             if known is None or (known.backends, known.annotations) != (route.backends, route.annotations):
                 await self._routes.say(path, route, changed=True)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from bus.messages import RouteRef, SetWeights
 from reactor.actions.outcomes import Unfit
-from reactor.actions.patches import WEIGHT_MAX
-from reactor.actions.routes import CARRIERS
+from reactor.actions.weights import backends_of, difference
 from reactor.clients.port import JsonObject
+from reactor.clients.route_entries import WEIGHT_MAX
 from reactor.demo.kube.patch import json_patch
+from rules.language.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import as_read, http_route, route, set_weights, split
 
 SERVICES = ["p", "s", "t", "west/p", "foreign"]
@@ -40,7 +41,7 @@ def backend_refs(draw: st.DrawFn) -> JsonObject:
 
 def asked_of(obj: JsonObject, ref: RouteRef) -> st.SearchStrategy[dict[str, int]]:
     """Weights for some of the services that the managed rule has."""
-    present = sorted({entry.service for entry in CARRIERS[ref.kind].entries(obj, ref)} - {"foreign"})
+    present = sorted({entry.service for entry in backends_of(ROUTE_KINDS[ref.kind], obj, ref)} - {"foreign"})
     return st.dictionaries(st.sampled_from(present), weight, min_size=1) if present else st.just({})
 
 
@@ -66,7 +67,7 @@ def carried_out(obj: JsonObject, action: SetWeights) -> JsonObject:
     """The object after the action; it is no example where there is nothing to write."""
     before = copy.deepcopy(obj)
     try:
-        operations = CARRIERS[action.route.kind].difference(obj, action)
+        operations = difference(ROUTE_KINDS[action.route.kind], obj, action)
     except Unfit:
         operations = None
     assert obj == before, "what was read is not changed"
@@ -86,7 +87,7 @@ def without_ours(obj: JsonObject, action: SetWeights) -> JsonObject:
 
 
 def managed(obj: JsonObject, ref: RouteRef, action: SetWeights) -> list[JsonObject]:
-    entries = [entry for entry in CARRIERS[ref.kind].entries(obj, ref) if entry.service in action.weights]
+    entries = [entry for entry in backends_of(ROUTE_KINDS[ref.kind], obj, ref) if entry.service in action.weights]
     return [_at(obj, entry.at) for entry in entries]
 
 
@@ -100,7 +101,7 @@ def _at(document: Any, pointer: str) -> Any:
 def test_carrying_out_twice_is_carrying_out_once(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
     after = carried_out(obj, action)
-    assert CARRIERS[action.route.kind].difference(after, action) is None
+    assert difference(ROUTE_KINDS[action.route.kind], after, action) is None
 
 
 @given(http_cases() | split_cases())
@@ -114,7 +115,7 @@ def test_nothing_but_managed_weights_and_our_annotations_changes(case: tuple[Jso
 def test_every_entry_of_a_managed_service_stands_as_asked(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
     after = carried_out(obj, action)
-    entries = CARRIERS[action.route.kind].entries(after, action.route)
+    entries = backends_of(ROUTE_KINDS[action.route.kind], after, action.route)
     standing = {(entry.service, entry.default if entry.weight is None else entry.weight) for entry in entries}
     assert {(service, at) for service, at in standing if service in action.weights} == set(action.weights.items())
 
@@ -132,6 +133,6 @@ def test_no_rule_that_serves_is_left_with_all_weights_zero(case: tuple[JsonObjec
 def test_a_patch_never_fits_another_version_of_the_object(case: tuple[JsonObject, SetWeights]) -> None:
     obj, action = case
     carried_out(obj, action)
-    operations = CARRIERS[action.route.kind].difference(obj, action)
+    operations = difference(ROUTE_KINDS[action.route.kind], obj, action)
     assert operations is not None
     assert operations[0] == {"op": "test", "path": "/metadata/resourceVersion", "value": "7"}

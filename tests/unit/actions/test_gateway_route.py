@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.gateway_route import difference
 from reactor.actions.outcomes import Unfit
+from reactor.actions.weights import difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
+from rules.language.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import Backends, as_read, backend_ref, http_route, refs, route, set_weights, weights_of
+
+HTTP_ROUTE = ROUTE_KINDS["HTTPRoute"]
 
 
 def applied(obj: JsonObject, weights: Mapping[str, int], rule: int | str | None = None) -> JsonObject | None:
     """The object after the patch; None: nothing is to be written."""
-    operations = difference(obj, set_weights(weights, route("HTTPRoute", rule=rule)))
+    operations = difference(HTTP_ROUTE, obj, set_weights(weights, route("HTTPRoute", rule=rule)))
     if operations is None:
         return None
     after: JsonObject = json_patch(obj, operations)
@@ -85,7 +88,7 @@ def test_a_service_of_another_namespace_is_named_with_it() -> None:
 
 def test_the_write_is_conditional_on_name_and_namespace() -> None:
     obj = as_read(http_route([backend_ref("p"), backend_ref("west/p", 0)]))
-    operations = difference(obj, set_weights({"west/p": 1}, route("HTTPRoute")))
+    operations = difference(HTTP_ROUTE, obj, set_weights({"west/p": 1}, route("HTTPRoute")))
     assert operations is not None
     assert operations[:4] == [
         {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},

@@ -9,17 +9,18 @@ from reactor.actions.outcomes import Unfit
 from reactor.actions.restore import restoration
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
+from rules.language.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import as_read, http_route, refs, route, split, weights_of
 
 DECISION = {"reactor/decision": "checkout/x/1", "reactor/epoch": "3"}
 
 
 def restored(obj: JsonObject, ref: RouteRef) -> JsonObject | None:
-    operations = restoration(obj, ref)
+    operations = restoration(ROUTE_KINDS[ref.kind], obj, ref)
     if operations is None:
         return None
     after: JsonObject = json_patch(obj, operations)
-    assert restoration(after, ref) is None, "once is enough"
+    assert restoration(ROUTE_KINDS[ref.kind], after, ref) is None, "once is enough"
     return after
 
 

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from reactor.actions.outcomes import Unfit
-from reactor.actions.traffic_split import difference
+from reactor.actions.weights import difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
+from rules.language.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import Backends, as_read, set_weights, split, weights_of
+
+SPLIT = ROUTE_KINDS["TrafficSplit"]
 
 
 def applied(obj: JsonObject, weights: Mapping[str, int], **more: Any) -> JsonObject | None:
     """The object after the patch; None: nothing is to be written."""
-    operations = difference(obj, set_weights(weights, **more))
+    operations = difference(SPLIT, obj, set_weights(weights, **more))
     if operations is None:
         return None
     after: JsonObject = json_patch(obj, operations)
@@ -49,7 +52,7 @@ def test_only_what_differs_is_written(stands: Backends, asked: dict[str, int], e
 
 
 def test_the_write_is_conditional_on_what_was_read() -> None:
-    operations = difference(as_read(split([("p", 1), ("s", 0)])), set_weights({"p": 0, "s": 1}))
+    operations = difference(SPLIT, as_read(split([("p", 1), ("s", 0)])), set_weights({"p": 0, "s": 1}))
     assert operations is not None
     assert operations[:3] == [
         {"op": "test", "path": "/metadata/resourceVersion", "value": "7"},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Route
 from reactor.clients.changes import Key
-from reactor.sources.route_projection import missing_route, route_from_gateway_route, route_from_traffic_split
+from reactor.sources.route_projection import missing_route, route_from
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 JSON = st.recursive(
@@ -27,12 +27,12 @@ def metadata(**more: Any) -> dict[str, Any]:
 
 def split(*backends: Any, **more: Any) -> Route:
     found = {"metadata": metadata(**more), "spec": {"service": "checkout", "backends": list(backends)}}
-    return route_from_traffic_split("east", found, at=AT)
+    return route_from("east", "TrafficSplit", found, None, at=AT)
 
 
 def http_route(*rules: Any, rule: int | str | None = None) -> Route:
     found = {"metadata": metadata(), "spec": {"rules": list(rules)}}
-    return route_from_gateway_route("east", "HTTPRoute", found, rule, at=AT)
+    return route_from("east", "HTTPRoute", found, rule, at=AT)
 
 
 def refs(*backends: Any, name: str | None = None) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_a_service_that_stands_twice_is_told_twice() -> None:
     "spec", [None, 7, {}, {"backends": None}, {"backends": 7}, {"backends": [7]}, {"backends": [{}]}]
 )
 def test_a_malformed_split_is_told_as_one_that_cannot_be_used(spec: Any) -> None:
-    route = route_from_traffic_split("east", {"metadata": metadata(), "spec": spec}, at=AT)
+    route = route_from("east", "TrafficSplit", {"metadata": metadata(), "spec": spec}, None, at=AT)
     assert route.exists
     assert route.problem
 
@@ -121,8 +121,8 @@ def test_a_malformed_split_is_told_as_one_that_cannot_be_used(spec: Any) -> None
 def test_any_spec_gives_a_route(spec: Any, rule: int | str | None) -> None:
     found = {"metadata": metadata(), "spec": spec}
     for route in (
-        route_from_traffic_split("east", found, at=AT),
-        route_from_gateway_route("east", "GRPCRoute", found, rule, at=AT),
+        route_from("east", "TrafficSplit", found, None, at=AT),
+        route_from("east", "GRPCRoute", found, rule, at=AT),
     ):
         assert bool(route.problem) != bool(route.backends)
 

@@ -8,18 +8,19 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bus.messages import Backend, Route
-from reactor.sources.route_projection import RouteKind
+from bus.messages import Backend, Route, RouteKind
 from reactor.starter.look import Copy, Found
 from reactor.starter.making import RULES_MAX, Starter, starter
 from reactor.starter.proof import text_of_test
 from reactor.starter.text import text_of_rules
 from rules.bench import tester
 from rules.language import loader
+from rules.language.route_kinds import ROUTE_KINDS
 
 NOW = datetime.fromtimestamp(0, UTC)
 # Names that some reader of YAML takes for something else are names, too.
 names = st.sampled_from(["shop", "web", "no", "on", "1e3", "null", "0x1", "a-b", "y", "123", "true"])
+BUILT_IN = [kind for kind in get_args(RouteKind) if kind in ROUTE_KINDS]
 zones = st.sampled_from(["eu-1a", "1", "no", "Z.b", "1e3"])
 
 
@@ -27,11 +28,11 @@ zones = st.sampled_from(["eu-1a", "1", "no", "Z.b", "1e3"])
 def routes(draw: st.DrawFn, cluster: str) -> list[Route]:
     found: dict[str, Route] = {}
     for name in draw(st.lists(names, max_size=3)):
-        kind = draw(st.sampled_from(get_args(RouteKind)))
+        kind = draw(st.sampled_from(BUILT_IN))
         services = draw(st.lists(names | st.just("other/web"), min_size=2, max_size=4, unique=True))
         route = Route(
             cluster=cluster, kind=kind, namespace=draw(names), name=name, observed_at=NOW,
-            rule=draw(st.none() | st.integers(0, 15)) if kind != "TrafficSplit" else None,
+            rule=draw(st.none() | st.integers(0, 15)) if ROUTE_KINDS[kind].has_rules else None,
             annotations=draw(st.just({}) | st.builds(lambda one: {"failover.linkerd.io/primary-service": one}, names)),
             backends=tuple(Backend(service=one, weight=draw(st.integers(0, 100))) for one in services),
         )  # fmt: skip

@@ -2,42 +2,45 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 import yaml
 
-from bus.messages import RouteRef
+from reactor.actions.weights import backends_of
+from reactor.clients.route_entries import weights_of
 from reactor.demo.kube.crds import load, shipped
+from rules.language.route_kinds import RouteKind
 from tests.contract.kube.objects import config_map
-from tests.contract.kube.rights.acting import acting, here
-from tests.kube.deployed import KUSTOMIZE, REAL_CRDS, Deployed
+from tests.contract.kube.rights.acting import acting
+from tests.kube.deployed import KUSTOMIZE, REAL_CRDS, ROUTE_CRDS, Deployed
 from tests.unit.actions import builders as routes
+from tests.unit.actions.route_samples import SAMPLES, Sample
 
-GATEWAY = "gateway.networking.k8s.io/v1"
-SPLITS = "split.smi-spec.io/v1alpha2"
-ROUTES = {
-    "TrafficSplit": (routes.split([("p", 1), ("s", 0)]), "trafficsplits", SPLITS),
-    "HTTPRoute": (routes.http_route(routes.refs([("p", 1), ("s", 0)])), "httproutes", GATEWAY),
-    "GRPCRoute": (routes.http_route(routes.refs([("p", 1), ("s", 0)]), kind="GRPCRoute"), "grpcroutes", GATEWAY),
-}
+SHIPPED = {one["metadata"]["name"]: one for one in shipped()}
+ROUTES = [sample for sample in SAMPLES if sample.kind != "Custom"]
 
 
 def definitions() -> list[Any]:
-    """The kinds of routes: in the definitions of their projects if they are here, else in ours."""
-    wanted = {one["metadata"]["name"] for one in shipped()}
-    real = load(sorted(REAL_CRDS.glob("*.yaml"))) if REAL_CRDS.is_dir() else iter(shipped())
-    return [one for one in real if one["metadata"]["name"] in wanted]
+    """The kinds of routes: in the definitions of their projects where they are here, else in ours."""
+    folders = [folder for folder in (REAL_CRDS, ROUTE_CRDS) if folder is not None and folder.is_dir()]
+    files = [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
+    real = {name: one for one in load(files) if (name := one["metadata"]["name"]) in SHIPPED}
+    return [*(SHIPPED | real).values()]
 
 
-@pytest.mark.parametrize("kind", ROUTES)
-async def test_the_base_lets_traffic_be_moved_and_told(us: Deployed, kind: Any) -> None:
-    obj, plural, version = ROUTES[kind]
+@pytest.mark.parametrize("sample", ROUTES, ids=[sample.name for sample in ROUTES])
+async def test_the_base_lets_traffic_be_moved_and_told(us: Deployed, sample: Sample) -> None:
+    kind, namespace = sample.described, us.admin.namespace
     await us.define(*definitions())
-    made = await us.admin.post(us.admin.path(plural, group=version), here(us, obj))
+    version, group = await served(us, kind), kind.group
+    made = await us.admin.post(
+        us.admin.path(kind.plural, group=f"{group}/{version}"),
+        sample.object([sample.whole, 0], version=version, namespace=namespace),
+    )
     assert made.code == 201, made.body
-    ref = RouteRef(cluster="it", kind=kind, namespace=us.admin.namespace, name="checkout")
-    move = routes.set_weights({"p": 0, "s": 1}, ref)
+    move = routes.set_weights({"p": 0, "s": sample.whole}, sample.ref(namespace))
     async with acting(us) as act:
         refused = await act(move)
         assert (refused.status, refused.reason, refused.wrote) == ("Failed", "Forbidden", False)
@@ -47,10 +50,32 @@ async def test_the_base_lets_traffic_be_moved_and_told(us: Deployed, kind: Any) 
         assert (done.status, done.wrote) == ("Done", True), done.detail
         again = await act(move)
         assert (again.status, again.wrote) == ("Done", False), again.detail
-    found = (await us.admin.get(us.admin.path(plural, "checkout", version))).body
-    assert routes.weights_of(found) == [("p", 0), ("s", 1)]
+    found = (await us.admin.get(us.admin.path(kind.plural, "checkout", f"{group}/{version}"))).body
+    standing = backends_of(kind, found, sample.ref(namespace))
+    weights = dict(zip([entry.service for entry in standing], weights_of(kind, standing), strict=True))
+    assert weights == {"p": 0, "s": sample.whole} | sample.others
+    before, after = (bare(sample, obj) for obj in (made.body, found))
+    assert after == before, "nothing else has changed"
     events = (await us.admin.get(us.admin.path("events", group="events.k8s.io/v1"))).body["items"]
-    assert [(one["regarding"]["kind"], one["regarding"]["name"]) for one in events] == [(kind, "checkout")]
+    assert [(one["regarding"]["kind"], one["regarding"]["name"]) for one in events] == [(sample.kind, "checkout")]
+
+
+async def served(us: Deployed, kind: RouteKind) -> str:
+    """Give the first of our versions that the definition serves."""
+    listed = (await us.admin.get(f"/apis/{kind.group}")).body["versions"]
+    return next(version for version in kind.versions if version in {one["version"] for one in listed})
+
+
+def bare(sample: Sample, obj: Any) -> Any:
+    """The spec without the weights that were asked for."""
+    found = copy.deepcopy(obj)
+    for entry in backends_of(sample.described, obj, sample.ref(obj["metadata"]["namespace"])):
+        one = found
+        for token in entry.at.split("/")[1:]:
+            one = one[int(token) if isinstance(one, list) else token]
+        if entry.service in ("p", "s"):
+            one.pop(entry.field, None)
+    return found["spec"]
 
 
 async def test_no_part_lets_us_do_what_it_does_not_say(us: Deployed) -> None:

@@ -1,0 +1,226 @@
+"""The weighted backends of a route, as its kind's description says where they are: the one way to read any route."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from reactor.clients.changes import metadata_of
+from reactor.clients.port import JsonObject
+from rules.kinds.shares import divide
+from rules.language.route_kinds import EVERY, FQDN, RouteKind
+
+WEIGHT_MAX = 1_000_000
+"""The Gateway API's limit; others have none, or need none beyond it."""
+SERVICE_MAX = 253
+FRACTIONS = 100
+"""Decimal weights count to the hundredth, as Consul's do."""
+_DIGITS = re.compile(r"[0-9]{1,7}")
+
+
+class Unreadable(Exception):
+    """The object cannot be used: says why, to its owner."""
+
+    def __init__(self, message: str, reason: str = "Invalid") -> None:
+        """`reason`: in one word, for outcomes."""
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One backend of a route, and where it stands."""
+
+    at: str
+    """JSON Pointer to it."""
+    tests: tuple[tuple[str, str], ...]
+    """Pointers within it, and what they name: these fields say which backend it is, and a write is conditional on
+    them."""
+    service: str
+    """As rule files name it: `name`, or `namespace/name` where it is in another namespace than the route."""
+    weight: object
+    """As it stands: an int, a float or a quantity string; None: it does not."""
+    default: int | None = None
+    """What an absent weight means; None: absent is not allowed to stay."""
+    field: str = "weight"
+    """Pointer to its weight, within it."""
+    where: str = ""
+    """As people write it: `spec.backends[0]`."""
+
+    def stands_at(self, wanted: int) -> bool:
+        """Whether nothing has to be written. An absent weight that means the wanted one stays absent."""
+        if self.weight is None:
+            return self.default == wanted
+        return not isinstance(self.weight, bool) and self.weight in (wanted, str(wanted))
+
+
+class _Rule(NamedTuple):
+    """A part of a route that has a weighted list."""
+
+    found: JsonObject
+    """It, or the whole route where that has no rules."""
+    path: tuple[str | int, ...]
+    """Where it is."""
+    inside: str
+    """Where in it the list is."""
+
+    def backends(self) -> list[Any]:
+        """Give the list. Raises Unreadable."""
+        return _list(_field(self.found, self.inside, _text(self.path)), _text((*self.path, *self.inside.split("."))))
+
+
+def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -> list[Entry]:
+    """Give the backends in their order: those of one rule where the kind has rules.
+
+    `rule`: its index or name; None: the first with two or more backends, else the first. A Service that stands twice
+    has two entries that go together. Raises Unreadable.
+    """
+    part = _managed(kind, found, rule)
+    path = (*part.path, *part.inside.split("."))
+    home = metadata_of(found)
+    made = [
+        _entry(kind, _dict(one, _text((*path, index))), (*path, index), home)
+        for index, one in enumerate(part.backends())
+        if not isinstance(one, dict) or all(_field(one, field, "") in values for field, values in kind.only)
+    ]
+    services = [entry.service for entry in made]
+    twice = next((service for index, service in enumerate(services) if service in services[:index]), None)
+    if kind.sum_to and twice is not None:
+        raise Unreadable(f"{_text(path)} has {twice} twice: nobody knows which of them gets how much of {kind.sum_to}")
+    return made
+
+
+def rules_of(kind: RouteKind, found: JsonObject) -> int:
+    """Give how many rules the route has; 1 where its kind has none. Raises Unreadable."""
+    return sum(1 for _ in _rules(kind, found))
+
+
+def weights_of(kind: RouteKind, some: Sequence[Entry]) -> list[int]:
+    """Give what the entries stand at, in whole numbers: what has to add up to a total is given as parts of it.
+
+    Raises Unreadable.
+    """
+    weights = [hundredths(kind, entry) for entry in some]
+    if kind.even_at_zero and not any(weights):
+        weights = [FRACTIONS] * len(weights)
+    if kind.sum_to and any(weights):
+        return divide(kind.sum_to, weights)
+    return [weight // FRACTIONS for weight in weights]
+
+
+def hundredths(kind: RouteKind, entry: Entry) -> int:
+    """Give a weight in hundredths. v1alpha1 of TrafficSplit takes quantities: `1` and `"1"` are, `"500m"` is not.
+
+    Raises Unreadable.
+    """
+    found = entry.default if entry.weight is None else entry.weight
+    where = f"{entry.where}.{entry.field.replace('/', '.')}"
+    if found is None:
+        raise Unreadable(f"{where} is missing")
+    number = int(found) if isinstance(found, str) and _DIGITS.fullmatch(found) else found
+    whole = isinstance(number, int) or (isinstance(number, float) and (kind.decimals or number.is_integer()))
+    if isinstance(number, bool) or not whole or not 0 <= number <= WEIGHT_MAX:  # type: ignore[operator]
+        what = "number" if kind.decimals else "whole number"
+        raise Unreadable(f"{where} is {_short(found)}, it has to be a {what} from 0 to {WEIGHT_MAX}")
+    return round(number * FRACTIONS)  # type: ignore[operator]
+
+
+def _managed(kind: RouteKind, found: JsonObject, rule: int | str | None) -> _Rule:
+    rules = list(_rules(kind, found))
+    if not rules:
+        raise Unreadable("the route has no rules", "RuleMissing")
+    if not kind.has_rules:
+        return rules[0]
+    if isinstance(rule, int):
+        if not 0 <= rule < len(rules):
+            raise Unreadable(f"there is no rule {rule}, the route has {len(rules)}", "RuleMissing")
+        return rules[rule]
+    if isinstance(rule, str):
+        named = (one for one in rules if kind.rule_name and one.found.get(kind.rule_name) == rule)
+        if (one := next(named, None)) is None:
+            raise Unreadable(f"there is no rule named {rule!r}", "RuleMissing")
+        return one
+    return next((one for one in rules if _has_several(one)), rules[0])
+
+
+def _has_several(rule: _Rule) -> bool:
+    try:
+        return len(rule.backends()) > 1
+    except Unreadable:
+        return False  # the rules that we do not read may be as they like
+
+
+def _rules(kind: RouteKind, found: JsonObject) -> Iterator[_Rule]:
+    _dict(found.get("spec"), "spec")
+    for path in kind.backends:
+        before, every, inside = path.partition(EVERY)
+        if not every:
+            yield _Rule(found, (), path)
+            continue
+        for index, rule in enumerate(_list(_field(found, before, ""), before)):
+            yield _Rule(rule if isinstance(rule, dict) else {"": rule}, (*before.split("."), index), inside[1:])
+
+
+def _entry(kind: RouteKind, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> Entry:
+    where = _text(path)
+    name = _field(found, kind.name, where)
+    service = home.get("name") if kind.own_name and not name else name
+    if not isinstance(service, str) or not 0 < len(service) <= SERVICE_MAX:
+        raise Unreadable(f"{where} names no Service")
+    elsewhere = _field(found, kind.namespace, where) if kind.namespace else None
+    tests = [(_pointer(kind.name.split(".")), name)] if name else []
+    if elsewhere is not None:
+        tests.append((_pointer(kind.namespace.split(".")), elsewhere))
+    if kind.hosts and (host := FQDN.fullmatch(service)):
+        service, elsewhere = host[1], host[2]
+    if isinstance(elsewhere, str) and elsewhere and elsewhere != (home.get("namespace") or ""):
+        service = f"{elsewhere}/{service}"
+        if len(service) > SERVICE_MAX:
+            raise Unreadable(f"{where}: the name {service[:80]}... is too long")
+    weight = _field(found, kind.weight, where)
+    field = _pointer(kind.weight.split("."))
+    return Entry(f"/{_pointer(path)}", tuple(tests), service, weight, kind.default_weight, field, where)
+
+
+def _field(found: JsonObject, path: str, where: str) -> Any:
+    """Give what stands at a dotted path; None: nothing does. Raises Unreadable."""
+    value: Any = found
+    for depth, key in enumerate(parts := path.split(".")):
+        if value is None:
+            return None
+        value = _dict(value, ".".join(filter(None, (where, *parts[:depth])))).get(key)
+    return value
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "/".join(escape(str(part)) for part in path)
+
+
+def _text(path: Sequence[str | int]) -> str:
+    """Write a path as people do: `spec.rules[0].backendRefs`."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
+
+
+def escape(key: str) -> str:
+    """Write a key as one token of a JSON Pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def _dict(found: object, where: str) -> JsonObject:
+    if not isinstance(found, dict):
+        raise Unreadable(f"{where} is {_short(found)}, it has to be an object")
+    return found
+
+
+def _list(found: object, where: str) -> list[Any]:
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise Unreadable(f"{where} is {_short(found)}, it has to be a list")
+    return found
+
+
+def _short(found: object) -> str:
+    return "missing" if found is None else repr(found)[:80]
