@@ -102,7 +102,7 @@ def _route(route: Route, taken: set[str], *, alone: bool) -> Made:
         "name": _name(wanted, taken), "kind": "TrafficFailover", "mode": "DryRun", "signals": ["endpoints"],
         "route": ref, "primary": said if said in services else heaviest,
         "backends": [{"service": service} for service in dict.fromkeys(services)],
-        "tolerationSeconds": 10, "recoverySeconds": 60,
+        "tolerationSeconds": 10, "recoverySeconds": 60, "failback": {"mode": "Automatic", "signals": ["endpoints"]},
     }  # fmt: skip
     weights = ", ".join(f"{backend.service}={backend.weight}" for backend in route.backends)
     about = f"The weights as they stand: {weights}."

@@ -17,8 +17,10 @@ _SOURCES = {
     "NodeWatch": "Nodes, and by their zone label the zones: zone/<cluster>/<zone>.",
 }
 _ROUTES = """Routes: when the primary has been bad for tolerationSeconds its weight goes to the other backends, and back
-once it has been good for recoverySeconds. Is the primary the right one? Whose health speaks for a backend that is only
-a mirror? Give it target: service/<other cluster>/<namespace>/<service>, and that cluster an EndpointsWatch."""
+once it has been good for recoverySeconds; each time that it fails again within an hour it waits twice as long. The
+endpoints speak for the way back, whatever other signals you let it leave by; where nobody can know without traffic,
+take mode: Trial. Is the primary the right one? Whose health speaks for a backend that is only a mirror? Give it target:
+service/<other cluster>/<namespace>/<service>, and that cluster an EndpointsWatch."""
 _WORKLOADS = """Workloads that stand in several clusters: when a cluster has been bad for five minutes (Karmada's
 default), its replicas are placed on the others, and its copy goes once they are Healthy. Remove those that belong to
 their cluster (ingress controllers, agents), and those whose replicas somebody else sets: GitOps, an autoscaler. With

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -98,3 +99,26 @@ def test_the_fleet_has_one_line_for_each_process() -> None:
         ["one", "yes", "62", "0-6", "8", "10-63", "62"],
         ["two", "yes", "1", "7", "1"],
     ]
+
+
+def options(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Parameter]]:
+    """Each parameter of each command."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from options(found, (*path, name))
+    else:
+        yield from ((f"{' '.join(path)} {one.opts[0]}", one) for one in command.params)
+
+
+def test_each_option_that_is_a_time_takes_10m() -> None:
+    times = {name: one for name, one in options(cli) if one.make_metavar(click.Context(cli)) == "TIME"}
+    numbers = {name for name, one in options(cli) if isinstance(one.type, click.types.FloatParamType)}
+    assert numbers == {"simulate --hours"}, "a number is no time; this one is in hours by its name"
+    assert len(times) >= 8
+    for name, one in times.items():
+        if name.startswith(("backtest --from", "backtest --to")):
+            continue  # moments, tested above
+        assert one.type.convert("10m", one, None) == 600, name

@@ -56,6 +56,16 @@ def clusters(draw: st.DrawFn) -> list[Found]:
 
 
 @given(clusters())
+def test_each_rule_that_moves_traffic_says_by_which_signal_it_comes_back(found: list[Found]) -> None:
+    made = starter(found)
+    said = {source["signal"] for source in made.sources}
+    for one in made.routes:
+        assert one.rule["failback"]["mode"] == "Automatic"
+        assert said.issuperset(one.rule["failback"]["signals"])
+    assert not made.routes or "mode: Trial" in text_of_rules(made, "rules.yaml", "rules_test.yaml")
+
+
+@given(clusters())
 def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(found: list[Found]) -> None:
     made = starter(found)
     if not made.rules:
