@@ -107,10 +107,12 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
     if to == before:
         return state
     if to.phase is None or to.status is None:
-        counts = isolation.touched and not isolation.practice  # a drill must not keep the rule from the real thing
-        came_back = not isolation.practice and (isolation.touched or isolation.phase == "Failback")
-        returns = _returned(isolation, state.returns, at) if came_back else state.returns
-        return replace(state, isolation=None, ended_at=at if counts else state.ended_at, returns=returns)
+        # Who is on the way back, or aborts, has touched something, though all of it may be undone by now. A drill must
+        # not keep the rule from the real thing.
+        undone = isolation.phase == "Failback" or before == ABORTING
+        if isolation.practice or not (isolation.touched or undone):
+            return replace(state, isolation=None)
+        return replace(state, isolation=None, ended_at=at, returns=_returned(isolation, state.returns, at))
     moved = replace(
         isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
         undoing=to == FAILED and before == ABORTING, failure=isolation.failure if event is Event.RETRY else "",

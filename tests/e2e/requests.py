@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -36,7 +37,7 @@ class Served:
         if self.fails_every and self.counts["all"] % self.fails_every == 0:
             self.counts["bad"] += 1
             return web.Response(status=500)
-        return web.Response(text="ok")
+        return web.Response(text=self.name)
 
 
 @dataclass
@@ -60,14 +61,59 @@ class Traffic:
         dice = random.Random(7)
         async with aiohttp.ClientSession() as session:
             while True:
-                found = shop.find(split)
-                backends = found["spec"]["backends"] if found else []
-                if any(one["weight"] for one in backends):
-                    names, weights = [one["service"] for one in backends], [one["weight"] for one in backends]
-                    service = self.services[dice.choices(names, weights)[0]]
-                    async with session.get(f"http://{service.address}/") as answer:
-                        await answer.read()
+                service = self.services[_chosen(shop, split, dice)]
+                async with session.get(f"http://{service.address}/") as answer:
+                    await answer.read()
                 await asyncio.sleep(PAUSE)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """All requests, and the bad ones, of all services together."""
+        return sum((service.counts for service in self.services.values()), Counter[str]())
+
+    async def burst(self, shop: Shop, split: str, requests: int, *, at_once: int = 4) -> Counter[str]:
+        """Send so many as fast as they are answered, by the weights that stand; give who has answered how many.
+
+        Ends before where the weights change.
+        """
+        dice, left, answered, stands = random.Random(7), iter(range(requests)), Counter[str](), _weights(shop, split)
+
+        async def client() -> None:
+            with contextlib.ExitStack() as open_ones:
+                streams: dict[str, tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+                for _ in left:
+                    if _weights(shop, split) != stands:
+                        return
+                    name = dice.choices([*stands], [*stands.values()])[0]
+                    if name not in streams:
+                        host, port = self.services[name].address.split(":")
+                        streams[name] = await asyncio.open_connection(host, int(port))
+                        open_ones.callback(streams[name][1].close)
+                    answered[await _ask(*streams[name])] += 1
+
+        async with asyncio.TaskGroup() as clients:
+            for _ in range(at_once):
+                clients.create_task(client())
+        return answered
+
+
+async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+    """One request on a connection that stays open: a session of a library takes several times as long."""
+    writer.write(b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n")
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
+    return (await reader.readexactly(length)).decode()
+
+
+def _weights(shop: Shop, split: str) -> dict[str, int]:
+    found = shop.find(split)
+    assert found is not None
+    return {one["service"]: one["weight"] for one in found["spec"]["backends"]}
+
+
+def _chosen(shop: Shop, split: str, dice: random.Random) -> str:
+    weights = _weights(shop, split)
+    return dice.choices([*weights], [*weights.values()])[0]
 
 
 @asynccontextmanager

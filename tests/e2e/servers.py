@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,13 +74,17 @@ class Prometheus(_Server):
         scrapes: Sequence[str],
         alertmanagers: Sequence[Alertmanager] = (),
         first_scrape_after: str = EVERY,
+        alerts: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """`scrapes`: host:port of each exporter. `first_scrape_after` its start: 5 s is Prometheus' default."""
+        """`scrapes`: host:port of each exporter. `first_scrape_after` its start: 5 s is Prometheus' default.
+
+        `alerts`: further alerting rules.
+        """
         port = free_port()
         folder.mkdir(parents=True)
         alert = {"alert": "ShopDown", "expr": "shop_up == 0", "labels": {"severity": "critical"}}
         alert |= {"annotations": {"summary": "{{ $labels.service }} is down"}}
-        _write(folder / "alerts.yml", {"groups": [{"name": "shop", "interval": EVERY, "rules": [alert]}]})
+        _write(folder / "alerts.yml", {"groups": [{"name": "shop", "interval": EVERY, "rules": [alert, *alerts]}]})
         targets = [{"targets": list(scrapes)}]
         _write(
             folder / "prometheus.yml",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from bus.messages import Outcome
 from rules.bench.play import at as at_
 from rules.kinds.zone_plan import ASKED_AGAIN_SECONDS, seconds_for
@@ -199,6 +201,24 @@ def test_after_an_isolation_there_is_quiet_for_the_cooldown() -> None:
     found = said(zone_rule(), ISOLATED, again, until=2200)
     assert holds(found) == [(410.0, "prod/b", "Cooldown")]
     assert steps(found)[-1] == (2120.0, "b", "Failover", "InProgress", "Verify")
+
+
+@pytest.mark.parametrize("steps_", [["Fence"], ["Fence", "ShiftTraffic"]])
+def test_where_all_steps_are_undone_there_is_quiet_all_the_same(steps_: list[str]) -> None:
+    again = [*healthy("a", at=140), *unhealthy("b", at=400)]  # back before the first look, which leaves nothing either
+    found = said(zone_rule(steps=steps_), ISOLATED, again, until=2200)
+    assert (410.0, "prod/b", "Cooldown") in holds(found)
+    begun = [second for second, zone, phase, *_ in steps(found) if (zone, phase) == ("b", "Failover")]
+    assert min(begun) >= 160 + 1800
+
+
+def test_after_an_abort_of_the_only_step_there_is_quiet_too() -> None:
+    rule = zone_rule(steps=["Fence"])
+    story = [*failback("a", at=115), *healthy("a", at=116), *unhealthy("b", at=400)]
+    found = said(
+        rule, WELL, unhealthy("a", at=100), answered(1, at=130), answered(2, at=150), story, outcomes=False, until=1000
+    )
+    assert (410.0, "prod/b", "Cooldown") in holds(found)
 
 
 def test_a_rehearsed_isolation_comes_back_in_the_rehearsal_too() -> None:
