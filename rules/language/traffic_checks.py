@@ -71,9 +71,8 @@ def _no_way_back(
     if not blind:
         return
     source = blind[0]
-    query = source.query if isinstance(source, PrometheusQuery) else source.confirm.query  # type: ignore[union-attr]
-    every = source.every_seconds if isinstance(source, PrometheusQuery) else source.refresh_seconds
-    seconds = max(60, range_seconds(query) + 2 * every)
+    looks_back, every = _reads(source) or (0, 0)
+    seconds = max(60, looks_back + 2 * every)
     probe = next((one.says for one in sources if not needs_traffic(one)), None)
     other = f", or `failback: {{signals: [{probe}]}}`, where that tells the whole truth" if probe else ""
     message = (
@@ -83,18 +82,29 @@ def _no_way_back(
     yield document.problem(at, message, severity="warning")
 
 
+def _reads(source: LoadedSource) -> tuple[float, float] | None:
+    """Give how many seconds a source's query looks back, and how many there are between two words of it."""
+    if isinstance(source, PrometheusQuery):
+        return range_seconds(source.query), source.every_seconds
+    if isinstance(source, AlertmanagerWebhook) and source.confirm is not None:
+        return range_seconds(source.confirm.query), source.refresh_seconds
+    return None
+
+
 def _short_trial(
     rule: TrafficFailover, sources: Sequence[LoadedSource], document: Document, at: Path
 ) -> Iterator[Problem]:
     if rule.failback.mode is not FailbackMode.TRIAL:
         return
     for source in sources:
-        if isinstance(source, PrometheusQuery) and (rule.signals is None or source.says in rule.signals):
-            least = range_seconds(source.query) + 2 * source.every_seconds
+        reads = _reads(source)
+        if reads is not None and (rule.signals is None or source.says in rule.signals):
+            looks_back, every = reads
+            least = looks_back + 2 * every
             if rule.failback.trial.seconds < least:
                 message = (
-                    f"{source.says!r} looks {range_seconds(source.query):g} s back, and reads every "
-                    f"{source.every_seconds:g} s: a trial of {rule.failback.trial.seconds:g} s never passes. "
+                    f"{source.says!r} looks {looks_back:g} s back, and says how it is every {every:g} s: a trial of "
+                    f"{rule.failback.trial.seconds:g} s never passes. "
                     f"Write `trial: {{seconds: {least:g}}}`"
                 )
                 yield document.problem((*at, "failback"), message, severity="warning")

@@ -57,9 +57,9 @@ sources:
 - name: pages
   kind: AlertmanagerWebhook
   matchers: alertname="ErrorRatio"
-  target: service/east/shop/{{service}}
-  staleSeconds: 30
-  confirm: {{prometheus: main, query: 'rate(requests_total[4s]) > 0', everySeconds: 0.5}}
+  target: service/east/shop/{service}
+  refreshSeconds: 1
+  confirm: {prometheus: main, query: 'rate(requests_total[4s]) > 0', everySeconds: 0.5}
 """
 ERROR_RATIO = {
     "alert": "ErrorRatio", "labels": {"severity": "page"},

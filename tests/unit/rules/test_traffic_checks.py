@@ -82,6 +82,18 @@ def test_a_trial_shorter_than_the_range_and_two_readings_never_passes() -> None:
     assert warned(query(everySeconds=5, query=RATIO.replace("1m", "30s")), failback={"mode": "Trial"}) == []
 
 
+def test_a_trial_in_which_an_alerts_source_says_too_seldom_that_it_is_confirmed_never_passes() -> None:
+    alerts = {
+        "name": "alerts", "kind": "AlertmanagerWebhook", "target": "service/east/shop/a",
+        "confirm": {"prometheus": "main", "query": "rate(good[1m]) > 0"},
+    }  # fmt: skip
+    (said,) = warned(alerts, failback={"mode": "Trial"})
+    assert "`trial: {seconds: 120}`" in said
+    assert "every 30 s" in said
+    assert warned(alerts, failback={"mode": "Trial", "trial": {"seconds": 120}}) == []
+    assert warned({**alerts, "refreshSeconds": 5}, failback={"mode": "Trial", "trial": {"seconds": 70}}) == []
+
+
 def test_a_secondary_that_only_such_a_signal_speaks_of_never_gets_traffic() -> None:
     both = query(target="service/east/shop/{s}")
     given = failover(backends=[{"service": "a"}, {"service": "b"}], failback={"mode": "Manual"})
