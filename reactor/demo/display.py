@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 REPEAT_SECONDS = 2.0
 """How often the live line is printed, at most, where it cannot be painted over."""
+_SENTENCE_AT = len("   0.0s  xxxxxxxx ")
+_LEAST_COLUMNS = 40
 _STYLES = {"fault": "bold red", "healed": "bold green", "window": "yellow", "action": "bold cyan", "held": "magenta"}
 
 
@@ -33,6 +36,19 @@ class Display(Protocol):
 def line(elapsed: float, kind: str, text: str) -> str:
     """Give one line: seconds since the start, what it is about, and the sentence."""
     return f"{elapsed:6.1f}s  {kind:<8} {text}"
+
+
+def wrapped(text: str, columns: int) -> str:
+    """Give a line of ours in several, each within so many columns; what follows stands under the sentence.
+
+    A word that is longer stays whole: it is an address to copy.
+    """
+    return "\n".join(
+        textwrap.wrap(
+            text, max(columns, _LEAST_COLUMNS), subsequent_indent=" " * _SENTENCE_AT, break_long_words=False,
+            break_on_hyphens=False, drop_whitespace=True, replace_whitespace=False,
+        )
+    )  # fmt: skip
 
 
 class Plain:
@@ -67,20 +83,24 @@ class Terminal:
         self._live = live
 
     def title(self, text: str) -> None:
-        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)  # its lines are the caller's
 
     def say(self, kind: str, text: str) -> None:
         from rich.text import Text
 
-        said = line(self._clock.monotonic() - self._began, kind, text)
+        said = wrapped(line(self._clock.monotonic() - self._began, kind, text), self._columns)
         self._live.console.print(Text(said, style=_STYLES.get(kind, "")), soft_wrap=True)
 
     def live(self, *lines: str) -> None:
         from rich.text import Text
 
         elapsed = self._clock.monotonic() - self._began
-        now = "\n".join(line(elapsed, "now", text) for text in lines)
+        now = "\n".join(wrapped(line(elapsed, "now", text), self._columns) for text in lines)
         self._live.update(Text(now, style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    @property
+    def _columns(self) -> int:
+        return self._live.console.width
 
 
 @contextmanager

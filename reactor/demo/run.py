@@ -66,7 +66,7 @@ async def _demo(told: asyncio.Event, *, once: bool, verbose: bool) -> None:
     clock = Clock()
     with ExitStack() as stack:
         shown = stack.enter_context(display(clock, sys.stdout))
-        shown.title("alert-reactor demo: on loopback only, nothing else is touched, nothing is left behind")
+        shown.title("alert-reactor demo: everything is on loopback, and nothing is left behind")
         folder = stack.enter_context(temporary_folder())
         log = folder / "reactor.log"
         if verbose:

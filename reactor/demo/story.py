@@ -42,8 +42,8 @@ class Figures:
         when = "also outside of the window" if self.failed_outside else "only between the fault and the shift"
         return (
             f"first action {self.failover - self.services_up:.1f} s after the services were up, "
-            f"{self.failover - self.broken:.1f} s after the fault; "
-            f"requests: {self.requests}, failed {self.failed} ({when}); "
+            f"{self.failover - self.broken:.1f} s after the fault\n"
+            f"requests: {self.requests}, failed {self.failed} ({when})\n"
             f"writes to the route: {self.verdict.writes}; {self.verdict.doubled} doubled, {self.verdict.early} early"
         )
 

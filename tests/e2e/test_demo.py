@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import os
+import pty
 import re
+import shutil
 import signal
+import struct
+import subprocess
 import sys
+import termios
 import uuid
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Iterator
@@ -116,7 +123,7 @@ async def test_a_first_run_shows_failover_and_failback_and_leaves_nothing(tmp_pa
         r"writes to the route: 2; 0 doubled, 0 early",
     ]
     assert re.search(".*".join(steps), said, re.DOTALL), said
-    figures = re.search(r"first action (\S+) s after the services were up, (\S+) s after the fault; (.*)", said)
+    figures = re.search(r"first action (\S+) s after the services were up, (\S+) s after the fault\n(.*)", said)
     assert figures is not None
     assert float(figures[1]) < 20
     assert float(figures[2]) >= 5  # never early
@@ -157,30 +164,76 @@ async def test_a_kill_takes_all_its_processes_along_and_the_next_run_takes_its_f
     assert running.files() == []
 
 
-async def test_after_the_story_it_goes_on_with_commands_to_try_until_ctrl_c(tmp_path: Path) -> None:
+async def test_after_the_story_it_goes_on_with_commands_that_run_as_printed_until_ctrl_c(tmp_path: Path) -> None:
     async with demo(tmp_path) as running:
         await running.until("Ctrl-C ends it.")
-        service = re.search(r"curl -X POST (\S+)/break", running.said)
-        assert service is not None
-        await _shell(f"curl -fsS -X POST {service[1]}/break?status=500")
-        await running.until("HTTP 500")
-        await _shell(f"curl -fsS -X POST {service[1]}/heal")
+        offers, running.said = _offers(running.said), ""
+        await _shell(offers.pop("break the service"))
+        await running.until("HTTP 503")
+        await _shell(offers.pop("heal it"))
         await running.until("changed its mind in time")
-        post = re.search(r"curl -H .*firing\.json", running.said)
-        assert post is not None
-        await _shell(post[0])
+        await _shell(offers.pop("let Alertmanager say it is bad"))
         await running.until("cannot be scraped")
+        await _shell(offers.pop("let Alertmanager say it is over"))
+        assert "checkout-failover" in await _shell(offers.pop("ask what the rule waits for"))
+        assert "kind: TrafficFailover" in await _shell(offers.pop("read the rules"))
+        log = offers.pop("read the reactor's log")
+        assert await _shell(f"timeout 1 {log}", ends=124)
+        route = offers.pop("look at the route")
+        if shutil.which("kubectl"):
+            assert "kind: TrafficSplit" in await _shell(route)
+        assert offers == {}
         running.process.send_signal(signal.SIGINT)
         assert await running.end(PROMPT_SECONDS) == 0
         assert running.processes() == []
     assert running.files() == []
 
 
-async def _shell(command: str) -> None:
-    """Carry out a command as it was printed."""
-    process = await asyncio.create_subprocess_shell(command, stdout=PIPE)
+def test_at_80_columns_no_word_is_cut_and_no_line_of_ours_is_longer(tmp_path: Path) -> None:
+    """All but addresses, which stay whole to be copied."""
+    shown = _on_a_terminal(tmp_path, columns=80)
+    assert "PrimaryHealthy" in shown
+    words = {word for line in shown.splitlines() for word in line.split()}
+    assert {"checkout-central", "checkout-west"} <= {word.strip(",") for word in words}
+    assert not [word for word in words if "…" in word]
+    assert [
+        line for line in shown.splitlines() if len(line) > 80 and "://" not in line and str(tmp_path) not in line
+    ] == []
+
+
+def _on_a_terminal(folder: Path, *, columns: int) -> str:
+    """What `reactor demo --once` shows on a terminal that wide, without what only moves the cursor."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {**os.environ, "TERM": "xterm", "TMPDIR": str(folder)}
+    environment.pop("COLUMNS", None)
+    child = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, "demo", "--once"], cwd=ROOT, env=environment, stdout=its, stderr=its
+    )
+    os.close(its)
+    said = b""
+    with contextlib.suppress(OSError):  # EIO: the child has closed its side
+        while part := os.read(ours, 65_536):
+            said += part
+    os.close(ours)
+    assert child.wait() in (0, 1), said.decode()  # 1: not as told, which is for another test to judge
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode()).replace("\r", "\n")
+    return shown.partition("reactor demo:")[0]
+
+
+def _offers(said: str) -> dict[str, str]:
+    """The commands as they were printed, by what they are for."""
+    told = said.partition("Try, in another terminal:\n")[2].partition("Ctrl-C ends it.")[0]
+    parts = [part.partition("\n") for part in told.split("  # ")[1:]]
+    return {what: command.strip() for what, _, command in parts}
+
+
+async def _shell(command: str, *, ends: int = 0) -> str:
+    """Carry out a command as it was printed, and give what it says."""
+    process = await asyncio.create_subprocess_shell(command, stdout=PIPE, stderr=STDOUT)
     said, _ = await process.communicate()
-    assert process.returncode == 0, f"{command}: {said.decode()}"
+    assert process.returncode == ends, f"{command}: {said.decode()}"
+    return said.decode()
 
 
 async def test_help_says_what_it_is(tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def figures(verdict: Verdict, *, outside: bool = False) -> Figures:
 
 def test_the_last_line_says_it_all() -> None:
     assert str(figures(Verdict(2, 0, 0))) == (
-        "first action 10.5 s after the services were up, 6.5 s after the fault; "
-        "requests: 1000, failed 300 (only between the fault and the shift); writes to the route: 2; 0 doubled, 0 early"
+        "first action 10.5 s after the services were up, 6.5 s after the fault\n"
+        "requests: 1000, failed 300 (only between the fault and the shift)\nwrites to the route: 2; 0 doubled, 0 early"
     )
 
 
