@@ -76,4 +76,34 @@ class Webhook(Part):
         return self
 
 
-LoadBalancer = Annotated[HAProxy | Webhook, Field(discriminator="kind")]
+class Route53(Part):
+    """Weighted records of one name and type in Amazon Route 53. Needs the extra `aws`."""
+
+    kind: Literal["Route53"]
+    hosted_zone: Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]+$", max_length=64)]
+    """The hosted zone's id."""
+    record: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9*_.-]+$", max_length=255)]
+    """The records' name, as `shop.example.com`; `service` in rules is a record's set identifier."""
+    type: Literal["A", "AAAA", "CNAME"]
+    every_seconds: Every = 15
+    """How often they are read. Amazon allows an account five requests a second in all."""
+
+
+class TargetGroups(Part):
+    """The target groups that one listener rule of an Application Load Balancer forwards to. Needs the extra `aws`."""
+
+    kind: Literal["TargetGroups"]
+    rule_arn: Annotated[
+        str, StringConstraints(pattern=r"^arn:[a-z-]+:elasticloadbalancing:[a-z0-9-]+:\d+:listener-rule/app/\S+$")
+    ]
+    """The rule's ARN, not that of a listener's default rule; `service` in rules is a target group's name."""
+    every_seconds: Every = 15
+    """How often it is read."""
+
+    @property
+    def region(self) -> str:
+        """The region that its ARN names."""
+        return self.rule_arn.split(":")[3]
+
+
+LoadBalancer = Annotated[HAProxy | Webhook | Route53 | TargetGroups, Field(discriminator="kind")]

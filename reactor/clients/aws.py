@@ -1,4 +1,4 @@
-"""Amazon EC2: the one importer of boto3 (the extra `aws`). Import it lazily, it costs half a second.
+"""Amazon's APIs: the one importer of boto3 (the extra `aws`). It is imported lazily, for it costs half a second.
 
 boto3 is synchronous, so every call runs in a worker thread of its own: an action that is cancelled stops between two
 calls, never in the middle of one. Credentials are boto3's business (environment, IRSA, instance profile).
@@ -17,20 +17,25 @@ from reactor.threads import CLOUD
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
+CALL_SECONDS = CONNECT_SECONDS + READ_SECONDS
 ATTEMPTS_MAX = 1  # what fails is told, and the engine asks again: an abort waits until a write can no longer land
 PAGES_MAX = 100  # 100,000 subnets: more is a server that never stops saying NextToken
 
 # Codes whose meaning is not in their ending. Source: Amazon EC2 API reference, "Error codes for the Amazon EC2 API".
 _FORBIDDEN = frozenset(
     {"UnauthorizedOperation", "AuthFailure", "Blocked", "OptInRequired", "PendingVerification", "ExpiredToken",
-     "InvalidClientTokenId", "SignatureDoesNotMatch", "AccessDenied", "RequestExpired"}
+     "InvalidClientTokenId", "SignatureDoesNotMatch", "AccessDenied", "AccessDeniedException", "RequestExpired"}
 )  # fmt: skip
 _BUSY = frozenset(
     {"RequestLimitExceeded", "Throttling", "ThrottlingException", "Unavailable", "ServiceUnavailable", "InternalError",
-     "InternalFailure", "RequestTimeout"}
+     "InternalFailure", "RequestTimeout", "PriorRequestNotComplete"}
 )  # fmt: skip
 _MOVED = frozenset({"InvalidAssociationID.NotFound", "DependencyViolation", "IncorrectState", "ConcurrentTagAccess"})
 """The world has changed since it was read: read it again."""
+
+
+_IAM = {"elbv2": "elasticloadbalancing"}
+"""Services that IAM calls otherwise than boto3 does."""
 
 
 class Ec2(Protocol):
@@ -53,6 +58,14 @@ class Ec2(Protocol):
         ...
 
 
+class Aws(Protocol):
+    """One of Amazon's other APIs. Calls raise as those of Ec2 do."""
+
+    async def call(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
+        """Call an operation and give its answer."""
+        ...
+
+
 class Regions:
     """EC2 by region, connected at first use and kept."""
 
@@ -66,31 +79,47 @@ class Regions:
         return self._known[region]
 
 
-def connect(region: str) -> Boto:
-    """Give EC2 of a region, not yet called. Raises SettingsError where boto3 is not installed or knows no such region.
+class Lazy:
+    """One of Amazon's APIs, connected at its first call; implements Aws."""
 
-    Takes half a second of CPU: call it in a worker thread.
+    def __init__(self, service: str, region: str, what: str) -> None:
+        """`what` asks for it: a key of the settings, for errors."""
+        self._service, self._region, self._what = service, region, what
+        self._boto: Boto | None = None
+
+    async def call(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
+        if self._boto is None:
+            self._boto = await CLOUD.run(partial(connect, self._region, self._service, self._what))
+        return await self._boto.write(operation, **parameters)
+
+
+def connect(region: str, service: str = "ec2", what: str = "network.provider AwsNetworkAcl") -> Boto:
+    """Give an API in a region, not yet called. Raises SettingsError where boto3 is not installed or knows no region so.
+
+    Takes half a second of CPU: call it in a worker thread. `what` asks for it.
     """
     try:
         import boto3  # the extra: only who isolates on AWS has it
         from botocore.config import Config
         from botocore.exceptions import BotoCoreError
     except ImportError as error:
-        raise SettingsError("network.provider AwsNetworkAcl needs boto3: install alert-reactor[aws]") from error
+        raise SettingsError(f"{what} needs boto3: install alert-reactor[aws]") from error
     retries: Any = {"mode": "standard", "total_max_attempts": ATTEMPTS_MAX}
     config = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries=retries)
     try:
-        return Boto(region, boto3.client("ec2", region_name=region, config=config))
+        return Boto(region, boto3.client(service, region_name=region, config=config), service)
     except (BotoCoreError, ValueError) as error:
-        raise SettingsError(f"network.region {region!r}: {error}") from error
+        where = "network.region" if service == "ec2" else f"{what}: region"
+        raise SettingsError(f"{where} {region!r}: {error}") from error
 
 
 class Boto:
-    """EC2 by boto3; implements Ec2."""
+    """An API by boto3; implements Ec2."""
 
-    def __init__(self, region: str, client: Any) -> None:
+    def __init__(self, region: str, client: Any, service: str = "ec2") -> None:
         self._region = region
         self._client = client
+        self._service = service
 
     @property
     def region(self) -> str:
@@ -119,7 +148,7 @@ class Boto:
     def _called(self, operation: str, parameters: Mapping[str, Any]) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ParamValidationError
 
-        about = f"ec2 {self._region}: {operation}"
+        about = f"{self._service} {self._region}: {operation}"
         try:
             return getattr(self._client, operation)(**parameters)
         except ClientError as error:
@@ -133,20 +162,21 @@ class Boto:
 
 
 def refusal(about: str, error: Mapping[str, Any]) -> Terminal | Retryable:
-    """Give the error that an EC2 answer other than success stands for. Pure, so that the table can be tested."""
+    """Give the error that an answer other than success stands for. Pure, so that the table can be tested."""
     code, words = str(error.get("Code", "")), str(error.get("Message", ""))
     message = f"{about} was answered {code}: {' '.join(words.split())[:300]}"
     if code in _FORBIDDEN:
-        return Forbidden(f"{message}; grant ec2:{_action(about)} to the reactor's IAM role")
+        return Forbidden(f"{message}; grant {_action(about)} to the reactor's IAM role")
     if code in _BUSY or code.startswith("5"):
         return ApiUnavailable(message)
     if code in _MOVED:
         return Conflict(message)
-    if code.endswith(".NotFound"):
+    if code.endswith("NotFound") or code.startswith("NoSuch"):
         return NotFound(message)
     return Invalid(message)
 
 
 def _action(about: str) -> str:
-    """From `ec2 eu-central-1: create_network_acl` to the name that IAM has for it."""
-    return "".join(word.capitalize() for word in about.rpartition(" ")[2].split("_"))
+    """From `ec2 eu-central-1: create_network_acl` to `ec2:CreateNetworkAcl`, which is IAM's name for it."""
+    service = about.partition(" ")[0]
+    return f"{_IAM.get(service, service)}:" + "".join(word.capitalize() for word in about.rpartition(" ")[2].split("_"))

@@ -11,8 +11,6 @@ from rules.language.yaml import Document, Path
 
 WEIGHT_MAX: Mapping[str, int] = {"HAProxy": 256, "Route53": 255, "TargetGroups": 999}
 """The largest weight that each kind of load balancer takes; others take what a rule file may say."""
-NOT_BUILT = frozenset({"Route53", "TargetGroups"})
-"""Kinds of the contract that this version cannot move."""
 
 
 def route(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
@@ -74,9 +72,6 @@ def _in_cluster(item: TrafficFailover, document: Document, at: Path) -> Iterator
 
 def _load_balancer(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
     route = item.route
-    if route.kind in NOT_BUILT:
-        yield document.problem((*at, "route", "kind"), f"this version cannot move a {route.kind} yet")
-        return
     given = {"cluster": route.cluster, "namespace": route.namespace, "selector": route.selector, "rule": route.rule}
     for key, value in given.items():
         if value not in (None, ""):
@@ -85,13 +80,13 @@ def _load_balancer(item: TrafficFailover, document: Document, at: Path) -> Itera
     if route.name is None:
         yield document.problem((*at, "route"), "needs the name of an entry of the settings' loadBalancers")
     if item.backends is None:
-        message = f"needs backends, each with a target: a {route.kind} says nothing of whose health counts"
+        message = f"needs backends, each with a target: {described(route.kind)} says nothing of whose health counts"
         yield document.problem(at, message)
     most = WEIGHT_MAX.get(route.kind)
     for index, backend in enumerate(item.backends or ()):
         if backend.target is None:
-            message = f"needs a target: a {route.kind} stands in no cluster, so there is no default"
+            message = f"needs a target: {described(route.kind)} stands in no cluster, so there is no default"
             yield document.problem((*at, "backends", index), message)
         if most is not None and backend.weight is not None and backend.weight > most:
-            message = f"a {route.kind} takes weights up to {most}"
+            message = f"{described(route.kind)} takes weights up to {most}"
             yield document.problem((*at, "backends", index, "weight"), message)

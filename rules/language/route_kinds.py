@@ -120,4 +120,4 @@ def kind_of(kind: str, custom_kind: str | None, custom: RouteKinds) -> RouteKind
 
 def described(kind: str) -> str:
     """Give the article and the kind, for sentences."""
-    return f"{'an' if kind.startswith('HTTP') else 'a'} {kind}"
+    return f"{'an' if kind.startswith(('HTTP', 'HAProxy')) else 'a'} {kind}"

@@ -23,6 +23,7 @@ from tests.ports import free_port
 CONFIG = """
 global
     stats socket {socket} mode 600 level admin expose-fd listeners
+    stats socket ipv4@127.0.0.1:{tcp} level admin
     stats timeout 10s
 defaults
     mode http
@@ -37,6 +38,8 @@ backend web
     balance {balance}
 {servers}
 """
+RELOAD_SECONDS = 3.0
+"""So long a reload may take before it is asked for again."""
 SET = re.compile(r"set weight web/(\S+) (\d+)")
 
 
@@ -48,6 +51,8 @@ class HAProxy(Child):
         folder.mkdir(parents=True, exist_ok=True)
         self.socket = folder / "admin.sock"
         self.port = free_port()
+        self.tcp = free_port()
+        """Of its Runtime API."""
         self._config = folder / "haproxy.cfg"
         self._servers = servers
         self.configure(weights or {name: int(not number) for number, name in enumerate(servers)})
@@ -56,7 +61,9 @@ class HAProxy(Child):
     def configure(self, weights: Mapping[str, int], *, balance: str = "roundrobin") -> None:
         """Write another configuration, for its next start or reload."""
         lines = (f"    server {name} {at} weight {weights[name]}" for name, at in self._servers.items())
-        text = CONFIG.format(socket=self.socket, port=self.port, balance=balance, servers="\n".join(lines))
+        text = CONFIG.format(
+            socket=self.socket, tcp=self.tcp, port=self.port, balance=balance, servers="\n".join(lines)
+        )
         self._config.write_text(text, encoding="utf-8")
 
     @property
@@ -92,11 +99,22 @@ class HAProxy(Child):
     async def reload(self) -> None:
         """Let it read its configuration again, as `systemctl reload` does; comes back when the old worker is gone.
 
-        Until then both answer: a request goes to the one or the other.
+        Until then both answer: a request goes to the one or the other. A master that has just started its worker does
+        not hear the signal yet, so it is said again.
         """
-        old = self.children()
-        self.process.send_signal(signal.SIGUSR2)
-        await until(lambda: self.children() and not self.children() & old, "haproxy has reloaded")
+        old, said = self.children(), 0.0
+
+        def reloaded() -> bool:
+            nonlocal said
+            if not self.children() & old:
+                return bool(self.children())
+            now = asyncio.get_running_loop().time()
+            if self.children() <= old and now - said > RELOAD_SECONDS:
+                said = now
+                self.process.send_signal(signal.SIGUSR2)
+            return False
+
+        await until(reloaded, "haproxy has reloaded", within=60)
         await self.ready()
 
 

@@ -9,6 +9,22 @@ from reactor.clock import Clock
 from reactor.errors import SettingsError
 from reactor.settings_balancers import HAProxy as HAProxySettings
 from reactor.settings_balancers import LoadBalancer as Settings
+from reactor.settings_balancers import Route53 as Route53Settings
+from reactor.settings_balancers import TargetGroups as TargetGroupsSettings
+
+GLOBAL = "us-east-1"
+"""Where Route 53, which has no regions, is signed for."""
+
+
+def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings) -> LoadBalancer:
+    from reactor.clients.aws import Lazy
+    from reactor.clients.balancers.route53 import Route53
+    from reactor.clients.balancers.target_groups import TargetGroups
+
+    what = f"loadBalancers.{name}"
+    if isinstance(settings, Route53Settings):
+        return Route53(name, settings, Lazy("route53", GLOBAL, what))
+    return TargetGroups(name, settings, Lazy("elbv2", settings.region, what))
 
 
 class LoadBalancers:
@@ -37,6 +53,8 @@ class LoadBalancers:
             from reactor.clients.balancers.haproxy import HAProxy
 
             return HAProxy(name, settings)
+        if isinstance(settings, Route53Settings | TargetGroupsSettings):
+            return _of_amazon(name, settings)
         from reactor.clients.balancers.webhook import Webhook
 
         return Webhook(name, settings, self._clock)

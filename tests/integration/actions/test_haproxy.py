@@ -55,6 +55,13 @@ async def test_it_writes_once_and_leaves_the_others_alone(haproxy: HAProxy) -> N
     assert await haproxy.weights() == {**AWAY, "spare": 3}
 
 
+async def test_tcp_is_as_good_as_a_unix_socket(haproxy: HAProxy) -> None:
+    settings = Settings(kind="HAProxy", address=f"127.0.0.1:{haproxy.tcp}", backend="web")
+    outcome = await carry_out(Client("edge", settings), set_weights(AWAY), Clock(), ExecutionContext())
+    assert (outcome.status, outcome.wrote) == ("Done", True)
+    assert await haproxy.weights() == {**AWAY, "spare": 0}
+
+
 @pytest.mark.parametrize(("before", "after"), [(0, None), (None, 0), (1, None), (None, 1)])
 async def test_a_crash_at_each_write_leaves_it_to_the_next_to_end_what_was_begun(
     haproxy: HAProxy, before: int | None, after: int | None

@@ -20,6 +20,9 @@ from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, N
         ("DependencyViolation", Conflict),
         ("InvalidNetworkAclID.NotFound", NotFound),
         ("InvalidParameterValue", Invalid),
+        ("RuleNotFound", NotFound),
+        ("NoSuchHostedZone", NotFound),
+        ("PriorRequestNotComplete", ApiUnavailable),
         ("", Invalid),
     ],
 )
@@ -32,3 +35,5 @@ def test_each_code_has_its_meaning(code: str, kind: type[Exception]) -> None:
 def test_a_missing_permission_names_what_to_grant() -> None:
     error = refusal("ec2 eu-central-1: replace_network_acl_association", {"Code": "UnauthorizedOperation"})
     assert "grant ec2:ReplaceNetworkAclAssociation" in str(error)
+    error = refusal("elbv2 eu-central-1: modify_rule", {"Code": "AccessDenied"})
+    assert "grant elasticloadbalancing:ModifyRule" in str(error)

@@ -172,6 +172,8 @@ def test_what_is_wrong_with_load_balancers_is_said_all_at_once_with_its_place(fi
         "  three: {kind: Nginx}\n"
         "  Fo_ur: {kind: HAProxy, address: nowhere, backend: web}\n"
         "  five: {kind: Webhook, url: 'https://ann:pass@x/', secret: k}\n"
+        "  six: {kind: Route53, hostedZone: Z1, record: shop.example.com, type: MX}\n"
+        "  seven: {kind: TargetGroups, ruleArn: 'arn:aws:elasticloadbalancing:x:1:listener/app/a/b/c'}\n"
     )
     with pytest.raises(SettingsError) as raised:
         settings.load(path)
@@ -182,6 +184,8 @@ def test_what_is_wrong_with_load_balancers_is_said_all_at_once_with_its_place(fi
         7: "loadBalancers.three: ",
         8: "loadBalancers.Fo_ur: ",
         9: "loadBalancers.five: url: no user and no password in it",
+        10: "loadBalancers.six.type: ",
+        11: "loadBalancers.seven.ruleArn: ",
     }.items():
         assert any(f"{path}:{line}:" in one and words in one for one in lines), (words, lines)
     assert "pass" not in str(raised.value).replace("password", "")
