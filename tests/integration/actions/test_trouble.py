@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bus.messages import RouteRef
 from reactor.actions.restore import restore
 from reactor.actions.routes import carry_out
 from reactor.clients.port import KubeApi
@@ -155,6 +156,13 @@ async def test_a_dry_run_touches_nothing(emulator: Emulator, east: Cluster, api:
     calls = east.faults.add(Fault(Delay(0)))
     outcome = await carry_out(api, set_weights(FAILOVER, mode="DryRun"), Clock())
     assert (outcome.status, outcome.reason, calls.hits) == ("Refused", "DryRun", 0)
+
+
+async def test_a_kind_of_route_that_the_settings_lack_is_told_and_nothing_is_asked(api: KubeApi) -> None:
+    ref = RouteRef(cluster="east", kind="Custom", custom_kind="Pool", namespace="shop", name="checkout")
+    outcome = await carry_out(api, set_weights(FAILOVER, ref), Clock())
+    assert (outcome.status, outcome.reason) == ("Failed", "UnknownRouteKind")
+    assert outcome.detail == "routeKinds.Pool: a rule names this kind of route, the settings do not"
 
 
 async def test_letting_go_brings_the_healthy_weights_back(east: Cluster, api: KubeApi) -> None:

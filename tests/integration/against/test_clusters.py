@@ -350,3 +350,24 @@ async def test_many_clusters_are_asked_at_once(world: World) -> None:
     async with asyncio.timeout(60):
         [found] = await world.asked(MOVED.replace("[east, west]", f"[{listed}]"), *names)
     assert "has the Deployment shop/nginx" in found
+
+
+CUSTOM_RULES = RULES.replace("kind: TrafficSplit", "kind: Custom, customKind: Pool")
+POOL = {"group": "example.com", "plural": "pools", "versions": ["v1"], "backends": "spec.backends", "name": "service"}
+
+
+async def test_a_kind_of_route_that_the_settings_lack_is_told(world: World) -> None:
+    other = {"Other": POOL}
+    [found] = await world.asked(CUSTOM_RULES, routeKinds=other)
+    assert found == (
+        "8: rules[0].route.customKind: routeKinds.Pool: the settings do not name it (they name: Other)"
+    )  # fmt: skip
+
+
+async def test_a_kind_of_route_of_the_settings_is_looked_for_as_they_say(world: World) -> None:
+    [found] = await world.asked(CUSTOM_RULES, routeKinds={"Pool": POOL})
+    assert found.startswith("8: rules[0].route.kind: east: serves pools.example.com in none of v1")
+    splits = POOL | {"group": "split.smi-spec.io", "plural": "trafficsplits", "versions": ["v1alpha2"]}
+    world.shop.split("checkout", "other")
+    [found] = await world.asked(CUSTOM_RULES, routeKinds={"Pool": splits})
+    assert found.startswith("11: rules[0].backends[1].service: east: Pool shop/checkout has no backend 'fallback'")

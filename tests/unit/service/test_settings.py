@@ -189,3 +189,52 @@ def test_what_is_wrong_with_load_balancers_is_said_all_at_once_with_its_place(fi
     }.items():
         assert any(f"{path}:{line}:" in one and words in one for one in lines), (words, lines)
     assert "pass" not in str(raised.value).replace("password", "")
+
+
+# --- route kinds ---------------------------------------------------------------------------------------------------
+
+
+def test_a_route_kind_of_the_settings_is_described_as_a_built_in_one(file: File) -> None:
+    path = file(
+        "routeKinds:\n"
+        "  Pool: {group: example.com, plural: pools, versions: [v1], backends: 'spec.rules[*].pool.members',\n"
+        "         name: target.ref, weight: share, ruleName: id, sumTo: 1000}\n"
+    )
+    found = settings.load(path).described_route_kinds["Pool"]
+    assert (found.group, found.plural, found.versions, found.backends) == (
+        "example.com", "pools", ("v1",), ("spec.rules[*].pool.members",),
+    )  # fmt: skip
+    assert (found.name, found.weight, found.rule_name, found.sum_to, found.default_weight, found.all_zero) == (
+        "target.ref", "share", "id", 1000, None, False,
+    )  # fmt: skip
+
+
+def test_what_is_wrong_with_route_kinds_is_said_all_at_once_with_its_place(file: File) -> None:
+    path = file(
+        "routeKinds:\n"
+        "  One: {plural: ones, versions: [v1], backends: spec.backends}\n"
+        "  Two: {group: a.b, plural: twos, versions: [], backends: spec.backends}\n"
+        "  Three: {group: a.b, plural: threes, versions: [v1], backends: '$.spec[0]'}\n"
+        "  Four: {group: a.b, plural: fours, versions: [v1], backends: spec.backends, ruleName: id}\n"
+        "  Fi_ve: {group: a.b, plural: fives, versions: [v1], backends: spec.backends}\n"
+        "  Six: {group: a.b, plural: sixes, versions: [v1], backends: spec.backends, sumTo: 0, sum: 100}\n"
+    )
+    with pytest.raises(SettingsError) as raised:
+        settings.load(path)
+    lines = str(raised.value).splitlines()
+    for line, words in (
+        (2, "routeKinds.One.group: "),
+        (3, "routeKinds.Two.versions: "),
+        (4, "routeKinds.Three.backends: "),
+        (5, "routeKinds.Four: ruleName goes with a list of rules"),
+        (6, "routeKinds.Fi_ve"),
+        (7, "routeKinds.Six.sumTo: "),
+        (7, "routeKinds.Six.sum: "),
+    ):
+        assert any(f"{path}:{line}:" in one and words in one for one in lines), (words, lines)
+
+
+def test_a_route_kind_may_not_have_the_name_of_a_built_in_one(file: File) -> None:
+    path = file("routeKinds:\n  HTTPRoute: {group: a.b, plural: c, versions: [v1], backends: spec.backends}\n")
+    with pytest.raises(SettingsError, match="HTTPRoute is built in"):
+        settings.load(path)
