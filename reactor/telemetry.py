@@ -8,6 +8,7 @@ import logging
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -168,12 +169,19 @@ class _Formatter(logging.Formatter):
             "logger": record.name,
             "msg": record.getMessage(),
         }
-        fields |= {k: v for k, v in record.__dict__.items() if k not in self._KNOWN}
+        fields |= {k: v for k, v in record.__dict__.items() if k not in self._KNOWN and v is not None}
         if record.exc_info:
             fields["error"] = self.formatException(record.exc_info)
         if self._json:
-            return redact(visible_json(json.dumps(fields, default=str)))
-        return redact(" ".join(f"{key}={_quoted(str(value))}" for key, value in fields.items()))
+            return redact(visible_json(json.dumps(fields, default=str, ensure_ascii=False)))
+        return redact(" ".join(f"{key}={_quoted(_text(value))}" for key, value in fields.items()))
+
+
+def _text(value: object) -> str:
+    """`checkout=0 checkout-west=1` of weights, else what it says of itself."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{key}={one}" for key, one in value.items())
+    return str(value)
 
 
 def _quoted(text: str) -> str:

@@ -23,6 +23,8 @@ from rules.language import loader
 from rules.language.yaml import Document, read
 from rules.language.yaml import Path as At
 
+CARRIED_SHOWN = 20
+"""So many lines of the report say what came along; what did not is said in full."""
 _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
@@ -60,8 +62,11 @@ class Import:
             self.problems.append(Problem(", ".join(files), 1, 1, "", f"no {missing} that can be used"))
         else:
             self._write(output)
-        for problem in sorted({*self.problems, *self.carried}):
+        carried = sorted(set(self.carried))
+        for problem in sorted({*self.problems, *carried[:CARRIED_SHOWN]}):
             say(shown(problem), err=True)
+        if more := len(carried[CARRIED_SHOWN:]):
+            say(f"and {more} more carried over: they stand in the rules", err=True)
         for line in self.summary:
             say(line, err=True)
         say(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)

@@ -90,7 +90,19 @@ class Lazy(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from reactor.versions import installed
+
+        click.echo(f"reactor {installed('alert-reactor')}")
+        context.exit()
+
+
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_version,
+    help="Print the version; `reactor version` says on what it stands too.",
+)  # fmt: skip
 def cli() -> None:
     """React to alerts and health: traffic failover by rules that are checked, tested and rehearsed first.
 

@@ -28,6 +28,8 @@ class Match(StrEnum):
     DIFFERENT = "Different"
     OTHER_RULE = "OtherRule"
     """The rule is another one than then, or is no more: nothing is proven."""
+    COMMAND = "Command"
+    """It is a person's word, which was given and not decided: what came of it has records of its own."""
     UNREADABLE = "Unreadable"
     """The record holds no state, or one that this version cannot read."""
 
@@ -66,9 +68,8 @@ def replay(record: DecisionRecord, routing: Routing, *, other_rules: bool = Fals
     """Decide a record again. `other_rules`: also by a rule that is another one than then, to see what it would do."""
     rule = routing.rules.get(record.rule)
     if record.before is None:
-        return Replayed(
-            record, Match.UNREADABLE, why="it holds no state: a command that was given, or an older version"
-        )
+        is_command = bool(record.facts) and not (record.digest or record.actions or record.held)
+        return Replayed(record, Match.COMMAND if is_command else Match.UNREADABLE, why="it holds no state")
     if rule is None or (record.digest != routing.digest(rule.name) and not other_rules):
         return Replayed(record, Match.OTHER_RULE, why="the rule is no more" if rule is None else "the rule was changed")
     try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bus.characters import all_seen
 from rules.language.guards import Rounding, Share
@@ -57,6 +57,7 @@ def _expression(text: str) -> str:
 
 MatchersText = Annotated[str, StringConstraints(max_length=4096), AfterValidator(_matchers)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(_expression)]
+TIMEOUT_SECONDS = 2
 TARGETS_MAX = 10_000
 """Of how many targets a source may speak where its rule file does not say: some 15 kB of memory each."""
 TARGETS_OF_ALERTS_MAX = 5000
@@ -92,11 +93,20 @@ class Probe(Source):
     """An active check, with the kubelet's words for its timing."""
 
     every_seconds: Period = 10
-    timeout_seconds: Annotated[float, Field(ge=0.01, le=300)] = 2
+    timeout_seconds: Annotated[float, Field(ge=0.01, le=300)] = TIMEOUT_SECONDS
+    """When a try has failed; at most everySeconds. Default: 2, or everySeconds where that is less."""
     failure_threshold: Threshold = 3
     """How many tries in a row must fail before the target is Unhealthy."""
     success_threshold: Threshold = 1
     """How many in a row must succeed before it is Healthy."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_default_longer_than_the_period(cls, given: Any) -> Any:
+        every = given.get("everySeconds") if isinstance(given, Mapping) else None
+        if not isinstance(every, int | float) or "timeoutSeconds" in given or not 0.01 <= every < TIMEOUT_SECONDS:
+            return given
+        return {**given, "timeoutSeconds": float(every)}
 
 
 class HttpProbe(Probe):

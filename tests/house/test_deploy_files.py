@@ -435,3 +435,27 @@ def test_no_file_names_a_package_registry_or_a_folder_of_somebodys_machine() -> 
         text = path.read_text(errors="ignore") if path.is_file() else ""
         found += [f"{name}: {word}" for word in unwanted if word in text]
     assert found == []
+
+
+def test_the_rule_that_replaces_linkerd_failover_is_one_wherever_it_stands() -> None:
+    overlay = DEPLOY / "kustomize" / "overlays" / "linkerd-failover"
+    page = (ROOT / "docs" / "how-to" / "replace-linkerd-failover.md").read_text()
+    texts = [
+        (overlay / "rules" / "linkerd-failover.yaml").read_text(),
+        (ROOT / "rules" / "library" / "linkerd_failover.yaml").read_text(),
+        page.partition("```yaml\n")[2].partition("```")[0],
+    ]
+    rules = [{**rule, "signals": None} for text in texts for rule in yaml.safe_load(text)["rules"]]
+    assert len(rules) == 3
+    assert rules[0] == rules[1] == rules[2]
+    assert {"tolerationSeconds", "recoverySeconds"} <= rules[0].keys(), "the page's last step changes them"
+
+
+def test_with_the_overlay_no_other_rule_is_there() -> None:
+    built = yaml.safe_load_all(
+        run(tool("kubectl"), "kustomize", DEPLOY / "kustomize" / "overlays" / "linkerd-failover")
+    )
+    files = [
+        text for one in built if one["metadata"]["name"].startswith("reactor-rules") for text in one["data"].values()
+    ]
+    assert [rule["name"] for text in files for rule in yaml.safe_load(text)["rules"]] == ["linkerd-failover"]

@@ -128,6 +128,12 @@ def test_version_names_the_reactor_python_and_the_server() -> None:
 # --- check -------------------------------------------------------------------------------------------------------
 
 
+def test_the_version_is_an_option_too() -> None:
+    short = reactor("--version")
+    assert (short.exit_code, short.stdout.split()[0]) == (0, "reactor")
+    assert short.stdout.splitlines()[0] == reactor("version").stdout.splitlines()[0]
+
+
 def test_check_is_quiet_about_a_good_file() -> None:
     shown = reactor("check", DATA / "full.good.yaml")
     assert shown.exit_code == 0

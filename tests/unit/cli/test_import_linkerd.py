@@ -166,3 +166,14 @@ def test_the_rules_can_go_to_a_file(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_told_and_no_trace(tmp_path: Path) -> None:
     result = imported(SPLIT, "-o", str(tmp_path / "no" / "shop.yaml"))
     assert (result.exit_code, "shop.yaml:1:1: cannot be written: No such file" in result.stderr) == (1, True)
+
+
+def test_the_report_of_a_fleet_is_short_and_says_in_full_what_did_not_come_along() -> None:
+    splits = [SPLIT.replace("name: sample-svc\n", f"name: sample-{number}\n", 1) for number in range(200)]
+    odd = SPLIT.replace("name: sample-svc\n", "name: odd\n", 1).replace("weight: 1", "weight: many")
+    result = imported("---\n".join([*splits, odd]))
+    lines = result.stderr.splitlines()
+    assert len(yaml.safe_load(result.stdout)["rules"]) == 200
+    assert len(lines) < 30
+    assert "and 180 more carried over: they stand in the rules" in lines
+    assert any(("odd" in line and "error" not in line) or "weight" in line for line in lines)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from reactor.cli.pause import _meant
 from reactor.cli.printing import duration
 from reactor.cli.status_rows import row
+from reactor.errors import SettingsError
 from rules.bench.play import at
 from rules.group import Group, Paused
 
@@ -22,3 +24,10 @@ def test_a_paused_rule_shows_how_long(until: float | None, left: str) -> None:
     paused = Paused("ann", "upgrade", at(5), at(until) if until is not None else None)
     line = row(Group("web", "east/shop/TrafficSplit/web", paused=paused), at(10))
     assert (line["STATE"], line["LEFT"]) == ("Paused", left)
+
+
+def test_a_name_that_no_rule_has_is_an_error_with_near_names() -> None:
+    groups = [Group("checkout", "a"), Group("cart", "b")]
+    with pytest.raises(SettingsError, match=r"no rule is called 'chekout'; did you mean checkout\?"):
+        _meant(groups, "chekout")
+    assert _meant(groups, "c*") == groups

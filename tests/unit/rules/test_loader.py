@@ -92,6 +92,15 @@ def test_the_defaults_are_those_of_the_contract() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("every", "timeout"), [(0.5, 0.5), (1, 1), (2, 2), (10, 2)])
+def test_a_default_is_no_mistake_of_whoever_writes_a_short_period(every: float, timeout: float) -> None:
+    source = {"name": "s", "kind": "TcpProbe", "target": "custom/x", "host": "x", "port": 1, "everySeconds": every}
+    assert (
+        load([("s.yaml", rule_file(sources=[source]))]).sources[0].model_dump(by_alias=True)["timeoutSeconds"]
+        == timeout
+    )
+
+
 def test_the_defaults_of_sources_are_those_of_the_contract() -> None:
     common = {"refreshSeconds": 30, "staleSeconds": 90}
     timing = {"everySeconds": 10, "timeoutSeconds": 2, "failureThreshold": 3, "successThreshold": 1}

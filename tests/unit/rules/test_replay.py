@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from bus.messages import DecisionRecord, Fact, SetWeights
+from bus.messages import Approve, DecisionRecord, Fact, SetWeights
+from reactor.audit.commands import audited
 from rules.bench.play import at
 from rules.bench.replayer import Match, recorded, replay
 from rules.engine import owe as owing
@@ -63,6 +64,12 @@ def test_a_record_without_its_state_is_said_to_be_unreadable() -> None:
     acting = next(one for one in kept(rules, [*STORY]) if one.actions)
     assert replay(acting.model_copy(update={"before": None}), Routing.of(rules)).match is Match.UNREADABLE
     assert replay(acting.model_copy(update={"before": {"rule": 1}}), Routing.of(rules)).match is Match.UNREADABLE
+
+
+def test_a_persons_word_is_counted_as_such() -> None:
+    yes = Approve(rule="web", object="x", by="ann", reason="seen", observed_at=at(5))
+    [record] = [audited(yes, "1").record]
+    assert replay(record, Routing.of(rule_set(failover()))).match is Match.COMMAND
 
 
 def test_a_core_that_decides_otherwise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
