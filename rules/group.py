@@ -160,7 +160,7 @@ class RouteState:
     life: str = ""
     """Of a load balancer that forgets its weights when it starts: which start this is."""
     lost: Mapping[str, int] | None = None
-    """The weights that stood before it has forgotten them; None: it has forgotten none since our last write."""
+    """The weights that are to stand since it has forgotten them; None: they were seen to stand since."""
     sum_to: int = 0
     """Of a kind of the settings': what its weights have to add up to; 0: their ratio counts."""
     all_zero: bool = False

@@ -15,7 +15,7 @@ from reactor import telemetry
 from reactor.clients.balancers.port import LoadBalancer, Weights
 from reactor.clients.changes import Look
 from reactor.clients.port import NotFound
-from reactor.errors import Retryable, Terminal
+from reactor.errors import Retryable, SettingsError, Terminal
 from reactor.sources.pacing import Pace
 from reactor.sources.standing import LONG_AGO, Standing
 from reactor.sources.world import World
@@ -59,7 +59,7 @@ class _Reader:
         except NotFound as error:
             self._complain("NotFound", str(error))
             route = route.model_copy(update={"exists": False})
-        except Terminal as error:
+        except (Terminal, SettingsError) as error:  # also a secret that cannot be read
             self._complain(type(error).__name__, str(error))
             route = route.model_copy(update={"problem": str(error)[:PROBLEM_CHARACTERS]})
         except Retryable as error:

@@ -152,7 +152,10 @@ def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> 
     if action.mode is Mode.DRY_RUN:
         return replace(group, asked=dict(action.weights))
     group = replace(group, step_at=at if group.step is not None else None)
-    route = replace(route, written=dict(action.weights), disturbed=None, lost=None, primary_changed=False)
+    # Put back is what was forgotten only when a listing shows it: while it starts anew, who says so may be the one
+    # that is leaving.
+    lost = {**route.lost, **action.weights} if route.lost is not None else None
+    route = replace(route, written=dict(action.weights), disturbed=None, lost=lost, primary_changed=False)
     group = replace(group, route=route)
     if at < route.observed_at:
         return group  # it has been looked at since

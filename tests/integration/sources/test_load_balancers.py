@@ -89,7 +89,11 @@ async def test_what_stands_is_told_once_and_again_when_it_changes(heard: Heard) 
 
 @pytest.mark.parametrize(
     ("error", "exists", "problem"),
-    [(NotFound("no such backend"), False, ""), (Forbidden("not with level user"), True, "not with level user")],
+    [
+        (NotFound("no such backend"), False, ""),
+        (Forbidden("not with level user"), True, "not with level user"),
+        (SettingsError("secretFile: no such file"), True, "secretFile: no such file"),
+    ],
 )
 async def test_what_cannot_be_used_is_told_with_its_reason(
     heard: Heard, error: Exception, *, exists: bool, problem: str

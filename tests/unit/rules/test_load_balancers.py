@@ -79,6 +79,15 @@ def test_what_was_set_by_hand_and_left_is_put_back_after_a_start() -> None:
     assert moves(rule(onDrift="Hold"), *events) == [(40, by_hand)]
 
 
+def test_what_a_worker_that_is_leaving_still_has_is_no_proof_that_it_was_put_back() -> None:
+    # In a reload of HAProxy both workers answer for a while: what is found right may be the old one's.
+    by_hand, later = {"here": 3, "there": 5}, {"here": 7, "there": 7}
+    events = (*WELL, listed(by_hand, at=20, life="1"), listed(HOME, at=40, life="2"), listed(HOME, at=45, life="2"))
+    assert moves(rule(onDrift="Hold"), *events) == [(40, by_hand), (45, by_hand)]
+    stands = (*events, listed(by_hand, at=50, life="2"), listed(later, at=60, life="2"))
+    assert moves(rule(onDrift="Hold"), *stands) == [(40, by_hand), (45, by_hand)]
+
+
 def test_a_start_that_forgot_nothing_is_no_news() -> None:
     events = (*WELL, unhealthy(TARGETS["here"], at=10), listed(AWAY, at=20, life="2"))
     assert moves(rule(), *events) == [(10, AWAY)]
