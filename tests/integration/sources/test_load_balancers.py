@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -31,9 +32,13 @@ class Given:
     every_seconds: float = 0.2
     timeout_seconds: float = 1
     readings: int = 0
+    asked_at: datetime | None = None
+    """When it was first asked."""
 
     async def read(self) -> Weights:
         self.readings += 1
+        self.asked_at = self.asked_at or Clock().now()
+        await asyncio.sleep(0.01)  # the answer is on its way
         if isinstance(self.says, Exception):
             raise self.says
         return self.says
@@ -101,6 +106,15 @@ async def test_what_cannot_be_used_is_told_with_its_reason(
     async with reading(Given(error), heard):
         await heard.until(lambda: bool(heard.routes))
     assert (heard.routes[0].exists, heard.routes[0].problem) == (exists, problem)
+
+
+async def test_an_answer_is_dated_when_it_was_asked_for(heard: Heard) -> None:
+    # What we ourselves write while it is on its way is newer.
+    own = Given()
+    async with reading(own, heard):
+        await heard.until(lambda: bool(heard.routes))
+    assert own.asked_at is not None
+    assert heard.routes[0].observed_at <= own.asked_at
 
 
 async def test_silence_is_no_news_and_is_logged_once(heard: Heard, caplog: pytest.LogCaptureFixture) -> None:
