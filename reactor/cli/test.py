@@ -18,7 +18,7 @@ from reactor.visible import visible, visible_json
 from rules.bench import tester
 from rules.bench.coverage import coverage
 from rules.bench.testreader import Suite
-from rules.errors import InvalidFiles, Problem
+from rules.errors import Problem
 
 
 @click.command()
@@ -53,12 +53,10 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
     timed: list[junit.Suite] = []
     clock = Clock()
     for name, text in read_all(names, problems):
-        try:
-            suite = tester.load(text, name, read_text)
-        except InvalidFiles as error:
-            problems += error.problems
+        suite, found = tester.examine(text, name, read_text)
+        problems += found
+        if not suite.tests:
             continue
-        problems += suite.warnings
         suites.append((suite, []))
         timed.append(junit.Suite(suite.file))
         began = clock.monotonic()

@@ -14,6 +14,7 @@ from rules.bench.testfile import Expected, Inventory, OutcomeGiven, RuleTest
 from rules.bench.testfile import samples as samples
 from rules.bench.testfile import schema as schema
 from rules.bench.testreader import Suite
+from rules.bench.testreader import examine as examine
 from rules.bench.testreader import load as load
 from rules.engine.routing import Routing
 from rules.language.model import Notification

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -21,6 +22,7 @@ from rules.language.loader import load as load_rules
 from rules.language.model import API_VERSION
 from rules.language.yaml import Document, Path, read
 
+_OF_A_TEST = re.compile(r"tests\[(\d+)\]")
 Read = Callable[[str], str]
 """Gives the text of a file. May raise OSError or UnicodeDecodeError."""
 
@@ -42,6 +44,17 @@ def load(text: str, file: str, read_file: Read) -> Suite:
 
     Raises InvalidFiles with every mistake of all of them.
     """
+    suite, problems = examine(text, file, read_file)
+    if any(problem.severity == "error" for problem in problems):
+        raise InvalidFiles([problem for problem in problems if problem not in suite.rules.warnings])
+    return suite
+
+
+def examine(text: str, file: str, read_file: Read) -> tuple[Suite, list[Problem]]:
+    """Read it, and give the tests that can be run, with every mistake of all files.
+
+    A mistake of one test costs that test alone; with one of anything else none can be run.
+    """
     document, problems = read(text, file)
     rules = RuleSet()
     tests: list[tuple[RuleTest, Path]] = []
@@ -57,10 +70,18 @@ def load(text: str, file: str, read_file: Read) -> Suite:
             problems += _strangers(tests, document, rules)
     elif not problems:
         problems.append(document.problem((), "a test file is a mapping with apiVersion, ruleFiles and tests"))
-    if any(problem.severity == "error" for problem in problems):
-        raise InvalidFiles(problems)
-    lines = tuple(document.places[path][0] for _, path in tests)
-    return Suite(file, rules, tuple(test for test, _ in tests), lines, tuple(sorted([*problems, *rules.warnings])))
+    wrong = {_number_of(problem) for problem in problems if problem.severity == "error"}
+    sound = [] if None in wrong else [(test, path) for test, path in tests if path[1] not in wrong]
+    lines = tuple(document.places[path][0] for _, path in sound)
+    warnings = sorted([*(one for one in problems if one.severity != "error"), *rules.warnings])
+    suite = Suite(file, rules, tuple(test for test, _ in sound), lines, tuple(warnings))
+    return suite, [*problems, *rules.warnings]
+
+
+def _number_of(problem: Problem) -> int | None:
+    """Give the test that a problem is of; None: it is of the whole file."""
+    found = _OF_A_TEST.match(problem.path)
+    return int(found[1]) if found is not None else None
 
 
 def _top(document: Document) -> Iterator[Problem]:

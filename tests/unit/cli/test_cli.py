@@ -279,6 +279,18 @@ def test_a_test_file_that_is_wrong_fails_and_the_others_still_run(shop: Path) ->
     assert f"{shop / 'gone.yaml'} cannot be read: No such file or directory" in shown.stderr
 
 
+def test_one_bad_expectation_fails_its_test_alone(shop: Path) -> None:
+    file = shop / "shop_test.yaml"
+    bad = SHOP_TEST.partition("tests:\n")[2].replace("a dead primary", "another").replace("SetWeights", "SetWeight")
+    file.write_text(SHOP_TEST + bad)
+    shown = reactor("test", file)
+    assert shown.exit_code == 1
+    assert "PASS" in shown.stdout
+    assert "1 passed, 0 failed" in shown.stdout
+    assert "tests[1].expect[0].action: must be 'SetWeights'" in shown.stderr
+    assert "tests[1]" in reactor("check", shop / "shop.yaml", file).output, "check still names it"
+
+
 def test_nothing_to_test_is_an_error(shop: Path) -> None:
     (shop / "shop_test.yaml").unlink()
     assert "no shop_test.yaml beside it" in reactor("test", shop / "shop.yaml").output
