@@ -11,6 +11,7 @@ from aiohttp import web
 
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.load_balancers import carry_out
+from reactor.actions.outcomes import Unfit
 from reactor.clients.balancers.port import Change
 from reactor.clients.balancers.webhook import Webhook, signature
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
@@ -75,6 +76,17 @@ async def test_an_answer_that_is_lost_changes_nothing_twice(client: Webhook) -> 
     outcome = await carry_out(Meddled(client, after_write=once(lost)), ASKED, Clock(), ExecutionContext())
     assert (outcome.status, outcome.wrote) == ("Done", True)
     assert (await client.read()).version == "2"
+
+
+async def test_what_is_called_off_after_it_was_read_is_not_written(client: Webhook) -> None:
+    async def no() -> None:
+        raise Unfit("CalledOff", "the decider wants something else")
+
+    for own in (client, meddled := Meddled(client)):
+        outcome = await carry_out(own, ASKED, Clock(), ExecutionContext(no))
+        assert (outcome.status, outcome.reason) == ("Refused", "CalledOff")
+    assert meddled.writes == []
+    assert (await client.read()).version == "1"
 
 
 async def test_the_same_change_sent_twice_has_one_key_and_happens_once(client: Webhook) -> None:

@@ -182,6 +182,11 @@ ASKS = [
         "rules:\n- {name: r, kind: TrafficFailover, route: {cluster: typo, kind: TrafficSplit, namespace: n, name: a}}",
         "route.cluster: 'typo' is not in the settings; clusters has east",
     ),
+    (
+        ("rules:\n- {name: r, kind: TrafficFailover, route: {kind: HAProxy, name: typo}, "
+        "backends: [{service: a, target: custom/a}, {service: b, target: custom/b}]}"),
+        "route.name: 'typo' is not in the settings; loadBalancers has east",
+    ),
     (f"{ZONES}, cluster: typo}}", "cluster: 'typo'"),
     (
         f"{ZONES}, cluster: east, verify: {{prometheus: typo, query: up}}}}",
@@ -200,6 +205,7 @@ ASKS = [
 def test_what_rules_and_sources_ask_of_the_settings_has_to_be_there(file: Path, said: str, refused: str) -> None:
     settings = Settings.model_validate({
         "ruleFiles": [str(file)], "clusters": {"east": {}}, "prometheus": {"main": {"url": "http://main:9090"}},
+        "loadBalancers": {"east": {"kind": "HAProxy", "socket": "/run/admin.sock", "backend": "web"}},
     })  # fmt: skip
     file.write_text(f"apiVersion: reactor/v1\n{said}\n")
     with pytest.raises(SettingsError, match=re.escape(refused)):
