@@ -11,7 +11,7 @@ from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, Se
 from rules.group import Group, RouteState
 from rules.kinds.shares import divide
 from rules.language.model import TrafficFailover
-from rules.language.route_kinds import ROUTE_KINDS
+from rules.language.route_kinds import ROUTE_KINDS, service_of
 
 PRIMARY_ANNOTATION = "failover.linkerd.io/primary-service"
 DECISION_ANNOTATION = "reactor/decision"
@@ -41,7 +41,9 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
         # Found by its label, and gone for good or for a moment: what is left is where its ids go on. Were they used
         # again for a route of the same name, an executor would take them for done.
         return replace(group, members={}, route=None, asked=None, step=None, step_at=None, owed=())
-    backends = tuple((backend.service, backend.weight) for backend in fact.backends)
+    backends = tuple(
+        (service_of(fact.kind, fact.namespace, backend.service), backend.weight) for backend in fact.backends
+    )
     route = RouteState(
         backends=backends,
         observed_at=at,
@@ -123,7 +125,7 @@ def asked_for(group: Group) -> bool:
 
 def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
     """The weights from before the first failover: by annotation, else as first seen."""
-    first = {backend.service: backend.weight for backend in fact.backends}
+    first = {service_of(fact.kind, fact.namespace, one.service): one.weight for one in fact.backends}
     seen = known.healthy if known is not None and known.healthy else first
     text = fact.annotations.get(HEALTHY_ANNOTATION)
     if text is not None:

@@ -180,7 +180,7 @@ def _items(document: Document, key: str, kind: Any, reading: Reading) -> list[tu
             errors = [*error.errors(include_url=False), *_of_what_was_meant(key, item, error)]
             reading.problems += findings.problems(document, at, errors, kind)
         else:
-            out.append((model, document, at))
+            out.append((model.by_services() if isinstance(model, TrafficFailover) else model, document, at))
     return out
 
 

@@ -27,6 +27,7 @@ from rules.language.fields import Selector as Selector
 from rules.language.fields import TargetName as TargetName
 from rules.language.fields import Template as Template
 from rules.language.guards import Guards
+from rules.language.route_kinds import service_of
 
 API_VERSION = "reactor/v1"
 RULES_MAX = 1024
@@ -178,6 +179,18 @@ class TrafficFailover(Rule):
         texts = [text for one in self.backends or () for text in (one.service, one.target)] + [self.primary]
         if self.route.selector is not None and any("{" in text for text in texts if text):
             self._of_objects = {}
+
+    def by_services(self) -> TrafficFailover:
+        """Give the rule with the Services of the hosts that it names, as a VirtualService has them."""
+        kind, namespace = self.route.kind, self.route.namespace
+        if namespace is None or self.route.name is None:
+            return self  # each route of a selector has a namespace of its own
+        primary = service_of(kind, namespace, self.primary) if self.primary is not None else None
+        backends = self.backends and tuple(
+            one.model_copy(update={"service": service_of(kind, namespace, one.service)}) for one in self.backends
+        )
+        same = (primary, backends) == (self.primary, self.backends)
+        return self if same else self.model_copy(update={"primary": primary, "backends": backends})
 
     @property
     def templated(self) -> bool:

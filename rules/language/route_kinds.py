@@ -118,6 +118,14 @@ def kind_of(kind: str, custom_kind: str | None, custom: RouteKinds) -> RouteKind
     return custom[custom_kind or ""] if kind == CUSTOM else ROUTE_KINDS[kind]
 
 
+def service_of(kind: str, namespace: str, name: str) -> str:
+    """Give a backend's name as rules know it: of a Service's host its name, or `namespace/name` elsewhere."""
+    known = ROUTE_KINDS.get(kind)
+    if known is None or not known.hosts or (host := FQDN.fullmatch(name)) is None:
+        return name
+    return str(host[1] if host[2] == namespace else f"{host[2]}/{host[1]}")
+
+
 def described(kind: str) -> str:
     """Give the article and the kind, for sentences."""
     return f"{'an' if kind.startswith(('HTTP', 'HAProxy')) else 'a'} {kind}"

@@ -148,6 +148,23 @@ def test_all_zero_is_held_where_the_kind_does_not_allow_it() -> None:
     assert (5, "AllZero") in holds(rule, pool(stood), *WELL, *down)
 
 
+def test_a_host_of_a_virtual_service_is_its_service_wherever_it_is_written() -> None:
+    host = "{}.{}.svc.cluster.local"
+    hosts = {"a": host.format("a", "shop"), "b": host.format("b", "west"), "c": "c"}
+    rule = three(
+        route=of_kind("VirtualService"), primary=hosts["a"], backends=[{"service": one} for one in hosts.values()]
+    )
+    there = healthy("service/east/west/b", at=0)
+    listed = stands("VirtualService", {hosts["a"]: 100, hosts["b"]: 0, "c": 0})
+    moved = [(5, {"a": 0, "west/b": 50, "c": 50})]
+    assert moves(rule, listed, *WELL, there, unhealthy("a", at=5)) == moved
+    assert moves(rule, *WELL, there, unhealthy("a", at=5)) == moved
+    other = three(route=of_kind("HTTPRoute"), primary=hosts["a"], backends=[{"service": one} for one in hosts.values()])
+    (loaded,) = rule_set(other).rules
+    assert isinstance(loaded, TrafficFailover)
+    assert loaded.primary == hosts["a"], "elsewhere a name is a name"
+
+
 # --- checks ------------------------------------------------------------------------------------------------------
 
 
@@ -163,17 +180,14 @@ def test_all_zero_is_held_where_the_kind_does_not_allow_it() -> None:
         ({"route": of_kind(CUSTOM, customKind="HTTPProxy")}, "customKind: built in: write `kind: HTTPProxy`"),
         (
             {
-                "route": of_kind("VirtualService"),
-                "backends": [{"service": "a.shop.svc.cluster.local"}, {"service": "b"}],
+                "route": {"cluster": "east", "kind": "VirtualService", "selector": "x"},
+                "primary": "{name}",
+                "backends": [
+                    {"service": "{name}", "target": "service/east/{namespace}/{name}"},
+                    {"service": "{name}.west.svc.cluster.local", "target": "service/west/{namespace}/{name}"},
+                ],
             },
-            "backends[0].service: a Service is named without its domain: write a",
-        ),
-        (
-            {
-                "route": of_kind("VirtualService"),
-                "backends": [{"service": "a"}, {"service": "b.west.svc.cluster.local"}],
-            },
-            "backends[1].service: a Service is named without its domain: write west/b",
+            "backends[1].service: a Service is named without its domain: write west/{name}",
         ),
         ({"route": of_kind("Ingress")}, "route.kind: must be 'TrafficSplit'"),
     ],
