@@ -6,6 +6,7 @@ Reads go to the stream's leader, never to a follower, so that one reads what one
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +25,8 @@ from bus.topology import Bucket
 
 MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch to see it, not for ever
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
-STALL = timedelta(seconds=5)  # nothing came although there is more
+STALL = timedelta(seconds=10)  # nothing came although there is more: a reading replaces its consumer before
+QUIET = timedelta(seconds=0.5)  # then it is asked whether there is more
 FOREVER = timedelta(hours=1)  # how long a watch waits at once; it makes no difference to anybody
 
 log = logging.getLogger(__name__)
@@ -97,9 +99,13 @@ class KeyValueStore:
     async def _standing(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[Entry]:
         found: dict[str, Entry] = {}
         async with kind(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
+            until = _in(STALL)
             while not reading.current:
-                deliveries = await reading.next(STALL)
-                if not deliveries and not reading.current:
+                deliveries = await reading.next(QUIET)
+                if not deliveries and await reading.newest() <= reading.position:
+                    break  # the server counted what was replaced before it came
+                until = _in(STALL) if deliveries else until
+                if asyncio.get_running_loop().time() >= until:
                     raise Unavailable(f"{self._stream} did not come to an end of {pattern}")
                 for one in deliveries:
                     change = self._change(one)
@@ -153,3 +159,8 @@ class KeyValueStore:
         headers = {**post.headers, "Nats-Msg-Id": self._publisher.new_id(), EXPECTED: str(newest.sequence)}
         [result] = await self._publisher.send([replace(post, headers=headers)])
         return result
+
+
+def _in(time: timedelta) -> float:
+    """That moment on the event loop's clock."""
+    return asyncio.get_running_loop().time() + time.total_seconds()

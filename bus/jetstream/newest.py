@@ -8,9 +8,11 @@ from datetime import timedelta
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored, ring
+from bus.jetstream.lookup import last
 from bus.jetstream.pushing import Push
 
-STALL = timedelta(seconds=5)  # nothing came although there should be more: it was removed meanwhile
+QUIET = timedelta(seconds=0.5)  # nothing came although there should be more: it is asked whether there is
+STALL = timedelta(seconds=5)  # nothing came although there is more
 
 
 async def last_of_each(connection: Connection, stream: str, subject: str) -> list[Stored]:
@@ -25,7 +27,9 @@ async def last_of_each(connection: Connection, stream: str, subject: str) -> lis
                 found += taken
                 until = loop.time() + STALL.total_seconds()
             elif consumer.intact() and loop.time() < until:
-                await ring(bell, until=min(until, consumer.silent_at))
+                await ring(bell, until=min(loop.time() + QUIET.total_seconds(), consumer.silent_at))
+                if not consumer.buffer and (await last(connection, stream, subject)).sequence <= consumer.reached:
+                    break  # the server counted what was removed, or replaced, before it came
             else:
                 raise Unavailable(f"{stream} did not come to an end of {subject}")
     finally:

@@ -74,6 +74,10 @@ class Push:
         """As the server knows it."""
         return self._name
 
+    def caught_up(self) -> None:
+        """All that is stored has come: the server had counted as pending what was then removed, or replaced."""
+        self._pending = 0
+
     def replace(self) -> None:
         """Take this one for broken: whoever reads makes another."""
         self._broken = True

@@ -123,6 +123,8 @@ class OrderedReading:
             consumer.replace()
         elif not stored:
             self._connection.stalled.pop(self._what, None)
+            if consumer is not None and self._reached == before:
+                consumer.caught_up()
 
     async def _missing(self, reached: int) -> int:
         """Sequence of the newest message that is stored and did not come; 0: none."""
