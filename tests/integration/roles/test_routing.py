@@ -83,6 +83,7 @@ async def waited(bus: JetStreamBus, within: float = 15.0) -> float:
         return clock.monotonic() - since
 
 
+@pytest.mark.alone
 async def test_a_router_that_stops_gives_all_it_holds_to_the_next_at_once(bus: JetStreamBus) -> None:
     names = [str(number) for number in range(POSTS)]
     await post(bus, *names)
@@ -98,6 +99,7 @@ async def test_a_router_that_stops_gives_all_it_holds_to_the_next_at_once(bus: J
     assert sorted(quick.taken) == sorted(names)
 
 
+@pytest.mark.alone
 async def test_a_router_that_is_killed_delays_windows_by_two_seconds(server: EmbeddedServer, bus: JetStreamBus) -> None:
     await post(bus, "held")
     async with JetStreamBus.connect(server.url, name="killed") as other:
