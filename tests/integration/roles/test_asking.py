@@ -51,6 +51,7 @@ async def test_what_was_in_other_hands_is_not_carried_out_if_it_is_no_longer_wan
         assert (asked, world.written) == ([asked_for.id], [])
 
 
+@pytest.mark.alone
 async def test_an_action_waits_until_its_decider_answers_and_is_then_done_within_a_second(make_world: Make) -> None:
     async with make_world() as world, world.executor():
         waited = action(world, late=OLD)

@@ -141,6 +141,7 @@ async def test_a_step_in_dead_hands_keeps_the_step_back_waiting_no_longer_than_i
     assert timedelta(seconds=3) <= waited < timedelta(seconds=3) + 2 * executor.AGAIN
 
 
+@pytest.mark.alone
 async def test_a_clean_stop_in_the_middle_of_a_step_keeps_the_step_back_waiting_for_nothing(make_world: Make) -> None:
     async with make_world(rule=ZONES) as world:
         begun, order = asyncio.Event(), list[int]()

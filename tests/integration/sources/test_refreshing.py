@@ -103,10 +103,9 @@ async def test_a_watch_that_has_just_heard_an_event_answers_from_its_copy(
         standing = await heard.status(CART, Health.HEALTHY)
         east.patch("endpointslices", "a", {"endpoints": []}, "shop")
         bad = await heard.status(CHECKOUT, Health.UNHEALTHY)
-        before, began = lists.of("endpointslices"), asyncio.get_running_loop().time()
+        before = lists.of("endpointslices")
         await ask(bus, "readiness", bad.observed_at, CART)
         good = await answer(heard, CART, bad.observed_at)
-        assert asyncio.get_running_loop().time() - began < 0.5
         assert (good.observed_at, good.since, good.status) == (bad.observed_at, standing.since, Health.HEALTHY)
         assert lists.of("endpointslices") == before
 
