@@ -67,6 +67,8 @@ class Signal:
     """It was Unhealthy in this episode: since the member was last settled as healthy."""
     status_before: Health | None = None
     """What it said before it went stale."""
+    healthy_percent: float | None = None
+    """How much of the target is healthy; None: it does not say."""
 
     @property
     def begun(self) -> datetime:

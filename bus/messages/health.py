@@ -42,6 +42,8 @@ class Observation(Message):
     """The source cannot see changes shorter than this: so long may nobody look without a break in `since`."""
     doubted: bool = False
     """An API server has answered that this is gone, and is not believed yet: this is how it was before."""
+    healthy_percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    """How much of the target is healthy, such as endpoints that are ready of all; None: the source does not say."""
     detail: Text = ""
     """One line for people: what was seen (`HTTP 503`)."""
 

@@ -34,6 +34,7 @@ class _Note(NamedTuple):
     gone: bool
     look: Look
     version: str
+    healthy_percent: float | None = None
 
 
 class _Heard(NamedTuple):
@@ -73,7 +74,7 @@ class Chorus(Generic[Key]):
 
     def note(
         self, key: Key, status: Health, *, labels: Mapping[str, str], look: Look, detail: str = "", gone: bool = False,
-        version: str = "", unbroken: bool = True,
+        version: str = "", unbroken: bool = True, healthy_percent: float | None = None,
     ) -> None:  # fmt: skip
         """Let this be what an object says, from the next `speak` on. `gone`: it counts where no other is there.
 
@@ -85,7 +86,8 @@ class Chorus(Generic[Key]):
         if before is not None and before.target != target:
             self.leave(key, "its labels have changed")
         if target is not None:
-            self._notes[key] = self._unspoken[target] = _Note(target, status, labels, detail, gone, look, version)
+            note = _Note(target, status, labels, detail, gone, look, version, healthy_percent)
+            self._notes[key] = self._unspoken[target] = note
             self._makers.setdefault(target, set()).add(key)
             if not unbroken:
                 self._broken.add(target)
@@ -124,6 +126,7 @@ class Chorus(Generic[Key]):
                     target, note.status, labels=note.labels, detail=note.detail,
                     look=Look(heard.seen, max(heard.seen, last.look.ended)), version=heard.version,
                     unbroken=unbroken if target not in self._broken else False, resolution_seconds=resolution,
+                    healthy_percent=note.healthy_percent,
                 )  # fmt: skip
                 self._broken.discard(target)
                 sayings.append(saying)

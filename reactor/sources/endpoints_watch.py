@@ -167,6 +167,7 @@ class Watch:
             self.chorus.note(
                 name, status, labels=labels, look=self.slices.look, detail=detail, gone=not exists,
                 version=state_of_objects(service.slices.values()), unbroken=name not in broken,
+                healthy_percent=100 * count.ready / count.total if count.total else 0,
             )  # fmt: skip
         await self.chorus.speak()
 

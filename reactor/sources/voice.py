@@ -22,6 +22,7 @@ from rules.language.targets import MissingLabel, fill
 _TARGET = TypeAdapter(Target)
 LABEL_CHARACTERS = 4096  # what a message takes
 RESOLUTION_SECONDS_MAX = 86_400.0  # the same
+PERCENT_POINTS = 5.0  # as many as a change of weights needs: rules/kinds/traffic_overflow.py
 DETAIL_CHARACTERS = 500  # one line for people
 COMPLAINTS_KEPT = 1000  # label sets that were complained about, so that each is logged once
 
@@ -40,6 +41,8 @@ class Voice:
         self._standing: Standing[Observation] = Standing(
             self._tell, clock, period_seconds=source.refresh_seconds, on_facts_lost=on_facts_lost
         )
+        self._percents: dict[str, float] = {}
+        """How much of each target was told to be healthy."""
         self._refusals = Refusals(source.name, source.max_targets)
         self._complained: set[tuple[tuple[str, str], ...]] = set()
 
@@ -60,8 +63,10 @@ class Voice:
         version: str = "",
         resolution_seconds: float = 0,
         unbroken: bool | None = None,
+        healthy_percent: float | None = None,
     ) -> None:
-        """Let this be the target's status. Another detail alone is no change: it is told with the next refresh.
+        """Let this be the target's status. Another detail alone is no change: it is told with the next refresh. So is
+        a `healthy_percent` that differs by less than five points.
 
         `look`: what found it; default: one of this moment. `resolution_seconds`: what the source cannot see anyway.
         `unbroken`: whether all that happened since the last word was seen; default: where no more time has passed.
@@ -70,8 +75,11 @@ class Voice:
             return
         look = look or Look(self._clock.now(), self._clock.now())
         observation = self._observation(target, status, labels or {}, detail, resolved=resolved).model_copy(
-            update={"version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX)}
-        )
+            update={
+                "version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX),
+                "healthy_percent": healthy_percent,
+            }
+        )  # fmt: skip
         seen_at = self._standing.seen_at(target)
         if unbroken is None:
             unbroken = seen_at is None or look.began - seen_at <= timedelta(seconds=resolution_seconds)
@@ -88,6 +96,7 @@ class Voice:
         observation = self._observation(target, status, labels or {}, detail).model_copy(update={"gone": gone})
         self._noted(observation)
         await self._standing.say_once(target, observation)
+        self._percents.pop(target, None)
 
     def _admits(self, target: str) -> bool:
         """Whether there is room for this target; counted and told where there is not."""
@@ -115,7 +124,7 @@ class Voice:
         )
 
     def _noted(self, said: Observation) -> bool:
-        """Whether this is news; then it is logged."""
+        """Whether this is news; a change of the status is logged."""
         before = self._standing.get(said.target)
         changed = before is None or (before.status, before.resolved) != (said.status, said.resolved)
         if changed:
@@ -126,11 +135,19 @@ class Voice:
                     "detail": said.detail,
                 },
             )  # fmt: skip
-        return changed
+        return changed or self._differs(said)
+
+    def _differs(self, said: Observation) -> bool:
+        """Whether another part of it is healthy than was told, by so much that a route may have to change."""
+        told = self._percents.get(said.target)
+        return (
+            told is not None and said.healthy_percent is not None and abs(told - said.healthy_percent) >= PERCENT_POINTS
+        )
 
     def forget(self, target: str) -> None:
         """Say nothing more about it: it becomes Unknown after its staleSeconds."""
         self._standing.forget(target)
+        self._percents.pop(target, None)
 
     async def answer(self, seen: SeenEach) -> None:
         """Tell what was asked for and has been seen by now."""
@@ -179,4 +196,6 @@ class Voice:
 
     async def _tell(self, observation: Observation) -> None:
         await self._outward(observation)
+        if observation.healthy_percent is not None:
+            self._percents[observation.target] = observation.healthy_percent
         telemetry.observations.labels(self._source.name, observation.status.value).inc()

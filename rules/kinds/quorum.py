@@ -18,6 +18,8 @@ from rules.language.targets import matches
 from rules.states.budget import QuorumState
 
 QUORUM = "@quorum."
+PERCENT_POINTS = 5.0
+"""By so much the share of healthy members has to change to be said at once."""
 
 
 class QuorumRule(Rule):
@@ -48,14 +50,16 @@ def advance(rule: QuorumRule, group: Group, _around: Group | None, now: datetime
     if status is None:
         return group
     since, proven_until = _stretch(rule.source, group, status, now)
+    percent = _healthy_percent(rule.source, group)
     goes_on = said is not None and said.status is status
     if said is not None and goes_on:
         if status is Health.UNKNOWN or (said.proven_until is not None and since <= said.proven_until):
             since = said.since or said.said_at
         answers = said.wanted_from is not None and proven_until >= said.wanted_from
-        if not answers and now < _again_at(rule, said):
+        moved = said.healthy_percent is not None and abs(percent - said.healthy_percent) >= PERCENT_POINTS
+        if not answers and not moved and now < _again_at(rule, said):
             return updated(group, quorum=replace(said, since=since, proven_until=proven_until))
-    return replace(group, quorum=QuorumState(status, detail, now, since, proven_until))
+    return replace(group, quorum=QuorumState(status, detail, now, since, proven_until, healthy_percent=percent))
 
 
 def asked(rule: QuorumRule, group: Group, moment: datetime) -> tuple[Group, list[tuple[str, str, str]]]:
@@ -138,6 +142,11 @@ def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
     return (Health.UNKNOWN if len(bad) + unknown >= limit else Health.HEALTHY), counts
 
 
+def _healthy_percent(source: Quorum, group: Group) -> float:
+    members = [member for target, member in group.members.items() if _matches(source.members, target)]
+    return 100 * sum(member.status is Health.HEALTHY for member in members) / len(members)
+
+
 def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Wish:
     """Give when to say it again, or somebody is to be forgotten."""
     moments = [_again_at(rule, group.quorum) if group.quorum is not None else None, next_end(group, now)]
@@ -152,7 +161,7 @@ def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], 
     observation = Observation(
         target=source.target, status=said.status, signal=source.says, observed_at=now, source=source.name,
         stale_seconds=source.stale_seconds, detail=said.detail, since=said.since,
-        valid_seconds=((said.proven_until or now) - now).total_seconds(),
+        valid_seconds=((said.proven_until or now) - now).total_seconds(), healthy_percent=said.healthy_percent,
     )  # fmt: skip
     return (observation,)
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from bus.messages import Action, Fact, Health, RouteRef, SetWeights
 from bus.messages import TrafficCommand as Command
 from rules.group import Group, RouteState, updated
-from rules.kinds import route_state, traffic_backoff, traffic_by_hand, traffic_way_back
+from rules.kinds import route_state, traffic_backoff, traffic_by_hand, traffic_overflow, traffic_way_back
 from rules.kinds.route_state import route_ref
 from rules.kinds.shares import divide
 from rules.kinds.traffic_backends import Backend as Backend
@@ -76,6 +76,9 @@ def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, no
     if wish.weights is None or group.route is None:
         return
     backends = backends_of(rule, group, group.route, ref, now)
+    if rule.overflow is not None:
+        yield from traffic_overflow.evidence(rule, group, backends, wish.weights)
+        return
     home = primary_name(rule, group.route, [backend.service for backend in backends])
     flap = traffic_way_back.is_away(group, home) if rule.own_way_back else None
     for backend in backends:
@@ -173,6 +176,8 @@ def _of_state(
         return by_hand
     if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
         return _coming_back(rule, group, primary, secondaries, flap, now)
+    if rule.overflow is not None:
+        return _overflowing(rule, group, primary, secondaries, now)
     # What does not serve has to be healthy now to begin, whoever has taken its weight.
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return _unsure(rule, primary)
@@ -186,6 +191,18 @@ def _of_state(
     if primary.settled:
         return _primary_serves(rule, group, primary, secondaries, now)
     return _secondaries_serve(rule, group, primary, secondaries)
+
+
+def _overflowing(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish:
+    """Each tier keeps what it bears."""
+    if traffic_overflow.healthy_percent(rule, primary) is None:
+        return _unsure(rule, primary)
+    wish = traffic_overflow.wish(rule, group, primary, secondaries, now)
+    if wish is not None:
+        return wish
+    return _all_down(rule, primary, secondaries) if primary.settled is False else NOTHING
 
 
 def _coming_back(
@@ -420,7 +437,10 @@ def _primary(rule: TrafficFailover, group: Group) -> tuple[str, str] | None:
 
 
 def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Group:
-    """The primary's signals say when it stopped being bad, and how its trial goes."""
+    """The primary's signals say when it stopped being bad, and how its trial goes; all say what the tiers bear."""
+    if rule.overflow is not None:
+        rule = of_object(rule, group.object)
+        return traffic_overflow.watched(rule, group, route_ref(rule, group.object), at)
     if group.traffic is None or not rule.own_way_back:
         return group
     rule = of_object(rule, group.object)
@@ -429,7 +449,10 @@ def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Gro
 
 
 def advance(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Group:
-    """Trials and commands have an end."""
+    """Trials and commands have an end, and what the tiers bear changes with what is settled."""
+    if rule.overflow is not None:
+        named = of_object(rule, group.object)
+        group = traffic_overflow.watched(named, group, route_ref(named, group.object), now)
     if group.traffic is None or group.route is None:
         return group
     rule = of_object(rule, group.object)

@@ -48,6 +48,7 @@ def rule(item: LoadedRule, document: Document, at: Path) -> Iterator[Problem]:
         yield from _route(item, document, at)
         yield from _backends(item, document, at)
         yield from _steps(item, document, at)
+        yield from _overflow(item, document, at)
         yield from _way_back(item, document, at)
     if isinstance(item, ZoneIsolation):
         yield from zone_checks.rule(item, document, at)
@@ -106,6 +107,16 @@ def _backends(item: TrafficFailover, document: Document, at: Path) -> Iterator[P
     if len(services) == 1:
         message = "only one backend: there is nowhere to go when it fails"
         yield document.problem((*at, "backends"), message, severity="warning")
+
+
+def _overflow(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:
+    """What each tier bears says how much the primary gets: nothing else may say it, too."""
+    if item.overflow is None:
+        return
+    if item.steps:
+        yield document.problem((*at, "overflow"), "not together with steps: what the primary bears is its share")
+    if item.failback.mode is FailbackMode.TRIAL:
+        yield document.problem((*at, "overflow"), "not together with failback.mode Trial")
 
 
 def _steps(item: TrafficFailover, document: Document, at: Path) -> Iterator[Problem]:

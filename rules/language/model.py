@@ -132,6 +132,13 @@ class OnAllDown(StrEnum):
     ZERO = "Zero"
 
 
+class Overflow(Model):
+    """How much a tier that is partly healthy bears, as Envoy's priority levels do."""
+
+    overprovisioning_factor: Annotated[int, Field(ge=100, le=1000)] = 140
+    """In percent: with 140 a tier bears all of the load until less than 72 % of it are healthy."""
+
+
 class Step(Model):
     """One step of a gradual return."""
 
@@ -167,6 +174,10 @@ class TrafficFailover(Rule):
     where the settings allow it."""
     steps: tuple[Step, ...] = Field(default=(), max_length=STEPS_MAX)
     """Gradual return to the primary; empty: at once."""
+    overflow: Overflow | None = None
+    """A tier that is partly healthy keeps what it bears, and the rest spills to the next: tiers in order, the primary a
+    tier of its own before tier 1. By the `healthyPercent` of targets, else 100 or 0 by their status. Not together with
+    `steps` or Trial."""
     failback: TrafficFailback = TrafficFailback()
     """The way back."""
     on_drift: OnDrift = OnDrift.RESTORE

@@ -74,6 +74,8 @@ class QuorumState:
     """Until when its members' words prove it."""
     wanted_from: datetime | None = None
     """It was asked for what the members show at this moment or later, and has not said it yet."""
+    healthy_percent: float | None = None
+    """How many of its members are Healthy; None: said by a version that did not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,15 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
+class Spill:
+    """What the tiers bear calls for other weights than stand."""
+
+    since: datetime
+    rising: bool
+    """The primary is to get more; else less, or as much as it has."""
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedCommand:
     """A command that was not followed."""
 
@@ -79,6 +88,8 @@ class TrafficState:
     trial: TrialState | None = None
     override: Override | None = None
     drift: Drift | None = None
+    spill: Spill | None = None
+    """Only with `overflow`."""
     commanded_at: datetime | None = None
     """When the newest command was given."""
     refused: RefusedCommand | None = None

@@ -57,6 +57,19 @@ async def test_a_service_is_healthy_while_one_endpoint_is_ready(
     assert heard.statuses(CHECKOUT) == [Health.HEALTHY, Health.UNHEALTHY]
 
 
+async def test_how_many_are_ready_is_said_at_once_where_it_changes_by_five_points(
+    world: World, heard: Heard, east: Cluster, running: Running
+) -> None:
+    east.create(slice_("checkout-1", *[True] * 25))
+    async with running(endpoints_watch.run(source(), world)):
+        assert (await heard.status(CHECKOUT, Health.HEALTHY)).healthy_percent == 100
+        for ready in (24, 23):  # 96 and 92 %: the first is told with the next refresh only
+            some = [*[True] * ready, *[False] * (25 - ready)]
+            east.patch("endpointslices", "checkout-1", {"endpoints": endpoints(*some)}, "shop")
+        await heard.until(lambda: heard.observations[-1].healthy_percent == 92)
+    assert [one.healthy_percent for one in heard.observations if one.target == CHECKOUT] == [100, 92]
+
+
 async def test_all_slices_of_a_service_count_together(
     world: World, heard: Heard, east: Cluster, running: Running
 ) -> None:

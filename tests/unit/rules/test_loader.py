@@ -88,7 +88,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
             "mode": "Automatic", "signals": None, "trial": {"percent": 5, "seconds": 60.0},
             "backoff": {"factor": 2.0, "maxSeconds": 3600.0, "resetSeconds": 3600.0},
         },
-        "onDrift": "Restore",
+        "onDrift": "Restore", "overflow": None,
     }  # fmt: skip
 
 

@@ -184,3 +184,13 @@ def test_a_member_of_which_another_source_still_speaks_is_not_gone() -> None:
     judgement(speaker, 0, watched("a-0", "Healthy", 0, 0), node("a-0", "Unhealthy", signal="lease"))
     judgement(speaker, 10, watched("a-0", "Unknown", 10, 10, gone=True))
     assert sorted(speaker.group.members) == ["node/prod/a-0"]
+
+
+def test_how_many_members_are_healthy_is_said_and_a_change_of_five_points_at_once() -> None:
+    speaker = Speaker()
+    names = [f"a-{number}" for number in range(10)]
+    assert speaker.hear(0, *(node(name, "Healthy") for name in names)) == "Healthy"
+    assert speaker.hear(5, node("a-0", "Unhealthy", when=5)) == "Healthy"
+    assert speaker.group.quorum is not None
+    assert speaker.group.quorum.healthy_percent == 90
+    assert speaker.hear(6, node("a-0", "Unhealthy", when=6)) is None

@@ -1,0 +1,174 @@
+"""A tier that is partly healthy keeps what it bears, and the rest spills to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bus.messages import Backend, Health, Observation, Route, SetWeights
+from rules.bench.play import Said, play
+from rules.bench.play import at as at_
+from rules.engine.book import Book
+from rules.engine.routing import Routing
+from rules.errors import InvalidFiles
+from rules.group import dump
+from rules.group import load as load_group
+from rules.kinds.traffic_overflow import loads
+from rules.language.loader import load
+
+CASES = json.loads((Path(__file__).parents[2] / "data" / "traffic_overflow.json").read_text("utf-8"))["cases"]
+RULE = """
+apiVersion: reactor/v1
+rules:
+- name: web
+  kind: TrafficFailover
+  mode: Enforce
+  route: {kind: TrafficSplit, cluster: east, namespace: shop, name: web}
+  primary: a
+  backends: [{service: a}, {service: b}, {service: c, tier: 2}]
+  overflow: {overprovisioningFactor: 140}
+  tolerationSeconds: 5
+"""
+Event = tuple[float, Any]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case["healthy_percent"])))
+def test_tiers_share_the_load_as_envoys_priority_levels_do(case: dict[str, Any]) -> None:
+    found = loads(case["healthy_percent"], round(100 * case["overprovisioning"]))
+    assert found is not None
+    assert sum(found) == 100
+    for one, expected in zip(found, case["expect_percent"], strict=True):
+        assert abs(one - expected) <= case["tolerance"], (found, case["expect_percent"])
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6), st.integers(100, 300))
+def test_no_tier_gets_anything_before_those_before_it_bear_all_they_can(health: Sequence[float], factor: int) -> None:
+    bears = [min(100, int(factor * percent // 100)) for percent in health]
+    found = loads(health, factor)
+    if found is None:
+        assert not any(bears)
+        return
+    assert sum(found) == 100
+    assert all(not load for load, most in zip(found, bears, strict=True) if not most)
+    if sum(bears) >= 100:
+        for number, load in enumerate(found):
+            assert load == min(bears[number], 100 - sum(found[:number]))
+
+
+def seen(service: str, at: float, percent: float | None = None, status: str = "Healthy") -> list[Event]:
+    fact = Observation(
+        target=f"service/east/shop/{service}", status=Health(status), signal="readiness", observed_at=at_(at),
+        healthy_percent=percent,
+    )  # fmt: skip
+    return [(at, fact)]
+
+
+def stands(at: float = 0, **weights: int) -> list[Event]:
+    backends = tuple(Backend(service=name, weight=weight) for name, weight in weights.items())
+    return [(at, Route(cluster="east", kind="TrafficSplit", namespace="shop", name="web", backends=backends,
+                       observed_at=at_(at)))]  # fmt: skip
+
+
+WELL = [*stands(a=1, b=0, c=0), *seen("a", 0, 100), *seen("b", 0), *seen("c", 0)]
+
+
+def said(*events: list[Event], text: str = RULE, until: float = 300) -> list[Said]:
+    history = sorted((event for some in events for event in some), key=lambda event: event[0])
+    return list(play(load([("web.yaml", text)]).rules, history, until=until))
+
+
+def writes(found: Sequence[Said]) -> list[tuple[float, tuple[int, ...], str]]:
+    return [
+        (one.at, tuple(one.what.weights.values()), one.what.because)
+        for one in found
+        if isinstance(one.what, SetWeights)
+    ]
+
+
+def test_what_the_primary_does_not_bear_spills_and_comes_back() -> None:
+    found = said(
+        WELL,
+        seen("a", 20, 50),
+        seen("a", 50, 0, "Unhealthy"),
+        seen("b", 60, 60),
+        seen("a", 80, 100),
+        seen("b", 90, 100),
+    )
+    assert writes(found) == [
+        (25, (70, 30, 0), "PrimaryUnhealthy"),
+        (55, (0, 100, 0), "PrimaryUnhealthy"),
+        (65, (0, 84, 16), "SecondariesChanged"),
+        (85, (100, 0, 0), "PrimaryHealthy"),
+    ]
+
+
+def test_a_change_that_is_over_within_the_toleration_writes_nothing() -> None:
+    assert writes(said(WELL, seen("a", 20, 50), seen("a", 24, 100), seen("a", 30, 40), seen("a", 34.9, 100))) == []
+
+
+def test_a_change_of_less_than_five_points_writes_nothing() -> None:
+    """1.4 × 68 = 95."""
+    assert writes(said(WELL, seen("a", 20, 69))) == []
+    assert writes(said(WELL, seen("a", 20, 67))) == [(25, (93, 7, 0), "PrimaryUnhealthy")]
+    assert writes(said(WELL, seen("a", 20, 50), seen("a", 60, 52), seen("a", 70, 48))) == [
+        (25, (70, 30, 0), "PrimaryUnhealthy")
+    ]
+
+
+def test_without_a_percent_the_status_says_all_or_nothing() -> None:
+    found = said(WELL, seen("a", 20, None, "Unhealthy"), seen("a", 60))
+    assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy"), (65, (100, 0, 0), "PrimaryHealthy")]
+
+
+def test_more_for_the_primary_waits_for_its_recovery() -> None:
+    text = RULE + "  recoverySeconds: 30\n"
+    found = said(WELL, seen("a", 20, 50), seen("a", 60, 100), seen("a", 80, 50), seen("a", 81, 100), text=text)
+    assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy"), (111, (100, 0, 0), "PrimaryHealthy")]
+
+
+def test_where_none_bears_anything_on_all_down_says_what_is_written() -> None:
+    down = [*seen("a", 20, 0, "Unhealthy"), *seen("b", 20, None, "Unhealthy"), *seen("c", 20, None, "Unhealthy")]
+    assert writes(said(WELL, down)) == []
+    spread = writes(said(WELL, down, text=RULE + "  onAllDown: Spread\n"))
+    assert spread == [(25, (1, 1, 1), "AllDown")]
+
+
+def test_somebody_elses_weights_are_put_right_though_the_tiers_are_partly_healthy() -> None:
+    found = said(WELL, seen("a", 20, 50), stands(40, a=70, b=30, c=0), stands(60, a=10, b=90, c=0))
+    assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy"), (60, (70, 30, 0), "Drift")]
+
+
+def test_members_of_a_tier_count_by_their_weight() -> None:
+    text = RULE.replace("{service: b}, {service: c, tier: 2}", "{service: b, weight: 3}, {service: c, weight: 1}")
+    bad = [*seen("a", 20, 0, "Unhealthy"), *seen("c", 20, 0)]
+    assert writes(said(WELL, bad, text=text)) == [(25, (0, 100, 0), "PrimaryUnhealthy")]
+    both = text.replace("overflow:", "distribution: Proportional\n  overflow:")
+    assert writes(said(WELL, seen("a", 20, 0, "Unhealthy"), text=both)) == [(25, (0, 75, 25), "PrimaryUnhealthy")]
+
+
+def test_a_restart_forgets_nothing_of_a_change_that_lasts() -> None:
+    rules = load([("web.yaml", RULE)]).rules
+    first = Book(Routing(rules))
+    for at, fact in [*WELL, *seen("a", 20, 50)]:
+        first.take([fact], at_(at))
+    second = Book(Routing(rules), [load_group(dump(group)) for group in first.groups.values()])
+    decisions = [*second.ring(at_(24.9)), *second.ring(at_(25))]
+    assert [dict(action.weights) for one in decisions for action in one.actions] == [{"a": 70, "b": 30, "c": 0}]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("  steps: [{percent: 10, pauseSeconds: 60}]\n", "not together with steps"),
+        ("  failback: {mode: Trial}\n", "not together with failback.mode Trial"),
+    ],
+)
+def test_nothing_else_may_say_what_the_primary_gets(more: str, says: str) -> None:
+    with pytest.raises(InvalidFiles, match=f"overflow: {says}"):
+        load([("web.yaml", RULE + more)])
