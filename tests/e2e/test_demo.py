@@ -218,7 +218,7 @@ def _on_a_terminal(folder: Path, *, columns: int) -> str:
     os.close(ours)
     assert child.wait() in (0, 1), said.decode()  # 1: not as told, which is for another test to judge
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode()).replace("\r", "\n")
-    return shown.partition("reactor demo:")[0]
+    return shown.partition("\nreactor demo:")[0]  # then the reason why it was not as told
 
 
 def _offers(said: str) -> dict[str, str]:
