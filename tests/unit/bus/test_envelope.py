@@ -54,6 +54,8 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
         return TARGETS
     if name == "leases_expired" and annotation is float:
         return st.floats(0, 1)
+    if name == "healthy_percent" and annotation is float:
+        return st.floats(0, 100)
     if annotation is AwareDatetime:
         return MOMENTS
     if get_origin(annotation) in (UnionType, Union):
