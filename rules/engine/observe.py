@@ -76,11 +76,14 @@ def _observation(rule: Rule, group: Group, fact: Observation, now: datetime, rea
         return group  # older, or the same again: a bus may say everything twice
     stale_at = at + timedelta(seconds=fact.stale_seconds) if fact.stale_seconds is not None else None
     valid_until = at + timedelta(seconds=fact.valid_seconds) if fact.valid_seconds is not None else None
+    percent = fact.healthy_percent
+    if percent is None and last is not None and fact.status is Health.UNKNOWN:
+        percent = last.healthy_percent  # not seen now: it counts as it was seen last
     signal = Signal(
         fact.status, at, stale_at, fact.resolved, fact.labels, fact.detail,
         since=min(fact.since, at) if fact.since is not None else None, source=fact.source, valid_until=valid_until,
         version=fact.version, resolution_seconds=fact.resolution_seconds,
-        gone=fact.gone, doubted=fact.doubted, healthy_percent=fact.healthy_percent,
+        gone=fact.gone, doubted=fact.doubted, healthy_percent=percent,
     )  # fmt: skip
     member = known or Member(Health.UNKNOWN, at)
     member = heard(member, fact.signal, signal, rule, reader)

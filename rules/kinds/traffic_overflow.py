@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
-from rules.group import Group, RouteState, updated
+from rules.group import Group, RouteState, Signal, updated
 from rules.kinds.shares import divide
 from rules.kinds.traffic_backends import Backend, backends_of, primary_name, shares_of
 from rules.kinds.wish import Evidence, Wish
@@ -41,27 +41,29 @@ def loads(health: Sequence[float], factor: int) -> list[int] | None:
 def healthy_percent(rule: TrafficFailover, backend: Backend) -> float | None:
     """Give how much of a backend is healthy by the worst of its signals: what each says, else 100 or 0 by its status.
 
-    A backend of which nobody knows now is as it was settled; None: it never was.
+    Who does not know now counts with what it said last, and by then the backend is no better than it was settled; one
+    that does not serve and of which a signal does not know gets nothing. None: it was never known.
     """
     member = backend.member
     if backend.assumed is not None:
         return 100.0 if backend.assumed else 0.0
     if member is None:
         return None
-    if backend.waits_until is not None and not backend.weight:
+    if not backend.weight and (backend.waits_until is not None or member.status is Health.UNKNOWN):
+        return None if member.settled is None else 0.0
+    signals = [signal for name, signal in member.signals.items() if rule.signals is None or name in rule.signals]
+    said = [_said(rule, signal) for signal in signals]
+    if not said or any(signal.status is Health.UNKNOWN for signal in signals):
+        said.append(None if member.settled is None else 100.0 * member.settled)
+    return min((percent for percent in said if percent is not None), default=None)
+
+
+def _said(rule: TrafficFailover, signal: Signal) -> float | None:
+    if signal.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
         return 0.0
-    said = []
-    for name, signal in member.signals.items():
-        if rule.signals is not None and name not in rule.signals:
-            continue
-        if signal.status is not Health.UNKNOWN:
-            by_status = 100.0 if signal.status is Health.HEALTHY else 0.0
-            said.append(by_status if signal.healthy_percent is None else signal.healthy_percent)
-        elif rule.treat_unknown_as is UnknownAs.UNHEALTHY:
-            said.append(0.0)
-    if not said:
-        return None if member.settled is None else 100.0 * member.settled
-    return min(said)
+    if signal.healthy_percent is not None or signal.status is Health.UNKNOWN:
+        return signal.healthy_percent
+    return 100.0 if signal.status is Health.HEALTHY else 0.0
 
 
 def wanted(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int] | None:

@@ -144,6 +144,30 @@ def test_somebody_elses_weights_are_put_right_though_the_tiers_are_partly_health
     assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy"), (60, (70, 30, 0), "Drift")]
 
 
+def gone_silent(service: str, at: float, signal: str = "readiness") -> list[Event]:
+    target = f"service/east/shop/{service}"
+    return [(at, Observation(target=target, status=Health.UNKNOWN, signal=signal, observed_at=at_(at)))]
+
+
+def test_a_primary_that_nobody_sees_any_more_gets_nothing_back() -> None:
+    left = (25, (70, 30, 0), "PrimaryUnhealthy")
+    assert writes(said(WELL, seen("a", 20, 50), gone_silent("a", 60))) == [left]
+    stale = [(20.0, seen("a", 20, 50)[0][1].model_copy(update={"stale_seconds": 40}))]
+    assert writes(said(WELL, stale)) == [left]
+
+
+def test_one_signal_that_is_well_does_not_speak_for_another_that_was_bad_and_is_silent() -> None:
+    probe = Observation(
+        target="service/east/shop/a", status=Health.UNHEALTHY, signal="probe", observed_at=at_(20)
+    )  # fmt: skip
+    found = said(WELL, [(20, probe)], gone_silent("a", 60, signal="probe"), seen("a", 70, 100))
+    assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy")]
+
+
+def test_what_nobody_sees_now_does_not_begin_to_serve() -> None:
+    assert writes(said(WELL, gone_silent("b", 10), seen("a", 20, 50))) == [(25, (70, 0, 30), "PrimaryUnhealthy")]
+
+
 def test_members_of_a_tier_count_by_their_weight() -> None:
     text = RULE.replace("{service: b}, {service: c, tier: 2}", "{service: b, weight: 3}, {service: c, weight: 1}")
     bad = [*seen("a", 20, 0, "Unhealthy"), *seen("c", 20, 0)]
