@@ -92,7 +92,13 @@ class PromptClient(Client):
         self.options.update(self._renewed())
         if self._transport is None and s.uri.scheme not in WEBSOCKET:
             self._transport = PromptTransport(lambda: self.leaving)
-        await super()._connect_to_server(s)
+        try:
+            await super()._connect_to_server(s)
+        except Exception:
+            # asyncio.wait_for of Python 3.11 loses a cancellation that meets an error, and nats-py would try for ever.
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError from None
+            raise
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         """Before we say who we are: where TLS was asked for, nothing goes out in plain text."""

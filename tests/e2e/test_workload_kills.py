@@ -77,7 +77,11 @@ async def test_a_kill_at_any_step_changes_nothing_in_the_end(
                 await start(service, failpoint)
                 await killed(service, failpoint)
             await start(service)
-            await until(lambda: all(members.healthy(name) >= {"member2", "member3"} for name in APPS), "all have left")
+            await until(
+                lambda: all(members.healthy(name) >= {"member2", "member3"} for name in APPS),
+                "all have left",
+                within=90,
+            )
             await until_told(partial(_all_evicted, service), "all evictions have begun", within=90)
             await service.kill()
             await start(service, purging)

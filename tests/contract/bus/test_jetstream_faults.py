@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from nats.aio.client import Client, Srv
 from nats.aio.msg import Msg
 
 from bus import subjects, topology
@@ -412,3 +413,21 @@ async def jetstream_lost(bus: JetStreamBus) -> None:
     async with asyncio.timeout(5):
         while bus.connection.up.is_set():
             await asyncio.sleep(0.01)
+
+
+async def test_an_error_that_meets_the_end_of_patience_does_not_keep_connecting_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """asyncio.wait_for of Python 3.11 gives the error then, and the cancellation is lost."""
+
+    async def refused_when_cancelled(_client: Client, _server: Srv) -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise ConnectionRefusedError from None
+
+    monkeypatch.setattr(Client, "_connect_to_server", refused_when_cancelled)
+    async with asyncio.timeout(20):
+        with pytest.raises(Unavailable, match="no NATS server at"):
+            async with JetStreamBus.connect("nats://127.0.0.1:1", name="test", patience=SHORT):
+                pass
