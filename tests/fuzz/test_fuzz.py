@@ -37,6 +37,7 @@ def test_any_bytes_are_read_or_refused(name: str, data: bytes) -> None:
     TARGETS[name](data)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_fuzzer_that_sees_the_code_finds_nothing(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
