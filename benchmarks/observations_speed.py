@@ -25,8 +25,8 @@ from bus.envelope import encode
 from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor.clock import Clock
 from reactor.demo.kube import Emulator, write_kubeconfig
+from reactor.runtime.clock import Clock
 
 ROUTES = 1_000
 BACKENDS = 10

@@ -10,12 +10,12 @@ import yaml
 
 from benchmarks.measure import Result
 from bus.messages import Backend, Health, Observation, Route
-from rules.bench.history import read
-from rules.bench.play import at
-from rules.bench.simulator import simulate as simulated
-from rules.engine.book import Book
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.language import loader
+from rules.rehearsal.history import read
+from rules.rehearsal.simulate import at
+from rules.rehearsal.simulator import simulate as simulated
+from rules.rulefile import loader
 
 RULE = """  - name: r{n}
     kind: TrafficFailover

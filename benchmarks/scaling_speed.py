@@ -28,9 +28,9 @@ from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
 from bus.topology import GROUPS
-from reactor.clock import Clock
 from reactor.demo.kube import Emulator, write_kubeconfig
-from rules.group import load
+from reactor.runtime.clock import Clock
+from rules.core.group import load
 
 FLEETS = (1, 2, 4)
 ROUTES = 200

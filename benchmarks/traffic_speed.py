@@ -10,7 +10,7 @@ import aiohttp
 from benchmarks.measure import Result, spread
 from benchmarks.world import NAMESPACE, until, world
 from reactor.demo.kube import Delay, Fault
-from reactor.settings import Settings
+from reactor.settings.model import Settings
 
 ROUTES = 1000
 AT_ONCE = 500

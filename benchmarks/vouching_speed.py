@@ -16,15 +16,16 @@ from typing import Any, cast
 
 from benchmarks.measure import Result
 from bus.envelope import encode
-from bus.memory import MemoryBus
 from bus.messages import Fact, RefreshRequest
 from bus.subjects import refresh
-from reactor.clock import Clock
-from reactor.sources import endpoints_watch, pacing
-from reactor.sources.probing import probe
-from reactor.sources.refreshing import requests_on
-from reactor.sources.world import World
-from rules.language.sources import EndpointsWatch, TcpProbe
+from bus.testing.memory import MemoryBus
+from reactor.runtime.clock import Clock
+from reactor.sources import pacing
+from reactor.sources.context import World
+from reactor.sources.kubernetes import endpoints_watch
+from reactor.sources.probes.probing import probe
+from reactor.sources.refresh import requests_on
+from rules.rulefile.sources import EndpointsWatch, TcpProbe
 
 TARGETS = 1000
 REQUESTS = 64

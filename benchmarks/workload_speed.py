@@ -11,10 +11,10 @@ from pathlib import Path
 
 from benchmarks.measure import Result
 from bus.messages import Action, Cluster, Fact, Health, Observation, Place, WorkloadCopy
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.language import loader
+from rules.rehearsal.simulate import at
+from rules.rulefile import loader
 
 WORKLOADS, CLUSTERS, COPIES = 10_000, 50, 2
 TOLERATION = 30

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
-from rules.group import load
+from reactor.runtime.clock import Clock
+from rules.core.group import load
 from tests.ports import free_port
 
 NAMESPACE = "shop"

@@ -8,10 +8,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from bus.messages import Mode, SetWeights
-from rules.group import Group
-from rules.language.fleet import of_object
-from rules.language.model import Rule, TrafficFailover
-from rules.reasons import Held
+from rules.core.group import Group
+from rules.core.reasons import Held
+from rules.rulefile.fleet import of_object
+from rules.rulefile.model import Rule, TrafficFailover
 
 
 class State(StrEnum):

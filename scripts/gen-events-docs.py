@@ -27,7 +27,6 @@ from pydantic.json_schema import models_json_schema  # noqa: E402
 
 from bus import subjects, topology  # noqa: E402
 from bus.envelope import MESSAGES, Event  # noqa: E402
-from bus.memory_parts import matches  # noqa: E402
 from bus.messages import (  # noqa: E402
     Action,
     AnyCommand,
@@ -40,6 +39,7 @@ from bus.messages import (  # noqa: E402
     Part,
     WebhookPost,
 )
+from bus.testing.memory_parts import matches  # noqa: E402
 
 EVENTS = ROOT / "docs" / "events.md"
 ASYNCAPI = ROOT / "docs" / "asyncapi.yaml"

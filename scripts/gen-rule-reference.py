@@ -23,9 +23,9 @@ import click  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from reactor.cli.main import COMMANDS, cli  # noqa: E402
-from rules.bench import testfile  # noqa: E402
-from rules.language import guards, kinds, loader, model, sources  # noqa: E402
-from rules.reasons import SENTENCES, Because, Held  # noqa: E402
+from rules.core.reasons import SENTENCES, Because, Held  # noqa: E402
+from rules.rehearsal.testing import model as testfile  # noqa: E402
+from rules.rulefile import guards, kinds, loader, model, sources  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 HEAD = "<!-- Written by scripts/gen-rule-reference.py: change the source, not this page. -->\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

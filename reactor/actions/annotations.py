@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bus.messages import SetWeights
 from reactor.clients.port import JsonObject
-from rules.kinds.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
+from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 
 EPOCH_ANNOTATION = "reactor/epoch"
 

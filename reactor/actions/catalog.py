@@ -20,27 +20,28 @@ from bus.messages import (
     SetWeights,
     ZoneStep,
 )
-from reactor.actions import load_balancers, notify, routes
-from reactor.actions.aside import Aside
+from reactor.actions.background import Aside
 from reactor.actions.events import CONTROLLER
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada import bindings
 from reactor.actions.karmada import clusters as karmada_clusters
 from reactor.actions.karmada.control_plane import ControlPlane
+from reactor.actions.notify import notify
 from reactor.actions.outcomes import Unfit, failed
+from reactor.actions.traffic import load_balancers, routes
 from reactor.actions.workload import evict, purge, taints
 from reactor.actions.workload.place import Placer
 from reactor.actions.workload.templates import Templates
-from reactor.actions.zone import carry as zones
+from reactor.actions.zone import carrier as zones
 from reactor.actions.zone.context import Query, Say, ZoneWorld
 from reactor.clients.aws import Ec2, Regions
 from reactor.clients.balancers.port import LoadBalancer
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
-from reactor.errors import ReactorError, SettingsError
-from reactor.settings import Notifier
-from rules.language.route_kinds import RouteKinds
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError, SettingsError
+from reactor.settings.model import Notifier
+from rules.rulefile.route_kinds import RouteKinds
 
 
 def _no_load_balancers(name: str, kind: str) -> LoadBalancer:

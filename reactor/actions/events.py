@@ -17,9 +17,9 @@ from prometheus_client import Counter
 from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import reason_of
 from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
-from reactor.errors import ReactorError
-from reactor.telemetry import REGISTRY
-from rules.reasons import Because
+from reactor.runtime.errors import ReactorError
+from reactor.runtime.telemetry import REGISTRY
+from rules.core.reasons import Because
 
 CONTROLLER = "alert-reactor"
 EVENT_SECONDS = 2.0

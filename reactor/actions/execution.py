@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from reactor.actions.outcomes import OutOfTime
 from reactor.clients.port import ApiUnavailable
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 StillWanted = Callable[[], Awaitable[None]]
 """Returns if the decider wants the action now. Raises Unfit (CalledOff) if not, Waited if it gives no answer."""

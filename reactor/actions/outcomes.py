@@ -14,8 +14,8 @@ from typing import Literal
 
 from bus.messages import Outcome
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
-from reactor.clock import Clock
-from reactor.errors import ReactorError, Retryable, Terminal
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError, Retryable, Terminal
 
 REFUSALS = frozenset({"Stale", "AlreadyDone", "AllZero", "DryRun", "CalledOff"})
 """Reasons for which nothing is tried again: the action itself must not be carried out."""

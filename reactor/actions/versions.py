@@ -10,7 +10,7 @@ from bus.messages import RouteRef
 from reactor.actions.guarded import connection_of
 from reactor.clients.port import KubeApi
 from reactor.clients.versions import served
-from rules.language.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteKind
 
 _known: WeakKeyDictionary[KubeApi, MutableMapping[RouteKind, str]] = WeakKeyDictionary()
 

@@ -16,7 +16,7 @@ from bus.port import Delivery
 from bus.topology import DECISIONS, GROUPS
 from reactor.audit.chain import Head, digest
 from reactor.audit.links import Stored
-from reactor.roles.position import Position
+from reactor.audit.position import Position
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import hmac
 from pathlib import Path
 
 from bus.messages import ChainLink, iso
-from reactor.errors import SettingsError
+from reactor.runtime.errors import SettingsError
 
 KEY_BYTES_MIN = 32
 """As many as the digest has: RFC 2104, section 3."""

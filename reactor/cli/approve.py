@@ -8,14 +8,14 @@ from datetime import datetime
 import click
 
 from bus.messages import Approve, Reject
-from reactor.cli.asking import Asker, asking, finish, look, send
-from reactor.cli.options import Duration
-from reactor.cli.outcome import told
-from reactor.cli.printing import duration
-from reactor.errors import SettingsError
-from reactor.visible import visible
-from rules.group import Group
-from rules.reasons import Held
+from reactor.cli.shared.asking import Asker, asking, finish, look, send
+from reactor.cli.shared.options import Duration
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import duration
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible
+from rules.core.group import Group
+from rules.core.reasons import Held
 
 
 @click.command()

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 import click
 
 from bus.messages import Observation
-from reactor import settings as settings_
-from reactor.cli.known_rules import told_rules
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, say
-from reactor.cli.stored import stored
-from reactor.settings import BusSettings
-from reactor.visible import visible
+from reactor.cli.shared.known_rules import told_rules
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, say
+from reactor.cli.shared.stored import stored
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from reactor.settings.model import BusSettings
 
 if TYPE_CHECKING:
     from reactor.audit.checker import Verdict
     from reactor.audit.decisions import Window
     from reactor.audit.signing import Signer
-    from rules.language.loader import RuleSet
+    from rules.rulefile.loader import RuleSet
 
 PATIENCE = timedelta(seconds=3)
 PROMISES = ("early", "needless", "doubled", "interleaved", "chain")
@@ -59,7 +59,7 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     """
     with told():
         from reactor.audit.signing import Signer
-        from reactor.connecting import address
+        from reactor.process.session import address
 
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         loaded, _ = told_rules(settings, "early and needless are not judged for the rules of files that cannot be used")
@@ -81,7 +81,7 @@ def export(config: Path | None, bus: str | None) -> None:
     reached.
     """
     with told():
-        from reactor.connecting import address
+        from reactor.process.session import address
 
         settings = settings_.load(config)
         asyncio.run(_export(settings.bus, address(settings.bus, bus)))
@@ -89,7 +89,7 @@ def export(config: Path | None, bus: str | None) -> None:
 
 async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
     from bus.topology import DECISIONS
-    from reactor.connecting import connected
+    from reactor.process.session import connected
 
     async with connected(settings, url, "audit", patience=PATIENCE) as bus:
         async for one in stored(bus, DECISIONS):
@@ -101,7 +101,7 @@ async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSe
     from reactor.audit.decisions import hear, judge
     from reactor.audit.links import check
     from reactor.audit.reading import audit_of
-    from reactor.connecting import connected
+    from reactor.process.session import connected
 
     async with connected(settings, url, "audit", patience=PATIENCE) as bus:
         audit = await audit_of(bus)
@@ -118,8 +118,8 @@ def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
     """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
     from reactor.audit.decisions import Window
     from rules.engine.routing import named_ref
-    from rules.kinds.traffic import service_target
-    from rules.language.model import TrafficFailover
+    from rules.kinds.traffic.kind import service_target
+    from rules.rulefile.model import TrafficFailover
 
     windows = {}
     for rule in rules.rules:

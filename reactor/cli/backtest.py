@@ -12,24 +12,24 @@ from pathlib import Path
 
 import click
 
-from reactor.backtest import asked, page, text
-from reactor.backtest.fetch import Progress
-from reactor.backtest.grid import TooLong
-from reactor.backtest.history import Plan, Playable
-from reactor.backtest.outages import NEWEST_SCRAPE
-from reactor.backtest.run import Backtested, Request, run
-from reactor.backtest.store import default_folder
-from reactor.cli.files import fail, find_rules, read_all
-from reactor.cli.options import Seconds
-from reactor.cli.printing import say
+from reactor.cli.shared.files import fail, find_rules, read_all
+from reactor.cli.shared.options import Seconds
+from reactor.cli.shared.printing import say
 from reactor.clients.promql import QueryFailed
-from reactor.clock import Clock
-from reactor.errors import ReactorError, SettingsError
-from reactor.visible import visible_json
-from rules.bench.backtester import SWEEPABLE
-from rules.bench.report import as_json
-from rules.errors import InvalidFiles, Problem
-from rules.language import loader
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError, SettingsError
+from reactor.runtime.visible import visible_json
+from reactor.workbench.backtest import asked, page, text
+from reactor.workbench.backtest.fetch import Progress
+from reactor.workbench.backtest.grid import TooLong
+from reactor.workbench.backtest.history import Plan, Playable
+from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.run import Backtested, Request, run
+from reactor.workbench.backtest.store import default_folder
+from rules.core.errors import InvalidFiles, Problem
+from rules.rehearsal.backtest.backtester import SWEEPABLE
+from rules.rehearsal.backtest.report import as_json
+from rules.rulefile import loader
 
 
 @click.command()

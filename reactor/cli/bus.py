@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bus.permissions import PEOPLE, ROLES, configuration, of_person, of_role, of_source
-from reactor import settings as settings_
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_tables, as_yaml, say
-from reactor.settings import BusSettings
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say
+from reactor.settings import model as settings_
+from reactor.settings.model import BusSettings
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -96,7 +96,7 @@ def check(config: Path | None, url: str | None, output: str) -> None:
     Exit code: 0; 1 where something has to be mended; 3 where the bus cannot be reached.
     """
     with told():
-        from reactor.cli.bus_findings import check_all
+        from reactor.cli.shared.bus_findings import check_all
 
         settings = settings_.load(config).bus
         found = _run(settings, url, lambda bus: check_all(bus, settings))
@@ -113,7 +113,7 @@ def status(config: Path | None, url: str | None, output: str) -> None:
     Exit code: 0; 1 where the streams are not there; 3 where the bus cannot be reached.
     """
     with told():
-        from reactor.cli.bus_findings import look
+        from reactor.cli.shared.bus_findings import look
 
         seen = _run(settings_.load(config).bus, url, look)
     say(_printed(seen, output))
@@ -148,7 +148,7 @@ def permissions(roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sou
 
 
 def _run(settings: BusSettings, url: str | None, ask: Callable[[JetStreamBus], Awaitable[T]]) -> T:
-    from reactor.connecting import address, connected
+    from reactor.process.session import address, connected
 
     async def run() -> T:
         async with connected(settings, address(settings, url), "bus", patience=PATIENCE, read_only=False) as bus:
@@ -162,8 +162,8 @@ async def _init(
 ) -> Sequence[Any]:
     from bus.jetstream import provision
     from bus.jetstream.provisioning import copies
-    from reactor.connecting import agree_on_partitions, partitions_of
-    from reactor.errors import SettingsError
+    from reactor.process.session import agree_on_partitions, partitions_of
+    from reactor.runtime.errors import SettingsError
 
     there, wanted = await copies(bus), replicas or settings.replicas
     if replicas is not None and (more := {name: count for name, count in there.items() if count > replicas}):

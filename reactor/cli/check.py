@@ -10,15 +10,15 @@ from pathlib import Path
 
 import click
 
-from reactor.against import SETTINGS
-from reactor.cli.files import count, find_rules, read_all, read_text, shown
-from reactor.cli.printing import say
-from reactor.errors import SettingsError
-from reactor.visible import visible_json
-from rules.bench import tester
-from rules.errors import InvalidFiles, Problem
-from rules.language import loader
-from rules.language.loader import Reading
+from reactor.cli.shared.files import count, find_rules, read_all, read_text, shown
+from reactor.cli.shared.printing import say
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible_json
+from reactor.workbench.livecheck import SETTINGS
+from rules.core.errors import InvalidFiles, Problem
+from rules.rehearsal.testing import tester
+from rules.rulefile import loader
+from rules.rulefile.loader import Reading
 
 
 @click.command()
@@ -84,7 +84,10 @@ def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], conf
 
 
 def _asked(reading: Reading, words: Sequence[str], config: Path | None) -> list[Problem]:
-    from reactor.against import run, servers  # only who asks a server pays for its client
+    from reactor.workbench.livecheck import (
+        run,
+        servers,  # only who asks a server pays for its client
+    )
 
     try:
         return run.run(reading, words, config)

@@ -24,7 +24,7 @@ def demo(*, once: bool, verbose: bool) -> None:
     """
     from bus.errors import BusError
     from reactor.demo.run import run
-    from reactor.errors import ReactorError
+    from reactor.runtime.errors import ReactorError
 
     try:
         code = run(once=once, verbose=verbose)

@@ -11,20 +11,20 @@ from pathlib import Path
 import click
 
 from bus.messages import DecisionRecord, Observation, Outcome
-from reactor import settings as settings_
-from reactor.cli.asking import PATIENCE
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_yaml, say
-from reactor.cli.stored import stored
-from reactor.clock import Clock
-from reactor.rulefiles import load_alone
-from reactor.settings import BusSettings
-from reactor.visible import visible
-from rules.bench.explainer import Chain, chain
-from rules.bench.proof import line as evidence_line
-from rules.bench.reach import lines, reach
-from rules.language.matchers import BadMatcher, Matchers
+from reactor.cli.shared.asking import PATIENCE
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, as_yaml, say
+from reactor.cli.shared.stored import stored
+from reactor.rulefiles.snapshot import load_alone
+from reactor.runtime.clock import Clock
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from reactor.settings.model import BusSettings
+from rules.rehearsal.explain import Chain, chain
+from rules.rehearsal.proof import line as evidence_line
+from rules.rehearsal.reach import lines, reach
+from rules.rulefile.matchers import BadMatcher, Matchers
 
 _WRITERS = {"json": as_json, "yaml": as_yaml}
 _PARTS = ("observations", "windows", "evidence", "decision", "guards", "write", "outcomes")
@@ -90,7 +90,7 @@ def _labels(text: str) -> dict[str, str]:
 async def _chain(settings: BusSettings, url: str | None, id_: str) -> Chain | None:
     from bus import subjects
     from bus.topology import DECISIONS, FACTS
-    from reactor.connecting import address, connected
+    from reactor.process.session import address, connected
 
     rule = id_.partition("/")[0]
     async with connected(settings, address(settings, url), "explain", patience=PATIENCE) as bus:

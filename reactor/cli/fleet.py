@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reactor import settings as settings_
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_tables, as_yaml, say
-from reactor.clock import Clock
-from reactor.settings import BusSettings
-from reactor.visible import visible
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say
+from reactor.runtime.clock import Clock
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from reactor.settings.model import BusSettings
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
@@ -47,7 +47,7 @@ def fleet(config: Path | None, bus: str | None, output: str) -> None:
     Exit code: 0; 1 where a partition has no living owner; 3 where the bus cannot be reached.
     """
     with told():
-        from reactor.connecting import address
+        from reactor.process.session import address
 
         settings = settings_.load(config).bus
         seen = asyncio.run(_look(settings, address(settings, bus)))
@@ -57,8 +57,8 @@ def fleet(config: Path | None, bus: str | None, output: str) -> None:
 
 
 async def _look(settings: BusSettings, url: str | Sequence[str]) -> dict[str, list[Row]]:
-    from reactor.connecting import connected
-    from reactor.presence import present
+    from reactor.fleet.presence import present
+    from reactor.process.session import connected
 
     async with connected(settings, url, "fleet", patience=PATIENCE) as bus:
         members, partitions = await owners(bus)
@@ -72,7 +72,7 @@ async def _look(settings: BusSettings, url: str | Sequence[str]) -> dict[str, li
 async def owners(bus: JetStreamBus) -> tuple[list[Row], list[Row]]:
     """Give the members of the fleet, and who owns each partition and how far behind it is. Raises Unavailable."""
     from bus.topology import LEASES
-    from reactor.connecting import partitions_of
+    from reactor.process.session import partitions_of
 
     entries = {entry.key: entry.value for entry in await bus.store(LEASES).entries(">")}
     count = await partitions_of(bus) or 0
@@ -111,7 +111,7 @@ async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str
     from bus import subjects
     from bus.errors import Malformed, NotFound, StreamRecreated
     from bus.topology import GROUPS
-    from reactor.roles.position import Position
+    from reactor.audit.position import Position
 
     position = 0
     try:

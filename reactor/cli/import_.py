@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from reactor.cli.import_karmada import karmada
-from reactor.cli.import_linkerd import linkerd
-from reactor.cli.import_prometheus import prometheus
+from reactor.cli.importers.karmada import karmada
+from reactor.cli.importers.linkerd import linkerd
+from reactor.cli.importers.prometheus import prometheus
 
 
 @click.group(name="import")

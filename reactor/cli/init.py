@@ -12,15 +12,15 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from reactor import settings as settings_
-from reactor.cli.files import count
-from reactor.cli.printing import say
-from reactor.errors import SettingsError
-from reactor.settings import Cluster
-from reactor.starter.look import Found, look
-from reactor.starter.making import Starter, starter
-from reactor.starter.proof import text_of_test
-from reactor.starter.text import text_of_rules
+from reactor.cli.shared.files import count
+from reactor.cli.shared.printing import say
+from reactor.runtime.errors import SettingsError
+from reactor.settings import model as settings_
+from reactor.settings.model import Cluster
+from reactor.workbench.starter.look import Found, look
+from reactor.workbench.starter.making import Starter, starter
+from reactor.workbench.starter.proof import text_of_test
+from reactor.workbench.starter.text import text_of_rules
 
 _KUBECONFIG = "~/.kube/config"
 _UNNAMED = "local"

@@ -10,8 +10,8 @@ from keyword import iskeyword
 
 import click
 
-from reactor import house
-from reactor.errors import SettingsError
+from reactor.runtime import own_packages as house
+from reactor.runtime.errors import SettingsError
 
 COMMANDS = {
     "init": "Write rules that one could begin with, for what stands on clusters.",
@@ -92,7 +92,7 @@ class Lazy(click.Group):
 
 def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from reactor.versions import installed
+        from reactor.runtime.versions import installed
 
         click.echo(f"reactor {installed('alert-reactor')}")
         context.exit()

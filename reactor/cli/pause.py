@@ -9,16 +9,16 @@ from functools import partial
 import click
 
 from bus.messages import Pause, Resume
-from reactor.cli.asking import Asker, asking, finish, look, send
-from reactor.cli.naming import near
-from reactor.cli.options import Duration
-from reactor.cli.outcome import told
-from reactor.cli.printing import duration
-from reactor.errors import SettingsError
-from reactor.visible import visible
+from reactor.cli.shared.asking import Asker, asking, finish, look, send
+from reactor.cli.shared.naming import near
+from reactor.cli.shared.options import Duration
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import duration
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible
+from rules.core.group import Group
 from rules.engine.pauses import PAUSES, lasting
-from rules.group import Group
-from rules.language.targets import matches
+from rules.rulefile.targets import matches
 
 
 @click.command()

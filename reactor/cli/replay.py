@@ -10,20 +10,20 @@ from pathlib import Path
 import click
 
 from bus.messages import DecisionRecord
-from reactor import settings as settings_
-from reactor.cli.asking import PATIENCE
-from reactor.cli.files import read_text
-from reactor.cli.known_rules import told_rules
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, say
-from reactor.cli.stored import from_lines, stored
-from reactor.errors import SettingsError
-from reactor.settings import BusSettings
-from reactor.visible import visible
-from rules.bench.replayer import Match, Replayed
-from rules.bench.replayer import replay as again
+from reactor.cli.shared.asking import PATIENCE
+from reactor.cli.shared.files import read_text
+from reactor.cli.shared.known_rules import told_rules
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, say
+from reactor.cli.shared.stored import from_lines, stored
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from reactor.settings.model import BusSettings
 from rules.engine.routing import Routing
+from rules.rehearsal.replay import Match, Replayed
+from rules.rehearsal.replay import replay as again
 
 
 @click.command()
@@ -75,7 +75,7 @@ def _file(name: str) -> list[DecisionRecord]:
 
 async def _stream(settings: BusSettings, url: str | None) -> list[DecisionRecord]:
     from bus.topology import DECISIONS
-    from reactor.connecting import address, connected
+    from reactor.process.session import address, connected
 
     async with connected(settings, address(settings, url), "replay", patience=PATIENCE) as bus:
         return [one async for one in stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]

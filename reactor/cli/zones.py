@@ -10,23 +10,32 @@ from pathlib import Path
 import click
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
-from reactor import settings as settings_
-from reactor.cli.asking import Asker, asking, finish, look, send
-from reactor.cli.known_rules import told_rules
-from reactor.cli.options import bus_option
-from reactor.cli.outcome import told
-from reactor.cli.printing import as_json, as_table, as_yaml, say
-from reactor.cli.zone_words import as_data, effect, group_of, in_words, left_behind, planned, rows_of, stored_rows
-from reactor.errors import SettingsError
-from reactor.rulefiles import load_alone
-from reactor.settings import Settings
-from reactor.visible import visible
+from reactor.cli.shared.asking import Asker, asking, finish, look, send
+from reactor.cli.shared.known_rules import told_rules
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import as_json, as_table, as_yaml, say
+from reactor.cli.shared.zone_words import (
+    as_data,
+    effect,
+    group_of,
+    in_words,
+    left_behind,
+    planned,
+    rows_of,
+    stored_rows,
+)
+from reactor.rulefiles.snapshot import load_alone
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from reactor.settings.model import Settings
+from rules.core.group import Group
 from rules.engine.registry import is_kept
-from rules.group import Group
-from rules.kinds.zone_plan import undo_order
-from rules.kinds.zone_way_back import way_back
-from rules.language.zone import ZoneIsolation
-from rules.states.zone import Isolation
+from rules.kinds.zone.failback import way_back
+from rules.kinds.zone.plan import undo_order
+from rules.kinds.zone.state import Isolation
+from rules.rulefile.zone import ZoneIsolation
 
 NOT_ALL = "some rule files cannot be used"
 ON = (

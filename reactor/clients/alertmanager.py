@@ -12,8 +12,8 @@ from typing import Any
 import aiohttp
 
 from reactor.clients.credentials import Trust, authorization, proxy_of, trust
-from reactor.errors import Retryable, Terminal
-from reactor.settings import Endpoint
+from reactor.runtime.errors import Retryable, Terminal
+from reactor.settings.model import Endpoint
 
 _ALL = {"active": "true", "silenced": "true", "inhibited": "true", "unprocessed": "true"}
 _EXCERPT_BYTES = 300

@@ -20,7 +20,7 @@ from reactor.clients.port import (
     NotFound,
 )
 from reactor.clients.watching import Expired
-from reactor.errors import Retryable, Terminal
+from reactor.runtime.errors import Retryable, Terminal
 
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"

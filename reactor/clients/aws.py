@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
-from reactor.errors import Retryable, SettingsError, Terminal
-from reactor.threads import CLOUD
+from reactor.runtime.errors import Retryable, SettingsError, Terminal
+from reactor.runtime.threads import CLOUD
 
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0

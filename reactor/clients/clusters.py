@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reactor.clients.loading import Loading
-from reactor.errors import SettingsError
-from reactor.settings import Cluster
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Cluster
 
 if TYPE_CHECKING:
     from reactor.clients.kubernetes import Kubernetes

@@ -7,10 +7,10 @@ from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 
-from reactor.certificates import Certificates
-from reactor.errors import SettingsError
-from reactor.settings import Endpoint, Notifier
-from reactor.settings_balancers import Webhook
+from reactor.runtime.certificates import Certificates
+from reactor.runtime.errors import SettingsError
+from reactor.settings.balancers import Webhook
+from reactor.settings.model import Endpoint, Notifier
 
 
 def authorization(name: str, endpoint: Endpoint) -> str | None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Set
 
-from reactor import telemetry
 from reactor.clients.changes import Key
+from reactor.runtime import telemetry
 
 LISTS = 3
 SECONDS = 30.0

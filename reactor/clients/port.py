@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from reactor.errors import Retryable, Terminal
+from reactor.runtime.errors import Retryable, Terminal
 
 JsonObject = dict[str, Any]
 

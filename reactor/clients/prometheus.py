@@ -24,9 +24,9 @@ from reactor.clients.credentials import authorization
 from reactor.clients.prometheus_warnings import Warnings
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
 from reactor.clients.scraped import NotScrapedYet, Scraped
-from reactor.errors import SettingsError
-from reactor.settings import Endpoint
-from reactor.threads import Threads
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.threads import Threads
+from reactor.settings.model import Endpoint
 
 THREADS = 8  # queries to one Prometheus at the same time; its own default limit is 20
 BYTES_PER_SERIES = 1024

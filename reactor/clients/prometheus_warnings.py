@@ -11,7 +11,7 @@ from typing import Any
 
 import requests
 
-from reactor import telemetry
+from reactor.runtime import telemetry
 
 TOLD_MAX = 100
 """So many different ones are remembered as told."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from reactor.errors import Retryable, Terminal
+from reactor.runtime.errors import Retryable, Terminal
 
 
 class QueryFailed(Retryable):

@@ -20,16 +20,16 @@ from datetime import datetime
 from math import ceil, inf
 from typing import NamedTuple
 
-from reactor import telemetry
-from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key, Kind, Look, key_of, parsed_event, version_of
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.hanging import Hung
 from reactor.clients.port import ApiUnavailable, JsonObject, NotFound
 from reactor.clients.watching import Expired, WatchApi
-from reactor.clock import Clock
-from reactor.errors import Retryable, Terminal
-from reactor.standstill import NEVER
+from reactor.runtime import telemetry
+from reactor.runtime.backoff import Backoff
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable, Terminal
+from reactor.runtime.standstill import NEVER
 
 PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"

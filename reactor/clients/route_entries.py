@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from reactor.clients.changes import metadata_of
 from reactor.clients.port import JsonObject
-from rules.kinds.shares import divide
-from rules.language.route_kinds import EVERY, FQDN, RouteKind
+from rules.kinds.traffic.apportion import divide
+from rules.rulefile.route_kinds import EVERY, FQDN, RouteKind
 
 WEIGHT_MAX = 1_000_000
 """The Gateway API's limit; others have none, or need none beyond it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reactor.clients.port import KubeApi, NotFound
-from rules.language.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteKind
 
 
 async def served(api: KubeApi, kind: RouteKind) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -8,7 +8,7 @@ ReactorError
 
 from __future__ import annotations
 
-from reactor.errors import ReactorError
+from reactor.runtime.errors import ReactorError
 
 
 class DemoError(ReactorError):

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bus.errors import BusError
-from reactor.clock import Clock
 from reactor.demo import scene
 from reactor.demo.display import Display, display
 from reactor.demo.errors import NotAsTold
@@ -21,11 +20,12 @@ from reactor.demo.hints import hints
 from reactor.demo.story import Story
 from reactor.demo.watcher import Watcher
 from reactor.demo.world import World, world
-from reactor.errors import ReactorError
-from reactor.telemetry import start_logging
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
+from reactor.runtime.telemetry import start_logging
 
 if TYPE_CHECKING:
-    from reactor.app import App
+    from reactor.process.app import App
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOG_LINES = 15
@@ -86,7 +86,7 @@ async def _demo(told: asyncio.Event, *, once: bool, verbose: bool) -> None:
 async def _with_reactor(built: World, clock: Clock, shown: Display, told: asyncio.Event, *, once: bool) -> None:
     services_up = clock.monotonic()
     _introduce_world(built, shown)
-    from reactor.app import App  # with kubernetes and nats: while it is imported, the services already answer
+    from reactor.process.app import App  # with kubernetes and nats: while it is imported, the services already answer
 
     async with App(built.settings(), clock=clock) as app:
         _introduce_reactor(app, shown)

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reactor.clock import Clock
 from reactor.demo import scene
 from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
 from reactor.demo.truth import Shift, Verdict, judge
 from reactor.demo.watcher import LOOK_SECONDS, Watcher
 from reactor.demo.world import World
+from reactor.runtime.clock import Clock
 
 READY_SECONDS = 20.0
 """The reactor has to hear of three services and one route, on a machine that may be busy."""

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from reactor.clock import Clock
 from reactor.demo import scene, words
 from reactor.demo.display import Display
 from reactor.demo.truth import Shift, shifts
 from reactor.demo.world import World
-from rules.group import Group, Member, Window
+from reactor.runtime.clock import Clock
+from rules.core.group import Group, Member, Window
 
 LOOK_SECONDS = 0.1
 _LENGTHS = {False: scene.TOLERATION_SECONDS, True: scene.RECOVERY_SECONDS}

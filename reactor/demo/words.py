@@ -7,7 +7,7 @@ from datetime import datetime
 
 from reactor.demo.tally import Second
 from reactor.demo.truth import Shift
-from rules.group import Member, Window
+from rules.core.group import Member, Window
 
 
 def moved(before: Mapping[str, int], after: Mapping[str, int]) -> str:

@@ -17,12 +17,12 @@ import aiohttp
 import yaml
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
-from reactor.clock import Clock
 from reactor.demo import scene
 from reactor.demo.children import Child, child
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.demo.tally import Second, Traffic
-from reactor.settings import Settings
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Settings
 
 PARTITIONS = 4
 """One process decides for one route: more would only be more leases to renew."""

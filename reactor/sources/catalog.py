@@ -13,24 +13,24 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from bus.messages import LoadBalancerKind
-from reactor import telemetry
-from reactor.clients.backoff import Backoff
-from reactor.errors import ReactorError
-from reactor.roles.supervise import forever, innermost
-from reactor.sources.world import World
-from rules.language.kinds import LoadedSource
-from rules.language.model import RouteSelection
+from reactor.runtime import telemetry
+from reactor.runtime.backoff import Backoff
+from reactor.runtime.errors import ReactorError
+from reactor.runtime.supervise import forever, innermost
+from reactor.sources.context import World
+from rules.rulefile.kinds import LoadedSource
+from rules.rulefile.model import RouteSelection
 
 MODULES = {
-    "HttpProbe": "reactor.sources.http_probe",
-    "TcpProbe": "reactor.sources.tcp_probe",
-    "GrpcProbe": "reactor.sources.grpc_probe",
-    "ClusterProbe": "reactor.sources.cluster_probe",
-    "LeaseWatch": "reactor.sources.lease_watch",
-    "EndpointsWatch": "reactor.sources.endpoints_watch",
-    "WorkloadWatch": "reactor.sources.workload_watch",
-    "NodeWatch": "reactor.sources.node_watch",
-    "PrometheusQuery": "reactor.sources.prometheus_query",
+    "HttpProbe": "reactor.sources.probes.http_probe",
+    "TcpProbe": "reactor.sources.probes.tcp_probe",
+    "GrpcProbe": "reactor.sources.probes.grpc_probe",
+    "ClusterProbe": "reactor.sources.probes.cluster_probe",
+    "LeaseWatch": "reactor.sources.kubernetes.lease_watch",
+    "EndpointsWatch": "reactor.sources.kubernetes.endpoints_watch",
+    "WorkloadWatch": "reactor.sources.kubernetes.workload_watch",
+    "NodeWatch": "reactor.sources.kubernetes.node_watch",
+    "PrometheusQuery": "reactor.sources.prometheus.prometheus_query",
 }
 """Kind to the module whose `run(source, world)` runs it.
 
@@ -56,7 +56,7 @@ def start_all(
         if source.kind in MODULES
     ]
     if routes:
-        from reactor.sources import routes as inventory
+        from reactor.sources.kubernetes import routes as inventory
 
         run = asyncio.create_task(supervise(inventory.NAME, lambda: inventory.run(routes, world), world), name="routes")
         tasks.append(run)
@@ -66,7 +66,7 @@ def start_all(
         reading = supervise(f"loadBalancer/{name}", partial(polled.run, name, kind, world), world)
         tasks.append(asyncio.create_task(reading, name=f"load balancer {name}"))
     for plane, policies in (karmada or {}).items():
-        from reactor.sources import karmada as planes
+        from reactor.sources.kubernetes import karmada as planes
 
         watch = supervise(planes.NAME, partial(planes.run, plane, policies, world), world)
         tasks.append(asyncio.create_task(watch, name=f"karmada {plane}"))

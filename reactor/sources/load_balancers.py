@@ -11,15 +11,15 @@ import json
 import logging
 
 from bus.messages import Backend, LoadBalancerKind, Route
-from reactor import telemetry
 from reactor.clients.balancers.port import LoadBalancer, Weights
 from reactor.clients.changes import Look
 from reactor.clients.port import NotFound
-from reactor.errors import Retryable, SettingsError, Terminal
+from reactor.runtime import telemetry
+from reactor.runtime.errors import Retryable, SettingsError, Terminal
+from reactor.sources.context import World
 from reactor.sources.pacing import Pace
 from reactor.sources.standing import LONG_AGO, Standing
-from reactor.sources.world import World
-from rules.kinds.route_state import HEALTHY_ANNOTATION
+from rules.kinds.traffic.route_state import HEALTHY_ANNOTATION
 
 REFRESH_SECONDS = 30.0
 PROBLEM_CHARACTERS = 500

@@ -18,8 +18,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from bus.messages import Message, Observation
 from reactor.clients.changes import Look
-from reactor.clock import Clock
-from reactor.errors import Retryable
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
 
 TICKS_PER_PERIOD = 6  # what is due is looked for so often: at most a sixth of the period late
 TICK_SECONDS_MAX = 5.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 
-from reactor import telemetry
-from reactor.clock import Clock
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
 
 FORGOTTEN_SECONDS = 3600.0
 """A target that was not spoken of for so long gives its place to another one."""

@@ -15,9 +15,9 @@ import ssl
 from functools import partial
 from pathlib import Path
 
-from reactor.certificates import Certificates, serving
-from reactor.errors import SettingsError
-from reactor.settings import Receiver
+from reactor.runtime.certificates import Certificates, serving
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Receiver
 
 log = logging.getLogger(__name__)
 

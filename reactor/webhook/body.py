@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from reactor.webhook.alerts import Alert, BadAlert
+from reactor.alerts.alert import Alert, BadAlert
 
 ALERTS_MAX = 100_000
 """Where nothing else is said: a body of 32 MiB holds 55,000 real ones, or ten million empty ones."""

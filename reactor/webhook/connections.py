@@ -17,10 +17,10 @@ from typing import Any
 
 from aiohttp import web
 
-from reactor import telemetry
-from reactor.clock import Clock
-from reactor.settings import Listener
-from reactor.webhook.seldom import Seldom
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.runtime.log_throttle import Seldom
+from reactor.settings.model import Listener
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from bus.errors import BusError
-from reactor import telemetry
-from reactor.clock import Clock
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
 
 ANSWER_SECONDS = 3.0
 KEPT_SECONDS = 1.0  # an answer counts for so long: it costs the bus a write, and anybody may ask

@@ -6,8 +6,8 @@ import logging
 
 from aiohttp.http_exceptions import HttpProcessingError
 
-from reactor import telemetry
-from reactor.clock import Clock
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
 
 AGAIN_SECONDS = 10.0
 

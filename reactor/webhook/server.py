@@ -19,15 +19,15 @@ from aiohttp.typedefs import Middleware
 
 from bus.errors import BusError
 from bus.port import Outgoing
-from reactor import telemetry
-from reactor.clock import Clock
-from reactor.settings import Receiver
-from reactor.threads import BODIES
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.threads import BODIES
+from reactor.settings.model import Receiver
 from reactor.webhook import body, journal
 from reactor.webhook.auth import Guard
 from reactor.webhook.health import Health, Ready
 from reactor.webhook.refusal import Refusal, as_json
-from reactor.webhook.seldom import Seldom
 
 log = logging.getLogger(__name__)
 

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.engine.reader import ALWAYS, Reader
+from rules.core.group import Group, Member, Signal, Window, updated
+from rules.core.reader import ALWAYS, Reader
 from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven
 from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
-from rules.group import Group, Member, Signal, Window, updated
-from rules.language.model import Rule
-from rules.language.zone import ZoneIsolation
+from rules.rulefile.model import Rule
+from rules.rulefile.zone import ZoneIsolation
 
 SILENT = timedelta(hours=1)
 """A signal that is stale for so long, while another one of its target speaks, is forgotten."""

@@ -13,21 +13,21 @@ from datetime import datetime
 from typing import get_args
 
 from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
-from rules.engine.approvals import asked_anew
+from rules.core.desired import Wish, cut
+from rules.core.group import Group, Holding, Owed, updated
+from rules.core.reader import ALWAYS, Reader
+from rules.core.reasons import Held
 from rules.engine.debounce import deadline, debounce, touched, window_end
 from rules.engine.evidence import Lack, ended, look_again, outdated, present, silent
 from rules.engine.guard import guard
-from rules.engine.news import tell
+from rules.engine.notifications import tell
 from rules.engine.observe import GOES_ON, observe_all
-from rules.engine.owe import owe
+from rules.engine.outbox import owe
 from rules.engine.pauses import ended as pause_ended
-from rules.engine.reader import ALWAYS, Reader
 from rules.engine.registry import kind_of
-from rules.group import Group, Holding, Owed, updated
-from rules.kinds.wish import Wish, cut
-from rules.language.guards import FileGuard
-from rules.language.model import STEPS_MAX, Rule
-from rules.reasons import Held
+from rules.limits.approvals import asked_anew
+from rules.rulefile.guards import FileGuard
+from rules.rulefile.model import STEPS_MAX, Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
+from rules.core.desired import Act, Evidence, Wish
+from rules.core.group import Group, Member
+from rules.core.reader import ALWAYS, Reader
+from rules.core.reasons import Held
 from rules.engine.debounce import is_proven, window_end
-from rules.engine.owe import on_its_way
-from rules.engine.reader import ALWAYS, Reader
+from rules.engine.outbox import on_its_way
 from rules.engine.signals import proofs, proven, silence_proven
-from rules.group import Group, Member
-from rules.kinds.wish import Act, Evidence, Wish
-from rules.language.model import Rule
-from rules.reasons import Held
+from rules.rulefile.model import Rule
 
 ASK_AGAIN, ASK_AGAIN_MAX = timedelta(seconds=1), timedelta(seconds=30)
 """Requests to look again are stored nowhere: so often are they sent while the answer is missing; after a tenth of the

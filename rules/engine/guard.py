@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Fact, Mode, Notify
-from rules.engine.actors import Limits, limits_of
-from rules.engine.approvals import approval, dropped, in_short
-from rules.engine.claims import Answer, ask, keep
-from rules.engine.owe import same
-from rules.engine.windows import open_until
-from rules.group import Group, updated
-from rules.kinds.route_state import may_be_zero
-from rules.kinds.wish import Act, Wish
-from rules.language.guards import Approval, FileGuard
-from rules.language.model import Rule, TrafficFailover
-from rules.language.route_kinds import described
-from rules.reasons import Held
+from rules.core.desired import Act, Wish
+from rules.core.group import Group, updated
+from rules.core.reasons import Held
+from rules.engine.outbox import same
+from rules.kinds.traffic.route_state import may_be_zero
+from rules.limits.acquire import Answer, ask, keep
+from rules.limits.approvals import approval, dropped, in_short
+from rules.limits.limiters import Limits, limits_of
+from rules.limits.windows import open_until
+from rules.rulefile.guards import Approval, FileGuard
+from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.route_kinds import described
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume, Verdict
-from rules.engine import approvals, claims
+from rules.core.group import Group, Member, Signal
+from rules.core.reader import ALWAYS, Reader
 from rules.engine.debounce import heard
 from rules.engine.pauses import lasting
-from rules.engine.reader import ALWAYS, Reader
 from rules.engine.registry import kind_of
-from rules.group import Group, Member, Signal
-from rules.language.model import Rule
+from rules.limits import acquire as claims
+from rules.limits import approvals
+from rules.rulefile.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_MAX = timedelta(minutes=5)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Pause, Resume
-from rules.group import Group, Paused
-from rules.language.targets import matches
+from rules.core.group import Group, Paused
+from rules.rulefile.targets import matches
 
 PAUSES = "@pause"
 """Stands where a group has its rule; the object is the pattern of rule names."""

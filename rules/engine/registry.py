@@ -8,14 +8,20 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import Action, Fact, Outcome
-from rules.group import Group
-from rules.kinds import budget, cluster_taint, notification, quorum, traffic, workload, zone
-from rules.kinds.budget import BudgetRule
-from rules.kinds.quorum import QuorumRule
-from rules.kinds.wish import Wish
-from rules.language.model import Notification, Rule, TrafficFailover
-from rules.language.workload import ClusterTaint, WorkloadFailover
-from rules.language.zone import ZoneIsolation
+from rules.core.desired import Wish
+from rules.core.group import Group
+from rules.kinds.cluster_taint import kind as cluster_taint
+from rules.kinds.notification import kind as notification
+from rules.kinds.quorum import kind as quorum
+from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.traffic import kind as traffic
+from rules.kinds.workload import kind as workload
+from rules.kinds.zone import kind as zone
+from rules.limits import limiter as budget
+from rules.limits.limiter import BudgetRule
+from rules.rulefile.model import Notification, Rule, TrafficFailover
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.zone import ZoneIsolation
 
 # Every function takes the rule first: each kind its own model, which is why it is Any here.
 

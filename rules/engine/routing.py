@@ -32,16 +32,16 @@ from bus.messages import (
     TrafficCommand,
     Verdict,
 )
-from rules.engine.actors import actors
 from rules.engine.registry import kind_of
-from rules.kinds.traffic import service_target
-from rules.language.fleet import namespace_in, of_object
-from rules.language.guards import FileGuard
-from rules.language.loader import RuleSet
-from rules.language.model import OnAllDown, Rule, TrafficFailover
-from rules.language.sources import Quorum
-from rules.language.targets import matches
-from rules.language.workload import ClusterTaint, WorkloadFailover
+from rules.kinds.traffic.kind import service_target
+from rules.limits.limiters import actors
+from rules.rulefile.fleet import namespace_in, of_object
+from rules.rulefile.guards import FileGuard
+from rules.rulefile.loader import RuleSet
+from rules.rulefile.model import OnAllDown, Rule, TrafficFailover
+from rules.rulefile.sources import Quorum
+from rules.rulefile.targets import matches
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 Address = tuple[str, str]
 """Rule and scope."""

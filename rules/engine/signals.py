@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.engine.reader import Reader
-from rules.group import Member, Signal
-from rules.language.model import Rule, UnknownAs
+from rules.core.group import Member, Signal
+from rules.core.reader import Reader
+from rules.rulefile.model import Rule, UnknownAs
 
 
 def counting(member: Member, rule: Rule, names: Sequence[str] | None = None) -> Iterator[Signal]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.engine.reader import Reader
+from rules.core.group import Member, Signal, updated
+from rules.core.reader import Reader
 from rules.engine.signals import goes_on, is_bad, stretch, unhealthy
-from rules.group import Member, Signal, updated
-from rules.language.model import Rule
+from rules.rulefile.model import Rule
 
 
 def window_length(rule: Rule, reader: Reader, *, healthy: bool) -> timedelta:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from random import Random
 
-from reactor.failpoints import NAMES
+from reactor.runtime.failpoints import NAMES
 from tests.chaos.faults import Fault, Inflict
 from tests.chaos.fleet import RESTART_SECONDS
 from tests.chaos.member import ACK_WAIT, LEASE

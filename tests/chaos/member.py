@@ -14,14 +14,19 @@ from importlib import import_module
 from pathlib import Path
 
 from bus import topology
-from reactor import failpoints, reloading
-from reactor.actions import settle
+from reactor.actions import conditional_write as settle
 from reactor.cli.run import run
 from reactor.clients import reflector
-from reactor.failpoints import Failpoint
-from reactor.roles import executor, fleet, known, partition, peers, supervise, wanted
-from reactor.sources import routes
-from rules.engine import observe, owe
+from reactor.decide import partition
+from reactor.decide import watermark as known
+from reactor.execute import executor, wanted
+from reactor.fleet import fleet, peers
+from reactor.process import reloading
+from reactor.runtime import failpoints, supervise
+from reactor.runtime.failpoints import Failpoint
+from reactor.sources.kubernetes import routes
+from rules.engine import observe
+from rules.engine import outbox as owe
 
 PR_SET_PDEATHSIG = 1
 SCALE = float(os.environ.get("CHAOS_SCALE", "0.2"))
@@ -40,7 +45,7 @@ _LATER = (
     "reactor.clients.clusters",
     "reactor.clients.prometheus",
     "reactor.sources.catalog",
-    "reactor.webhook.keeper",
+    "reactor.alerts.lifecycle",
     "reactor.webhook.server",
 )
 """What a reactor imports only once it starts."""
@@ -81,7 +86,7 @@ def end_with_parent() -> None:
 
 def load_everything() -> None:
     """Import what a reactor imports when it starts."""
-    for module in ("reactor.app", *_LATER):
+    for module in ("reactor.process.app", *_LATER):
         import_module(module)
 
 

@@ -17,7 +17,7 @@ from bus.errors import BusError
 from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.chaos.nursery import CODE
 
 NAME = "stranger"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.failpoints import ENVIRONMENT, NAMES, Failpoint
+from reactor.runtime.failpoints import ENVIRONMENT, NAMES, Failpoint
 from tests.chaos.nursery import ROOT
 
 SAID = re.compile(r'reach\("([a-z.-]+)"\)')
@@ -37,7 +37,12 @@ def test_an_order_that_nobody_understands_is_an_error(order: str) -> None:
 
 
 def test_it_happens_at_the_hit_that_was_named(tmp_path: Path) -> None:
-    script = "from reactor.failpoints import reach\nfor n in range(5): reach('router.taken'); print(n, flush=True)"
+    script = """
+from reactor.runtime.failpoints import reach
+for n in range(5):
+    reach('router.taken')
+    print(n, flush=True)
+"""
     environment = {**os.environ, ENVIRONMENT: "router.taken:3"}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False

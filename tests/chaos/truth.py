@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from bus.jetstream import JetStreamBus
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
+from reactor.runtime.clock import Clock
 from tests.chaos import scene, zone
 from tests.chaos.alerting import Alerting
 from tests.chaos.script import Plan

@@ -16,8 +16,8 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS, Stream
 from reactor.audit.history import Run, Span
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
+from reactor.runtime.clock import Clock
 from tests.chaos import scene
 from tests.chaos.alerting import SEEN_AFTER, alerting
 from tests.chaos.fleet import Member, NotUp

@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 NEVER = "0001-01-01T00:00:00Z"
 """Go's zero time: how a firing alert says that it has no end."""

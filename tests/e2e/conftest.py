@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from reactor.clock import Clock
 from reactor.demo.kube import Emulator, write_kubeconfig
+from reactor.runtime.clock import Clock
 from tests.e2e.service import Service
 from tests.e2e.shop import Shop
 

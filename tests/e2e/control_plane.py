@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from reactor.actions.karmada.tasks import copies
-from reactor.clock import Clock
 from reactor.demo.kube import WORLD, Emulator, JsonObject, Write, write_kubeconfig
 from reactor.demo.kube.crds import load
+from reactor.runtime.clock import Clock
 from tests.e2e.members import NAMESPACE, TICK
 from tests.karmada.scheduler import Scheduler
 

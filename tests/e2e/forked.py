@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from reactor.failpoints import ENVIRONMENT
+from reactor.runtime.failpoints import ENVIRONMENT
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.e2e.preloaded"])

@@ -16,10 +16,10 @@ from typing import Any, Self
 
 from reactor.actions.annotations import EPOCH_ANNOTATION
 from reactor.actions.workload.marks import DECIDED_ANNOTATION
-from reactor.clock import Clock
 from reactor.demo.kube import WORLD, Cluster, Emulator, Hang, JsonObject, Write, write_kubeconfig
 from reactor.demo.kube.faults import Fault, Handle
-from rules.kinds.route_state import DECISION_ANNOTATION
+from reactor.runtime.clock import Clock
+from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 from tests.e2e.waiting import until
 
 NAMESPACE = "shop"

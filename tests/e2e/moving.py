@@ -9,7 +9,7 @@ from typing import Any
 from bus.errors import BusError
 from bus.jetstream import JetStreamBus
 from bus.topology import TEMPLATES
-from rules.group import Group
+from rules.core.group import Group
 from tests.e2e.members import NAMESPACE
 from tests.e2e.service import Service
 from tests.e2e.waiting import until_told

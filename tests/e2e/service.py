@@ -18,8 +18,8 @@ from bus.errors import BusError
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.cli.main import main
-from reactor.failpoints import ENVIRONMENT
-from rules.group import Group, load
+from reactor.runtime.failpoints import ENVIRONMENT
+from rules.core.group import Group, load
 from tests.e2e import wrong_clock
 from tests.e2e.forked import Forked, fork
 from tests.e2e.processes import Child

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rules.group import Group
+from rules.core.group import Group
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
 from tests.e2e.servers import Alertmanager, Prometheus

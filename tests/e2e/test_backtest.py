@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.exporter import exporting
 from tests.e2e.servers import Alertmanager, Prometheus, _Server, binary

@@ -13,8 +13,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
-from reactor.clock import Clock
 from reactor.demo.kube import Emulator, write_kubeconfig
+from reactor.runtime.clock import Clock
 from tests.e2e.exporter import exporting
 from tests.e2e.servers import Prometheus
 from tests.e2e.shop import Shop

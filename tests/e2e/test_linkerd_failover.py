@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import document, failover
 from tests.e2e.service import Service

@@ -19,9 +19,9 @@ from bus.envelope import encode
 from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, Write, write_kubeconfig
-from rules.group import Group, Window
+from reactor.runtime.clock import Clock
+from rules.core.group import Group, Window
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
 

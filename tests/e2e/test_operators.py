@@ -9,7 +9,7 @@ from asyncio import get_running_loop
 from pathlib import Path
 from typing import Any
 
-from rules.reasons import Held
+from rules.core.reasons import Held
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover

@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from reactor.cli.main import cli
-from rules.group import Group
+from rules.core.group import Group
 from tests.e2e.moving import document as moving
 from tests.e2e.moving import group, knows, remembers, rule
 from tests.e2e.real_cluster import RealCluster, needs_one, real_cluster

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.contract.karmada.cases import duplicated, weighted
 from tests.e2e.alerts import body, firing
 from tests.e2e.moving import GUARDS, group, holds, knows, settled

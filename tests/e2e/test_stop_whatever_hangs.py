@@ -17,8 +17,8 @@ import yaml
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import LEASES
-from reactor.deadline import GAVE_UP
 from reactor.demo.kube import Fault, Hang
+from reactor.runtime.deadline import GAVE_UP
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover

@@ -18,7 +18,7 @@ import pytest
 
 from bus.embedded import EmbeddedServer
 from reactor.demo.kube import Delay, Fault
-from reactor.roles.peers import LEASE
+from reactor.fleet.peers import LEASE
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.service import Service
 from tests.e2e.shop import Shop

@@ -10,7 +10,7 @@ from nats.errors import Error as NatsError
 
 from bus.topology import BUCKETS, GROUPS, LEASES
 from reactor.actions.annotations import EPOCH_ANNOTATION
-from rules.kinds.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
+from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import ALERTS, document, failover

@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reactor.failpoints import NAMES
+from reactor.runtime.failpoints import NAMES
 from tests.e2e.members import Members
 from tests.e2e.moving import document, knows, remembers, rule, settled
 from tests.e2e.service import Service

@@ -13,7 +13,7 @@ import pytest
 from bus.messages import Health
 from reactor.demo.kube import ApiError, Cluster, Fault, Forbid, JsonObject, writes
 from reactor.demo.kube.call import Call
-from rules.reasons import Held
+from rules.core.reasons import Held
 from tests.e2e.members import NAMESPACE, Members
 from tests.e2e.moving import document, group, holds, knows, records, remembers, rule, settled
 from tests.e2e.service import Service

@@ -10,7 +10,7 @@ import yaml
 
 from bus import permissions
 from reactor.demo.kube import Fault, Forbid
-from rules.reasons import Held
+from rules.core.reasons import Held
 from tests.contract.bus.servers import Configured
 from tests.e2e.rulefiles import reloaded, rewrite
 from tests.e2e.waiting import until_told

@@ -9,8 +9,8 @@ from typing import Any
 
 from reactor.clients.balancers.webhook import Webhook
 from reactor.clients.port import ApiUnavailable
-from reactor.clock import Clock
-from reactor.settings_balancers import Webhook as Settings
+from reactor.runtime.clock import Clock
+from reactor.settings.balancers import Webhook as Settings
 from tests.e2e.processes import Child
 from tests.e2e.waiting import until_told
 from tests.ports import free_port

@@ -6,9 +6,9 @@ import sys
 from datetime import timedelta
 from functools import partial
 
-from reactor import app
 from reactor.cli.run import run
-from reactor.clock import Clock
+from reactor.process import app
+from reactor.runtime.clock import Clock
 
 
 def main() -> None:

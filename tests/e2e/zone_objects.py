@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reactor.clock import Clock
 from reactor.demo.kube import JsonObject
+from reactor.runtime.clock import Clock
 
 ZONES = {"eu-1a": "euc1-az1", "eu-1b": "euc1-az2", "eu-1c": "euc1-az3"}
 """Each with its ID."""

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from reactor.demo.kube import write_kubeconfig
-from rules.states.zone import Isolation, ZoneState
+from rules.kinds.zone.state import Isolation, ZoneState
 from tests.e2e.exporter import Exporter, exporting
 from tests.e2e.servers import Prometheus
 from tests.e2e.service import Service

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, JsonObject, Write
+from reactor.runtime.clock import Clock
 from tests.e2e import zone_objects
 from tests.e2e.zone_objects import ZONE_LABEL, ZONES, Workload
 

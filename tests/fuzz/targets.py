@@ -18,16 +18,17 @@ from bus import admission
 from bus.envelope import decode, encode
 from bus.errors import Malformed
 from bus.subjects import key, token
-from reactor.visible import visible
-from reactor.webhook.alerts import Alert
+from reactor.alerts.alert import Alert
+from reactor.runtime.visible import visible
 from reactor.webhook.body import BadBody, read
-from rules.bench import history, testreader
-from rules.errors import InvalidFiles, InvalidHistory
-from rules.language import jsonpath, loader, selectors
-from rules.language.matchers import BadMatcher, Matchers
-from rules.language.promql import range_seconds
-from rules.language.targets import BadTarget, check_pattern, check_target, check_template, encode_segment, fill, matches
-from rules.language.template import substitute
+from rules.core.errors import InvalidFiles, InvalidHistory
+from rules.rehearsal import history
+from rules.rehearsal.testing import loader as testreader
+from rules.rulefile import jsonpath, loader, selectors
+from rules.rulefile.matchers import BadMatcher, Matchers
+from rules.rulefile.promql import range_seconds
+from rules.rulefile.targets import BadTarget, check_pattern, check_target, check_template, encode_segment, fill, matches
+from rules.rulefile.template import substitute
 from tests.fuzz.edits import edited
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

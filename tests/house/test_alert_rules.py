@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from reactor import telemetry
-from rules.reasons import Held
+from reactor.runtime import telemetry
+from rules.core.reasons import Held
 from rules.summary import State
 from tests.house.test_deploy_files import DEPLOY, run, tool
 

@@ -18,7 +18,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from reactor import settings
+from reactor.settings import model as settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

@@ -19,14 +19,17 @@ import pytest
 import yaml
 
 from bus.topology import BUCKETS, STREAMS
-from reactor import settings
 from reactor.cli.main import COMMANDS, cli
-from reactor.cli.status_rows import entry
-from rules.bench import history, play, tester
-from rules.bench.simulator import simulate
-from rules.group import Group
-from rules.language import lint, loader
-from rules.reasons import Because, Held
+from reactor.cli.shared.status_rows import entry
+from reactor.settings import model as settings
+from rules.core.group import Group
+from rules.core.reasons import Because, Held
+from rules.rehearsal import history
+from rules.rehearsal import simulate as play
+from rules.rehearsal.simulator import simulate
+from rules.rehearsal.testing import tester
+from rules.rulefile import loader
+from rules.rulefile.lint import hints as lint
 from rules.summary import State
 
 ROOT = Path(__file__).resolve().parents[2]

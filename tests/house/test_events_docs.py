@@ -19,8 +19,8 @@ import yaml
 
 from bus import subjects, topology
 from bus.envelope import MESSAGES, decode, encode
-from bus.memory_parts import matches
 from bus.messages import Health, Observation
+from bus.testing.memory_parts import matches
 
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"

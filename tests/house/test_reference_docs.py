@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from reactor.cli.main import COMMANDS
-from rules.language.loader import schema
-from rules.reasons import SENTENCES, Because, Held
+from rules.core.reasons import SENTENCES, Because, Held
+from rules.rulefile.loader import schema
 
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-rule-reference.py"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from rules.language.route_kinds import ROUTE_KINDS, RouteKind
+from rules.rulefile.route_kinds import ROUTE_KINDS, RouteKind
 
 ROOT = Path(__file__).parents[2]
 

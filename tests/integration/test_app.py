@@ -9,15 +9,16 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reactor import app as app_
-from reactor import presence, reloading
-from reactor.app import App, Died
-from reactor.crew import Crew
-from reactor.errors import SettingsError
-from reactor.presence import present
-from reactor.roles import supervise
-from reactor.roles.router import Router
-from reactor.settings import Settings
+from reactor.fleet import presence
+from reactor.fleet.presence import present
+from reactor.process import app as app_
+from reactor.process import reloading
+from reactor.process.app import App, Died
+from reactor.process.rule_set import Crew
+from reactor.route.router import Router
+from reactor.runtime import supervise
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Settings
 
 ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
 TWO = ONE + "- {name: two, kind: Notification, match: 'cluster/*'}\n"

@@ -23,8 +23,8 @@ from reactor.audit.chain import Chain, Entry, Head
 from reactor.audit.links import check
 from reactor.audit.reading import audit_of
 from reactor.audit.signing import Signer
-from reactor.clock import Clock
-from reactor.errors import SettingsError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
 
 NOW = Clock().now()
 Records = list[tuple[str, bytes]]

@@ -15,9 +15,9 @@ from bus.envelope import decode
 from bus.jetstream import JetStreamBus, provision
 from bus.topology import GROUPS, ROUTERS
 from reactor.cli.main import cli
-from reactor.clock import Clock
-from rules.group import Group, dump
-from rules.states.zone import Isolation, ZoneNodes, ZonesSeen, ZoneState
+from reactor.runtime.clock import Clock
+from rules.core.group import Group, dump
+from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 
 WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")
 GOOD = """

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from reactor.app import App
-from reactor.settings import Settings
+from reactor.process.app import App
+from reactor.settings.model import Settings
 from tests.contract.bus.servers import Member
 from tests.ports import free_port
 

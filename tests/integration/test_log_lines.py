@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.lines import BYTES_MAX, Causes, Lines
+from reactor.runtime.lines import BYTES_MAX, Causes, Lines
 from tests import disk
 
 FLOOD = """

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reactor import app as app_
-from reactor.app import App
-from reactor.settings import Settings
+from reactor.process import app as app_
+from reactor.process.app import App
+from reactor.settings.model import Settings
 
 RULES = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**', message: 'MESSAGE'}\n"
 

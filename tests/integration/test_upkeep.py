@@ -19,13 +19,13 @@ from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import plan
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor import upkeep
-from reactor.app import App
-from reactor.clock import Clock
-from reactor.connecting import agree_on_partitions, partitions_of
-from reactor.errors import SettingsError
-from reactor.settings import BusSettings, Settings
-from reactor.upkeep import Upkeep
+from reactor.process import bus_repair as upkeep
+from reactor.process.app import App
+from reactor.process.bus_repair import Upkeep
+from reactor.process.session import agree_on_partitions, partitions_of
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import BusSettings, Settings
 
 PARTITIONS = 4
 RULES = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reactor.clients.port import JsonObject, KubeApi
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 NAMESPACE = "shop"
 PATIENCE = 40.0

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.settings import Cluster
+from reactor.settings.model import Cluster
 from tests.kube.api import PATIENCE, Api, Server
 
 ROOT = Path(__file__).resolve().parents[2]

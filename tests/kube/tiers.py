@@ -22,8 +22,8 @@ import aiohttp
 import pytest
 import yaml
 
-from reactor.clock import Clock
 from reactor.demo.kube import Emulator
+from reactor.runtime.clock import Clock
 from tests.kube import envtest
 from tests.kube.api import PATIENCE, Api, Server
 

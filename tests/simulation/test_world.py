@@ -11,15 +11,15 @@ from itertools import pairwise
 
 import pytest
 
-from rules.bench import history
-from rules.bench.world import world
-from rules.bench.world_cast import cast, enforced
-from rules.bench.world_finding import Promise
-from rules.bench.world_play import play_history, play_world
-from rules.bench.world_report import Worlds
-from rules.engine.book import Book
-from rules.group import Group, dump, load
-from rules.language.sources import Quorum
+from rules.core.group import Group, dump, load
+from rules.engine.groups import Book
+from rules.rehearsal import history
+from rules.rehearsal.world.checkers.finding import Promise
+from rules.rehearsal.world.play import play_history, play_world
+from rules.rehearsal.world.report import Worlds
+from rules.rehearsal.world.topology import cast, enforced
+from rules.rehearsal.world.world import world
+from rules.rulefile.sources import Quorum
 from tests.simulation.drawn import drawn
 from tests.simulation.rulefiles import names, rule_set
 

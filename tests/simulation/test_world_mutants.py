@@ -13,18 +13,23 @@ from typing import Any
 import pytest
 
 from bus.messages import Health, Mode
-from rules.bench import history
-from rules.bench.world_finding import Promise
-from rules.bench.world_play import play_history, play_world
-from rules.bench.world_report import Worlds, as_json, lines
-from rules.bench.world_shrink import shortest
-from rules.engine import debounce, decide, guard, observe, owe, signals, unbroken
-from rules.engine.limits import Census
-from rules.group import Signal
-from rules.kinds import budget as budget_
-from rules.kinds import traffic, workload_wish, zone_admission, zone_request, zone_wish
-from rules.kinds.wish import Act, Wish
-from rules.reasons import Because
+from rules.core.desired import Act, Wish
+from rules.core.group import Signal
+from rules.core.reasons import Because
+from rules.engine import debounce, decide, guard, observe, signals, unbroken
+from rules.engine import outbox as owe
+from rules.kinds.traffic import kind as traffic
+from rules.kinds.workload import desire as workload_wish
+from rules.kinds.zone import admission as zone_admission
+from rules.kinds.zone import desire as zone_wish
+from rules.kinds.zone import request as zone_request
+from rules.limits import limiter as budget_
+from rules.limits.rates import Census
+from rules.rehearsal import history
+from rules.rehearsal.world.checkers.finding import Promise
+from rules.rehearsal.world.play import play_history, play_world
+from rules.rehearsal.world.report import Worlds, as_json, lines
+from rules.rehearsal.world.shrink import shortest
 from tests.simulation.rulefiles import rule_set
 
 SEEDS = range(4)
@@ -159,7 +164,8 @@ def _purged_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def _two_zones_at_once(patch: pytest.MonkeyPatch) -> None:
-    from rules.kinds import zone_commands, zone_record
+    from rules.kinds.zone import commands as zone_commands
+    from rules.kinds.zone import record as zone_record
 
     def begun(rule: Any, state: Any, fact: Any, now: Any) -> Any:
         return zone_record.begun(

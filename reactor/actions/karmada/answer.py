@@ -15,7 +15,7 @@ from bus.messages.workloads import placed
 from reactor.actions.karmada.tasks import placement_of
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 SILENT_SECONDS = 30.0
 """A scheduler that has not answered for so long is called silent. It goes on being waited for."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
 from bus.messages.workloads import placed
+from reactor.actions.conditional_write import Change, Written, settle_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.answer import answer, words
@@ -20,13 +21,12 @@ from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged
 from reactor.actions.karmada.tasks import Placement, placement_of, task_for
 from reactor.actions.outcomes import DETAIL_MAX
 from reactor.actions.patches import patch
-from reactor.actions.settle import Change, Written, settle_object
 from reactor.actions.workload.marks import follows, refuse_if_stale, stamps
 from reactor.actions.workload.reports import Report, enforced, outcome
 from reactor.clients.port import Invalid, JsonObject, KubeApi
-from reactor.clock import Clock
-from reactor.errors import ReactorError
-from rules.kinds.workload_facts import PLACED_ELSEWHERE
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
+from rules.kinds.workload.facts import PLACED_ELSEWHERE
 
 WorkloadAction = Place | Evict | Purge | CancelEviction
 _FIELDS = ("clusters", "gracefulEvictionTasks")

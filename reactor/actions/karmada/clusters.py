@@ -14,16 +14,16 @@ from urllib.parse import quote
 
 from bus.messages import Outcome, SetTaints, Taint
 from reactor.actions.annotations import notes_of
+from reactor.actions.conditional_write import Change, settle_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.patches import patch
-from reactor.actions.settle import Change, settle_object
 from reactor.actions.workload.marks import follows, refuse_if_stale, stamps
 from reactor.actions.workload.reports import Report, enforced, outcome
 from reactor.clients.port import JsonObject
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 
 HOLDERS_ANNOTATION = "reactor/taints"
 """`{"reactor/brownout:NoExecute": ["rule"]}`: the rules that want a taint that we put there or found there."""

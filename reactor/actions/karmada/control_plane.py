@@ -9,7 +9,7 @@ from reactor.actions.karmada.switches import refuse_to_fight
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.reports import connected
 from reactor.clients.port import Forbidden, KubeApi, NotFound
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 LOOK_SECONDS = 600.0
 """How long switches that are off are taken to stay so: they change with a restart of Karmada, not by the minute."""

@@ -15,7 +15,7 @@ from bus.messages import Evict, Eviction, Place
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
-from rules.reasons import Because
+from rules.core.reasons import Because
 
 _REASON_MAX = 32  # the CRD's own limits
 _MESSAGE_MAX = 1024

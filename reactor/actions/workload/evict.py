@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bus.messages import CancelEviction, Evict, Outcome
+from reactor.actions.conditional_write import Change, settle_object
 from reactor.actions.patches import patch
-from reactor.actions.settle import Change, settle_object
 from reactor.actions.workload import purge
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.marks import EVICTING_ANNOTATION, decision_of, follows, is_marked, refuse_if_stale, stamps
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.clients.port import JsonObject, NotFound
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 
 
 async def carry_out(action: Evict, clusters: Clusters, clock: Clock) -> Outcome:

@@ -14,7 +14,7 @@ from reactor.actions.workload.deps import Need, needs
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.templates import NotKept, Templates
 from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject, KubeApi, NotFound
-from reactor.errors import ReactorError, Retryable, SettingsError
+from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 
 Clusters = Callable[[str], Awaitable[KubeApi]]
 SOURCE_SECONDS = 2.5

@@ -13,7 +13,7 @@ from reactor.actions.annotations import EPOCH_ANNOTATION, notes_of
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Unfit
 from reactor.clients.port import JsonObject
-from rules.kinds.route_state import DECISION_ANNOTATION
+from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 
 DECIDED_ANNOTATION = "reactor/decided-at"
 EVICTING_ANNOTATION = "reactor/evicting"

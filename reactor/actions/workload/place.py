@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bus.messages import Outcome, Place
+from reactor.actions.conditional_write import SETTLE_SECONDS
 from reactor.actions.outcomes import Unfit
-from reactor.actions.settle import SETTLE_SECONDS
 from reactor.actions.workload.library import Clusters, Dependency, Library, dependencies
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.actions.workload.target import Target
 from reactor.actions.workload.templates import Templates
 from reactor.clients.port import ApiUnavailable, JsonObject
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 
 AT_ONCE = 8
 """How many clusters of one placement are written to at the same time."""

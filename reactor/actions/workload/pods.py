@@ -14,7 +14,7 @@ from reactor.actions.outcomes import Unfit
 from reactor.actions.zone.evictions import Answer, evict
 from reactor.clients.changes import metadata_of
 from reactor.clients.port import JsonObject, KubeApi
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 AT_ONCE = 8
 WAIT_SECONDS = 1.0

@@ -10,8 +10,8 @@ import logging
 from datetime import datetime
 
 from bus.messages import Evict, Outcome, Purge
+from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
 from reactor.actions.outcomes import Unfit
-from reactor.actions.settle import SETTLE_SECONDS, attempts
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
@@ -19,8 +19,8 @@ from reactor.actions.workload.pods import evict_all, pods_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.clients.changes import metadata_of, version_of
 from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 
 _log = logging.getLogger(__name__)
 

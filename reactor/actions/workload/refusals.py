@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reactor.actions.outcomes import Unfit, reason_of
 from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
-from reactor.errors import ReactorError
+from reactor.runtime.errors import ReactorError
 
 MISSING_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
 _TOO_MANY = 429

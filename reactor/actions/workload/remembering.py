@@ -19,10 +19,10 @@ from reactor.actions.workload.paths import base, kind_of, path_of
 from reactor.actions.workload.templates import Templates
 from reactor.clients.changes import metadata_of, strings_of
 from reactor.clients.port import JsonObject, KubeApi, NotFound
-from reactor.clock import Clock
-from reactor.errors import ReactorError
-from rules.kinds.affinity import selected
-from rules.language.workload import ResourceSelector, WorkloadFailover
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
+from rules.kinds.workload.affinity import selected
+from rules.rulefile.workload import ResourceSelector, WorkloadFailover
 
 ROUND_SECONDS = 300.0
 """Between the end of one round and the beginning of the next: how old a remembered copy may be, and a little."""

@@ -11,8 +11,8 @@ from reactor.actions.outcomes import DETAIL_MAX, REFUSALS, Unfit
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.refusals import word_for
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
-from reactor.errors import ReactorError, SettingsError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError, SettingsError
 
 
 @dataclass(frozen=True, slots=True)

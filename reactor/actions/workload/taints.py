@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bus.messages import ClusterTaints, Outcome, SetTaints
 from reactor.actions.workload.reports import Report, enforced, outcome
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 
 
 def carry_out(action: SetTaints, clock: Clock) -> Outcome:

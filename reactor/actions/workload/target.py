@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bus.messages import Place, WorkloadRef
+from reactor.actions.conditional_write import attempts
 from reactor.actions.outcomes import Unfit
 from reactor.actions.patches import patch
-from reactor.actions.settle import attempts
 from reactor.actions.workload.copy import annotated, contains, labelled, scaled
 from reactor.actions.workload.library import Dependency
 from reactor.actions.workload.marks import EVICTING_ANNOTATION, follows, is_marked, is_ours, refuse_if_stale, stamps
@@ -19,7 +19,7 @@ from reactor.actions.workload.paths import base, path_of
 from reactor.actions.workload.refusals import MISSING_NAMESPACE
 from reactor.clients.changes import metadata_of, strings_of, version_of
 from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
-from reactor.errors import ReactorError
+from reactor.runtime.errors import ReactorError
 
 
 @dataclass(slots=True)

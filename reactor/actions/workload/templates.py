@@ -16,8 +16,8 @@ from bus.messages import WorkloadRef
 from bus.port import Entry, Store
 from bus.topology import TEMPLATES
 from reactor.clients.port import JsonObject
-from reactor.clock import Clock
-from reactor.errors import ReactorError, Retryable
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError, Retryable
 
 BYTES_MAX = 768 << 10
 """Of one copy as it is stored, compressed: under the 1 MB that a NATS server takes in one message by default."""

@@ -21,8 +21,8 @@ from reactor.clients import aws
 from reactor.clients.aws import Ec2
 from reactor.clients.port import KubeApi
 from reactor.clients.promql import Sample
-from reactor.clock import Clock
-from reactor.errors import Retryable
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
 
 CALL_SECONDS = 6.0
 """How long one call may begin writes."""

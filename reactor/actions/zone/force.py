@@ -18,7 +18,7 @@ from reactor.actions.zone.context import Isolation, Stands
 from reactor.actions.zone.holds import OUT
 from reactor.actions.zone.pods import is_leaving
 from reactor.clients.port import JsonObject, KubeApi
-from rules.kinds.zone_plan import DARK, drain_mode
+from rules.kinds.zone.plan import DARK, drain_mode
 
 
 def delete_from(isolation: Isolation, zone: Sequence[JsonObject]) -> frozenset[str]:

@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import quote
 
 from reactor.actions.annotations import notes_of
+from reactor.actions.conditional_write import Change, Plan, settle_object
 from reactor.actions.outcomes import NotAsAsked, Unfit
-from reactor.actions.settle import Change, Plan, settle_object
 from reactor.actions.zone import shoot, subnet_isolation, traffic
 from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.actions.zone.marks import GARDENER_OPERATION, SHOOT_ISOLATED
 from reactor.actions.zone.nodes import drop, put_note
 from reactor.actions.zone.settings import Reference
 from reactor.clients.port import JsonObject, KubeApi, NotFound
-from rules.kinds.zone_plan import ANNOTATION_REMOVED
+from rules.kinds.zone.plan import ANNOTATION_REMOVED
 
 Step = Callable[[Isolation], Awaitable[Stands]]
 

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from reactor.actions.annotations import notes_of
+from reactor.actions.conditional_write import Change, Plan, settle_object
 from reactor.actions.outcomes import Unfit
 from reactor.actions.patches import escape
-from reactor.actions.settle import Change, Plan, settle_object
 from reactor.actions.zone.context import Isolation
 from reactor.actions.zone.marks import ZONE_ID_LABEL, ZONE_LABEL
 from reactor.clients.port import JsonObject, KubeApi, NotFound

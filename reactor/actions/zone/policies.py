@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from reactor.actions.conditional_write import Change, settle_object
 from reactor.actions.patches import escape
-from reactor.actions.settle import Change, settle_object
 from reactor.actions.zone import nodes
 from reactor.actions.zone.context import Isolation, Stands
 from reactor.actions.zone.evictions import path_of

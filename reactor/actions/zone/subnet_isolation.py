@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from bus.messages import iso
+from reactor.actions.conditional_write import Change, settle_object
 from reactor.actions.outcomes import NotAsAsked, Unfit
-from reactor.actions.settle import Change, settle_object
 from reactor.actions.zone import aws_acl
 from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound

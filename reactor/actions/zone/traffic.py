@@ -17,7 +17,7 @@ from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.actions.zone.holds import BALANCERS
 from reactor.actions.zone.marks import SIGNAL
 from reactor.clients.port import ApiUnavailable, KubeApi
-from reactor.errors import Retryable
+from reactor.runtime.errors import Retryable
 
 
 async def shift(api: KubeApi, isolation: Isolation) -> Stands:

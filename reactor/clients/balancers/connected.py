@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reactor.clients.balancers.port import LoadBalancer
-from reactor.clock import Clock
-from reactor.errors import SettingsError
-from reactor.settings_balancers import HAProxy as HAProxySettings
-from reactor.settings_balancers import LoadBalancer as Settings
-from reactor.settings_balancers import Route53 as Route53Settings
-from reactor.settings_balancers import TargetGroups as TargetGroupsSettings
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
+from reactor.settings.balancers import HAProxy as HAProxySettings
+from reactor.settings.balancers import LoadBalancer as Settings
+from reactor.settings.balancers import Route53 as Route53Settings
+from reactor.settings.balancers import TargetGroups as TargetGroupsSettings
 
 GLOBAL = "us-east-1"
 """Where Route 53, which has no regions, is signed for."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from reactor.clients.balancers.port import Change, Weights
 from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
-from reactor.errors import Retryable, Terminal
-from reactor.settings_balancers import HAProxy as Settings
+from reactor.runtime.errors import Retryable, Terminal
+from reactor.settings.balancers import HAProxy as Settings
 
 CONNECTIONS_MAX = 2
 """At the same time: HAProxy has 10 for all who ask."""

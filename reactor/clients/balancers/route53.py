@@ -13,7 +13,7 @@ from typing import Any
 from reactor.clients.aws import CALL_SECONDS, Aws
 from reactor.clients.balancers.port import Change, Weights
 from reactor.clients.port import Conflict, Invalid, NotFound
-from reactor.settings_balancers import Route53 as Settings
+from reactor.settings.balancers import Route53 as Settings
 
 WEIGHT_MAX = 255
 PAGE = 100

@@ -12,7 +12,7 @@ from typing import Any
 from reactor.clients.aws import CALL_SECONDS, Aws
 from reactor.clients.balancers.port import Change, Weights
 from reactor.clients.port import Invalid, NotFound
-from reactor.settings_balancers import TargetGroups as Settings
+from reactor.settings.balancers import TargetGroups as Settings
 
 WEIGHT_MAX = 999
 

@@ -19,10 +19,10 @@ from yarl import URL
 from reactor.clients.balancers.port import Change, Weights
 from reactor.clients.credentials import Trust, proxy_of, trust
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
-from reactor.clock import Clock
-from reactor.errors import Retryable, SettingsError, Terminal
-from reactor.settings_balancers import Webhook as Settings
-from reactor.threads import FILES
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable, SettingsError, Terminal
+from reactor.runtime.threads import FILES
+from reactor.settings.balancers import Webhook as Settings
 
 CONNECTIONS_MAX = 4
 ANSWER_BYTES_MAX = 1 << 18

@@ -12,8 +12,8 @@ import pytest
 from bus import topology
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
-from bus.memory import MemoryBus
 from bus.port import Bus
+from bus.testing.memory import MemoryBus
 from bus.topology import Queue
 
 

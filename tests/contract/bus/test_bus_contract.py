@@ -12,8 +12,8 @@ import pytest
 from bus import subjects, topology
 from bus.errors import NotFound, Refused, StreamRecreated
 from bus.jetstream import JetStreamBus, provision
-from bus.memory import MemoryBus
 from bus.port import Bus, Delivery, Entry, Extent, Fence, Outgoing, Reading
+from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, FACTS, GROUPS, Queue, Stream
 
 LONG = timedelta(seconds=5)

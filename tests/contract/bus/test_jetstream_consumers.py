@@ -13,7 +13,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import paused, resume
 from bus.port import Delivery, Entry, Reading
 from bus.topology import EXECUTORS, FACTS, GROUPS, Queue
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.contract.bus.test_bus_contract import action, bodies, fact, read_all, take
 
 NOTICED_SECONDS = 10

@@ -11,7 +11,7 @@ import pytest
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import KubeApi
-from reactor.settings import Cluster
+from reactor.settings.model import Cluster
 from tests.gardener.garden import CORE, MERGE, NAMESPACE, Garden, shoot, why_not
 
 REQUIRED = os.environ.get("REACTOR_REQUIRE_GARDENER", "") == "1"

@@ -14,7 +14,7 @@ from bus.messages import Action, Outcome
 from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.karmada.driven import driven
 from tests.karmada.emulated import emulated
 from tests.karmada.planes import Plane

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rules.language.workload import Policy, WorkloadFailover
+from rules.rulefile.workload import Policy, WorkloadFailover
 from tests.karmada.real import Karmada
 
 ROOT = Path(__file__).parents[3]

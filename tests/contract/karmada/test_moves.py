@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.contract.karmada.cases import AGGREGATED, cancel, duplicated, evict, place, purge, weighted
 from tests.contract.karmada.conftest import Carrier
 from tests.karmada.planes import Plane

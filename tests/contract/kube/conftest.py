@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
+from reactor.runtime.clock import Clock
 from tests.contract.kube.objects import Widgets
 from tests.kube.api import Api, Server
 from tests.kube.tiers import kube, real_servers

@@ -16,8 +16,8 @@ from bus.messages import Action, Outcome, WorkloadRef
 from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.clients.kubernetes import connect
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
-from reactor.settings import Cluster
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster
 from tests.contract.kube.memory import Memory, remembered
 from tests.kube.api import Api, Server
 from tests.kube.deployed import kubeconfig

@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.workload.copy import contains, portable
 from reactor.clients.kubernetes import connect
-from reactor.settings import Cluster
+from reactor.settings.model import Cluster
 from tests.contract.kube.objects import deployment
 from tests.contract.kube.test_carriers import reached
 from tests.kube.api import Api

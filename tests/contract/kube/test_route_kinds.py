@@ -13,12 +13,12 @@ import pytest
 
 from bus.messages import Mode, Outcome, SetWeights
 from reactor.actions.catalog import ActionWorld, carry_out
-from reactor.actions.weights import backends_of
+from reactor.actions.traffic.weights import backends_of
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
-from reactor.sources import routes
-from reactor.sources.world import World
-from rules.language.model import RouteSelection
+from reactor.runtime.clock import Clock
+from reactor.sources.context import World
+from reactor.sources.kubernetes import routes
+from rules.rulefile.model import RouteSelection
 from tests.contract.kube.rights.test_base import definitions, served
 from tests.contract.kube.test_sources import heard, world
 from tests.integration.sources.conftest import Heard, Running, running

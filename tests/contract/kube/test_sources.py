@@ -14,12 +14,13 @@ import yaml
 from bus.messages import Cluster as ClusterFact
 from bus.messages import Health, WorkloadCopy, Zones
 from reactor.clients.clusters import Clusters
-from reactor.clock import Clock
-from reactor.settings import Cluster as ClusterSettings
-from reactor.sources import cluster_probe, lease_watch, node_watch, workload_watch
-from reactor.sources.world import World
-from reactor.sources.world import scheduler as new_scheduler
-from rules.language.sources import ClusterProbe, CustomKind, LeaseWatch, NodeWatch, WorkloadWatch
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster as ClusterSettings
+from reactor.sources.context import World
+from reactor.sources.context import scheduler as new_scheduler
+from reactor.sources.kubernetes import lease_watch, node_watch, workload_watch
+from reactor.sources.probes import cluster_probe
+from rules.rulefile.sources import ClusterProbe, CustomKind, LeaseWatch, NodeWatch, WorkloadWatch
 from tests.contract.kube.objects import Widgets, deployment
 from tests.integration.sources.conftest import Heard, Running, running
 from tests.kube.api import Api

@@ -11,9 +11,9 @@ import stamina
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
-from reactor.settings import Cluster as ClusterSettings
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster as ClusterSettings
 
 Connect = Callable[[str], Awaitable[Kubernetes]]
 

@@ -8,13 +8,13 @@ import pytest
 
 from bus.messages import LoadBalancerKind
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.load_balancers import carry_out
+from reactor.actions.traffic.load_balancers import carry_out
 from reactor.clients.balancers.port import LoadBalancer
 from reactor.clients.balancers.route53 import Route53
 from reactor.clients.balancers.target_groups import TargetGroups
-from reactor.clock import Clock
-from reactor.settings_balancers import Route53 as Route53Settings
-from reactor.settings_balancers import TargetGroups as TargetGroupsSettings
+from reactor.runtime.clock import Clock
+from reactor.settings.balancers import Route53 as Route53Settings
+from reactor.settings.balancers import TargetGroups as TargetGroupsSettings
 from tests.integration.actions.amazon import RECORD, Balancer, Zone, mocked, weighted
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 

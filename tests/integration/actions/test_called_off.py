@@ -16,8 +16,8 @@ from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.outcomes import Unfit, Waited
 from reactor.actions.workload.templates import Templates
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
+from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.karmada.conftest import binding, definitions

@@ -13,10 +13,10 @@ import pytest
 from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Delay, Emulator, Fault
-from reactor.settings import Cluster as ClusterSettings
-from reactor.settings import Notifier
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import Notifier
 from tests.unit.actions.builders import notify, route, set_weights, split
 
 ROUTES = 500

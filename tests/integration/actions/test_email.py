@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 
 from bus.messages import Notify, Outcome
-from reactor.actions.notify import Told, carry_out
-from reactor.clock import Clock
-from reactor.settings import Notifier
+from reactor.actions.notify.notify import Told, carry_out
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Notifier
 from tests.integration.actions.smtp_server import SmtpServer, smtp
 from tests.integration.bus.authority import certificates
 from tests.unit.actions.builders import notify
@@ -162,7 +162,7 @@ async def test_a_mail_that_is_not_taken_is_reported(answer: str, reason: str) ->
 
 
 async def test_a_server_that_drips_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.actions.mailing.TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("reactor.actions.notify.mailing.TIMEOUT_SECONDS", 0.5)
     async with smtp(drips=True) as server:
         outcome = await tell(server)
         async with asyncio.timeout(30):

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.load_balancers import carry_out
+from reactor.actions.traffic.load_balancers import carry_out
 from reactor.clients.balancers.haproxy import HAProxy as Client
 from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
-from reactor.clock import Clock
-from reactor.settings_balancers import HAProxy as Settings
+from reactor.runtime.clock import Clock
+from reactor.settings.balancers import HAProxy as Settings
 from tests.e2e.haproxy import HAProxy
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 from tests.ports import free_port

@@ -15,9 +15,9 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bus.messages import Notify, Outcome
-from reactor.actions.notify import Told, carry_out
-from reactor.clock import Clock
-from reactor.settings import Notifier
+from reactor.actions.notify.notify import Told, carry_out
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Notifier
 from tests.unit.actions.builders import notify
 
 SECRET = "T0K3N"
@@ -129,7 +129,7 @@ async def test_a_refusal_is_not_repeated_and_a_redirect_not_followed(inbox: Inbo
 
 
 async def test_a_notifier_that_hangs_is_given_up(inbox: Inbox, tell: Teller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.actions.posting.TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr("reactor.actions.notify.posting.TIMEOUT_SECONDS", 0.1)
     inbox.hang = True
     outcome = await tell(notify("ops"))
     assert (outcome.status, outcome.reason, len(inbox.posts)) == ("Failed", "NotifierUnavailable", 3)

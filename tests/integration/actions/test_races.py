@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor.actions.routes import carry_out
+from reactor.actions.traffic.routes import carry_out
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
+from reactor.runtime.clock import Clock
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.meddling import Meddled, once
 from tests.integration.actions.scene import FAILOVER, STANDS, our_writes, standing

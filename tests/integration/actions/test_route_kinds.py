@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.routes import carry_out
-from reactor.actions.weights import backends_of
+from reactor.actions.traffic.routes import carry_out
+from reactor.actions.traffic.weights import backends_of
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.route_entries import weights_of
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, Fault, LoseAnswer
 from reactor.demo.kube.crds import shipped
+from reactor.runtime.clock import Clock
 from tests.contract.kube.test_route_kinds import pools
 from tests.integration.actions.conftest import Connect
 from tests.unit.actions.builders import set_weights

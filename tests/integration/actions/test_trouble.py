@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import RouteRef
-from reactor.actions.restore import restore
-from reactor.actions.routes import carry_out
+from reactor.actions.traffic.restore import restore
+from reactor.actions.traffic.routes import carry_out
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Answer, Cluster, Delay, Emulator, Fault, Forbid, Hang, Html, LoseAnswer, Reset
 from reactor.demo.kube.faults import Effect
-from rules.language.route_kinds import ROUTE_KINDS
+from reactor.runtime.clock import Clock
+from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.meddling import Overruled
 from tests.integration.actions.scene import FAILOVER, STANDS, our_writes, standing
@@ -107,7 +107,7 @@ async def test_a_server_that_hangs_is_given_up(
     east.create(split(STANDS))
     hang = east.faults.add(Fault(Hang(), verb=verb, resource="trafficsplits"))
     with monkeypatch.context() as impatient:
-        impatient.setattr("reactor.actions.settle.SETTLE_SECONDS", 0.5)
+        impatient.setattr("reactor.actions.conditional_write.SETTLE_SECONDS", 0.5)
         outcome = await carry_out(api, set_weights(FAILOVER), Clock())
     assert (outcome.status, outcome.reason, our_writes(emulator)) == ("Failed", "ApiUnavailable", 0)
     hang.remove()
@@ -120,7 +120,7 @@ async def test_a_write_that_took_effect_after_we_gave_up_is_not_doubled(
     east.create(split(STANDS))
     east.faults.add(Fault(Delay(5, answered_late=True), verb="patch", resource="trafficsplits", count=1))
     with monkeypatch.context() as impatient:
-        impatient.setattr("reactor.actions.settle.SETTLE_SECONDS", 0.5)
+        impatient.setattr("reactor.actions.conditional_write.SETTLE_SECONDS", 0.5)
         first = await carry_out(api, set_weights(FAILOVER), Clock())
     again = await carry_out(api, set_weights(FAILOVER), Clock())
     assert [(first.status, first.wrote), (again.status, again.wrote)] == [("Failed", False), ("Done", False)]

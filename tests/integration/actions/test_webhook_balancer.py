@@ -10,14 +10,14 @@ import pytest
 from aiohttp import web
 
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.load_balancers import carry_out
 from reactor.actions.outcomes import Unfit
+from reactor.actions.traffic.load_balancers import carry_out
 from reactor.clients.balancers.port import Change
 from reactor.clients.balancers.webhook import Webhook, signature
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
-from reactor.clock import Clock
-from reactor.errors import SettingsError
-from reactor.settings_balancers import Webhook as Settings
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
+from reactor.settings.balancers import Webhook as Settings
 from tests.e2e.weights_server import Server
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 

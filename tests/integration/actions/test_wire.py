@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.actions.routes import carry_out
+from reactor.actions.traffic.routes import carry_out
 from reactor.clients.port import JsonObject, KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang
-from reactor.telemetry import REGISTRY
+from reactor.runtime.clock import Clock
+from reactor.runtime.telemetry import REGISTRY
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.scene import FAILOVER, STANDS
 from tests.unit.actions.builders import RouteKind, http_route, refs, route, set_weights, split, weights_of

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from reactor.against import SETTINGS
-from reactor.against.run import ask
-from reactor.clock import Clock
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.demo.kube.crds import load as load_definitions
 from reactor.demo.kube.faults import Answer, Fault, Forbid
-from rules.language.loader import examine
+from reactor.runtime.clock import Clock
+from reactor.workbench.livecheck import SETTINGS
+from reactor.workbench.livecheck.run import ask
+from rules.rulefile.loader import examine
 from tests.e2e.control_plane import DEFINITIONS
 from tests.e2e.shop import Shop
 

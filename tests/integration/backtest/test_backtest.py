@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from reactor.backtest.grid import CHUNK_POINTS
-from reactor.backtest.history import Plan, Span
-from reactor.backtest.outages import NEWEST_SCRAPE
-from reactor.backtest.page import page
-from reactor.backtest.run import Backtested, Request, run
-from reactor.backtest.text import lines
 from reactor.clients.promql import QueryFailed, QueryRefused
-from reactor.settings import Endpoint
-from rules.bench.backtester import Sweep
-from rules.bench.report import as_json
-from rules.language import loader
+from reactor.settings.model import Endpoint
+from reactor.workbench.backtest.grid import CHUNK_POINTS
+from reactor.workbench.backtest.history import Plan, Span
+from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.page import page
+from reactor.workbench.backtest.run import Backtested, Request, run
+from reactor.workbench.backtest.text import lines
+from rules.rehearsal.backtest.backtester import Sweep
+from rules.rehearsal.backtest.report import as_json
+from rules.rulefile import loader
 from tests.integration.backtest.recorded import Recorded, recorded, within
 
 START = 1_767_225_600

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from reactor.backtest.history import Plan, Span
-from reactor.backtest.outages import NEWEST_SCRAPE
-from reactor.backtest.page import page
-from reactor.backtest.run import Request, run
-from reactor.settings import Endpoint
-from rules.bench.backtester import Sweep
-from rules.language import loader
+from reactor.settings.model import Endpoint
+from reactor.workbench.backtest.history import Plan, Span
+from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.page import page
+from reactor.workbench.backtest.run import Request, run
+from rules.rehearsal.backtest.backtester import Sweep
+from rules.rulefile import loader
 from tests.integration.backtest.browser import Browser, browsing
 from tests.integration.backtest.recorded import recorded
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from reactor.backtest.alerts import FIRING
-from reactor.backtest.history import Plan, Span, unplayable
-from reactor.backtest.outages import NEWEST_SCRAPE
-from reactor.backtest.run import Backtested, Request, run
 from reactor.cli.backtest import backtest
-from reactor.settings import Endpoint
-from rules.language import loader
-from rules.language.loader import RuleSet
+from reactor.settings.model import Endpoint
+from reactor.workbench.backtest.alerts import FIRING
+from reactor.workbench.backtest.history import Plan, Span, unplayable
+from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.run import Backtested, Request, run
+from rules.rulefile import loader
+from rules.rulefile.loader import RuleSet
 from tests.integration.backtest.recorded import Recorded, recorded, within
 
 START = 1_767_225_600

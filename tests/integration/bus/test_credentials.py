@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from bus.errors import Unavailable
 from bus.jetstream import JetStreamBus, provision
-from reactor.connecting import connected
-from reactor.errors import SettingsError
-from reactor.settings import BusSettings
+from reactor.process.session import connected
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import BusSettings
 from tests.contract.bus.servers import Configured
 from tests.integration.bus.authority import Encrypted, Key, certificates, jetstream, operator_mode, tls
 

@@ -19,15 +19,15 @@ from bus.embedded import EmbeddedServer
 from bus.envelope import encode
 from bus.jetstream import Credentials, JetStreamBus, provision
 from bus.jetstream.provisioning import paused, resume
-from bus.memory_parts import matches
 from bus.messages import Health, Observation
 from bus.permissions import PROCESSES, ROLES, Permissions, configuration, of_person, of_role, of_source
 from bus.port import Outgoing
+from bus.testing.memory_parts import matches
 from bus.topology import EXECUTORS, FACTS, GROUPS, ROUTERS, Queue
-from reactor.app import App
 from reactor.cli.main import cli
-from reactor.clock import Clock
-from reactor.settings import Settings
+from reactor.process.app import App
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Settings
 from tests.contract.bus.servers import Configured
 from tests.integration.bus.authority import jetstream
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
-from reactor.settings import Cluster as ClusterSettings
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster as ClusterSettings
 
 
 @pytest.fixture

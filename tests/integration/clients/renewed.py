@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from reactor.certificates import Certificates, serving
+from reactor.runtime.certificates import Certificates, serving
 from tests.integration.bus.authority import certificates
 
 

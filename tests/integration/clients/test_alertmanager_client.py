@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable, elements
-from reactor.errors import SettingsError
-from reactor.settings import Endpoint
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Endpoint
 from tests.integration.bus.authority import certificates
 from tests.integration.clients.renewed import https
 

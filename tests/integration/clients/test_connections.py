@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from kubernetes.aio.client import ApiClient
 
-from reactor import telemetry
 from reactor.clients import kubernetes
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.port import ApiUnavailable
 from reactor.demo.kube import Answer, Cluster, Fault
-from reactor.settings import Cluster as ClusterSettings
+from reactor.runtime import telemetry
+from reactor.settings.model import Cluster as ClusterSettings
 
 WATCHES = 130
 """More than an HTTP client's usual pool has connections."""

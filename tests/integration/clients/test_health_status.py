@@ -10,7 +10,7 @@ import pytest
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.port import ApiUnavailable
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang, Reset
-from reactor.settings import Cluster as ClusterSettings
+from reactor.settings.model import Cluster as ClusterSettings
 
 
 async def test_a_healthy_server_answers_200(api: Kubernetes) -> None:

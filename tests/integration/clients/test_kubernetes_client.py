@@ -15,8 +15,8 @@ from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Forbid, Hang, Html, JsonObject, LoseAnswer, Reset
-from reactor.errors import SettingsError
-from reactor.settings import Cluster as ClusterSettings
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Cluster as ClusterSettings
 
 SPLITS = "/apis/split.smi-spec.io/v1alpha2/namespaces/shop/trafficsplits"
 CHECKOUT = f"{SPLITS}/checkout"

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from reactor import telemetry
 from reactor.clients.prometheus import Prometheus
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample
-from reactor.settings import Endpoint
+from reactor.runtime import telemetry
+from reactor.settings.model import Endpoint
 from tests.integration.bus.authority import certificates
 from tests.integration.clients.renewed import https
 

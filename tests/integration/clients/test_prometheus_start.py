@@ -10,7 +10,7 @@ import pytest
 
 from reactor.clients.prometheus import Prometheus
 from reactor.clients.promql import QueryFailed
-from reactor.settings import Endpoint
+from reactor.settings.model import Endpoint
 from tests.e2e import servers
 from tests.e2e.exporter import exporting
 

@@ -9,13 +9,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from reactor.actions.incidents import Post
-from reactor.actions.posting import NotifierUnavailable, post
+from reactor.actions.notify.incidents import Post
+from reactor.actions.notify.posting import NotifierUnavailable, post
 from reactor.clients.alertmanager import Alertmanager, AlertsUnavailable
 from reactor.clients.credentials import proxy_of
 from reactor.clients.prometheus import Prometheus
 from reactor.clients.promql import QueryFailed
-from reactor.settings import Endpoint, Notifier
+from reactor.settings.model import Endpoint, Notifier
 
 NOWHERE = "http://nobody.invalid:9090"
 

@@ -10,11 +10,9 @@ from typing import Any, cast
 import pytest
 
 from reactor.clients import reflector as reflector_
-from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key, Kind
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.reflector import Reflector
-from reactor.clock import Clock
 from reactor.demo.kube import (
     Answer,
     Cluster,
@@ -30,7 +28,9 @@ from reactor.demo.kube import (
     Reset,
     TruncateWatch,
 )
-from reactor.telemetry import REGISTRY
+from reactor.runtime.backoff import Backoff
+from reactor.runtime.clock import Clock
+from reactor.runtime.telemetry import REGISTRY
 from tests.clock import HandClock
 
 PATH = "/api/v1/configmaps"

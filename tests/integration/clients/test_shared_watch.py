@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from reactor import telemetry
 from reactor.clients import shared_watch
-from reactor.clients.backoff import Backoff
 from reactor.clients.changes import Change, Key
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.port import ApiUnavailable, Forbidden
 from reactor.clients.reflector import Reflector
 from reactor.clients.shared_watch import SharedWatches
 from reactor.clients.watching import Expired
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, CutWatch, EndWatch, Fault, JsonObject
+from reactor.runtime import telemetry
+from reactor.runtime.backoff import Backoff
+from reactor.runtime.clock import Clock
 
 NAMESPACES = [f"team-{number}" for number in range(200)]
 

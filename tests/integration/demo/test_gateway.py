@@ -11,7 +11,6 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from reactor.clock import Clock
 from reactor.demo import scene
 from reactor.demo.children import Child, child
 from reactor.demo.errors import ChildFailed
@@ -23,6 +22,7 @@ from reactor.demo.kube.faults import WatchEffect
 from reactor.demo.service import Service, serving
 from reactor.demo.tally import Count, Second
 from reactor.demo.world import world
+from reactor.runtime.clock import Clock
 from tests.integration.demo.processes import PATIENCE
 
 SPLIT = RouteName("TrafficSplit", "shop", "checkout")

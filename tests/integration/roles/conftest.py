@@ -17,13 +17,13 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Backend, Health, Observation, Outcome, Route, WantedReply, WantedRequest
 from bus.port import Bus
 from reactor.actions.execution import ExecutionContext
-from reactor.clock import Clock
-from reactor.roles.decider import Decider
-from reactor.roles.executor import Executor
-from reactor.roles.partition import Desk
-from reactor.roles.publisher import Publisher
+from reactor.decide.decider import Decider
+from reactor.decide.partition import Desk
+from reactor.execute.executor import Executor
+from reactor.route.publisher import Publisher
+from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.language.loader import load
+from rules.rulefile.loader import load
 
 PARTITIONS = 8
 EAST, WEST = "service/east/shop/checkout", "service/west/shop/checkout"

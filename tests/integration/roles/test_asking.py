@@ -13,8 +13,8 @@ from bus import topology
 from bus.messages import Action, Health, Outcome
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import failed
-from reactor.errors import ReactorError
-from reactor.roles.executor import Executor
+from reactor.execute.executor import Executor
+from reactor.runtime.errors import ReactorError
 from tests.integration.roles.conftest import EAST, WEST, World, eventually, running
 from tests.integration.roles.test_executing import action, ask, outcome
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from bus.errors import Unavailable
-from bus.memory import MemoryBus
+from bus.testing.memory import MemoryBus
 from bus.topology import LEASES
-from reactor.clock import Clock
-from reactor.roles import decider as decider_
-from reactor.roles import fleet
-from reactor.roles.decider import Decider
-from reactor.roles.partition import Desk, Partition
+from reactor.decide import decider as decider_
+from reactor.decide.decider import Decider
+from reactor.decide.partition import Desk, Partition
+from reactor.fleet import fleet
+from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
 from tests.integration.roles.conftest import eventually, running
 

@@ -18,9 +18,9 @@ from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, Se
 from bus.port import Outgoing
 from bus.subjects import ROOT, own
 from bus.topology import DECISIONS, FACTS, ROUTERS
-from reactor import telemetry
-from reactor.roles.decider import Decider
-from rules.reasons import Held
+from reactor.decide.decider import Decider
+from reactor.runtime import telemetry
+from rules.core.reasons import Held
 from tests.integration.roles.conftest import EAST, PARTITIONS, WEST, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]

@@ -15,18 +15,18 @@ import pytest
 from bus import subjects
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
-from bus.memory import MemoryBus
 from bus.messages import Action, Health, Observation, Pause, RefreshRequest, RouteRef, WantedReply, WantedRequest
 from bus.port import Bus
+from bus.testing.memory import MemoryBus
 from bus.topology import FACTS
-from reactor.clock import Clock
-from reactor.roles import partition
-from reactor.roles.decider import Decider
-from reactor.roles.publisher import Publisher
-from reactor.roles.questions import ANSWER_WITHIN
+from reactor.decide import partition
+from reactor.decide.decider import Decider
+from reactor.decide.questions import ANSWER_WITHIN
+from reactor.route.publisher import Publisher
+from reactor.runtime.clock import Clock
 from rules.engine import signals
 from rules.engine.routing import Routing
-from rules.language.loader import load
+from rules.rulefile.loader import load
 from tests.integration.roles.conftest import EAST, PARTITIONS, RULE, WEST, World, eventually
 
 OBJECT = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="checkout").object

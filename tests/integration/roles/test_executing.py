@@ -19,12 +19,12 @@ from bus.jetstream import JetStreamBus
 from bus.messages import DecisionRecord, Mode, Outcome, RouteRef, SetWeights, iso
 from bus.port import Outgoing
 from bus.topology import ACTIONS, DECISIONS, FACTS, GROUPS, INTENTS
-from reactor import telemetry
-from reactor.clock import Clock
-from reactor.roles.executor import Executor
-from reactor.roles.intent import Intent
+from reactor.execute.executor import Executor
+from reactor.execute.intent import Intent
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from rules.core.group import Group, Owed, dump
 from rules.engine.routing import scope_of
-from rules.group import Group, Owed, dump
 from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]

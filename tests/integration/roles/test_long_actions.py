@@ -15,12 +15,12 @@ from bus.envelope import encode
 from bus.messages import Action, Health, Outcome, ZoneStep, iso
 from bus.port import Outgoing
 from bus.topology import INTENTS, Queue
-from reactor.actions import settle
+from reactor.actions import conditional_write as settle
 from reactor.actions.execution import LAND_SECONDS, ExecutionContext
 from reactor.actions.zone.context import CALL_SECONDS, WRITE_SECONDS
-from reactor.roles import executor
-from reactor.roles.executor import Executor
-from reactor.roles.intent import Intent
+from reactor.execute import executor
+from reactor.execute.executor import Executor
+from reactor.execute.intent import Intent
 from tests.integration.roles.conftest import EAST, WEST, World, eventually, running
 from tests.unit.actions.zone.builders import zone_step
 
@@ -43,8 +43,8 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
     """The executors' queue with a tenth of its ack_wait."""
     quick = replace(topology.EXECUTORS, ack_wait=timedelta(seconds=ACK_WAIT))
     monkeypatch.setattr(topology, "QUEUES", (topology.ROUTERS, quick))
-    monkeypatch.setattr("reactor.roles.executor.EXECUTORS", quick)
-    monkeypatch.setattr("reactor.roles.executor.EXTEND", ACK_WAIT / 3)
+    monkeypatch.setattr("reactor.execute.executor.EXECUTORS", quick)
+    monkeypatch.setattr("reactor.execute.executor.EXTEND", ACK_WAIT / 3)
     return quick
 
 

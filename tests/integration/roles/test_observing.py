@@ -10,9 +10,9 @@ import pytest
 
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
-from reactor.roles import fleet as fleet_
-from reactor.roles.fleet import Fleet
-from reactor.roles.observer import KIND, Observer, Start
+from reactor.fleet import fleet as fleet_
+from reactor.fleet.fleet import Fleet
+from reactor.fleet.observer import KIND, Observer, Start
 from tests.integration.roles.conftest import World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]

@@ -9,10 +9,10 @@ import pytest
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.topology import LEASES
-from reactor.clock import Clock
-from reactor.leftovers import Leftovers
-from reactor.presence import present
-from reactor.roles.fleet import Fleet
+from reactor.fleet.fleet import Fleet
+from reactor.fleet.presence import present
+from reactor.process.bus_cleanup import Leftovers
+from reactor.runtime.clock import Clock
 from tests.integration.roles.conftest import eventually
 
 SHARES = 8

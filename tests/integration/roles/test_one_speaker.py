@@ -11,13 +11,13 @@ from datetime import timedelta
 import pytest
 
 from bus import subjects
-from bus.memory import MemoryBus
+from bus.testing.memory import MemoryBus
 from bus.topology import LEASES
-from reactor.clock import Clock
-from reactor.roles import fleet, observer
-from reactor.roles.fleet import Fleet
-from reactor.roles.observer import Observer
-from reactor.roles.peers import LEASE
+from reactor.fleet import fleet, observer
+from reactor.fleet.fleet import Fleet
+from reactor.fleet.observer import Observer
+from reactor.fleet.peers import LEASE
+from reactor.runtime.clock import Clock
 from tests.clock import HandClock
 from tests.integration.roles.conftest import eventually, running
 

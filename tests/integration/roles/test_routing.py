@@ -16,13 +16,13 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Health, Observation, WebhookPost
 from bus.port import Delivery, Outgoing
 from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
-from reactor.clock import Clock
-from reactor.errors import SourceUnknown
-from reactor.roles.known import Known
-from reactor.roles.publisher import Publisher
-from reactor.roles.router import Router
+from reactor.decide.watermark import Known
+from reactor.route.publisher import Publisher
+from reactor.route.router import Router
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SourceUnknown
 from rules.engine.routing import Routing
-from rules.language.loader import load
+from rules.rulefile.loader import load
 from tests.integration.roles.conftest import PARTITIONS, RULE, eventually, running
 
 POSTS = 100

@@ -10,7 +10,7 @@ import yaml
 
 from bus.messages import Action, Outcome, RouteRef, SetWeights
 from reactor.actions.execution import ExecutionContext
-from reactor.roles.executor import Executor
+from reactor.execute.executor import Executor
 from tests.integration.roles.conftest import World, eventually, running
 from tests.integration.roles.test_executing import action, ask
 from tests.unit.webhook.builders import counted

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 from bus.messages import Health
-from reactor.roles.decider import Decider
-from reactor.roles.partition import Desk
+from reactor.decide.decider import Decider
+from reactor.decide.partition import Desk
 from tests.integration.roles.conftest import PARTITIONS, World, eventually, running
 from tests.steps import step_limit, steps_measured
 

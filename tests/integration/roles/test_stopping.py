@@ -11,11 +11,11 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Backend, Fact, Health, Observation, Outcome, Pause, Resume, Route
 from reactor.actions.execution import ExecutionContext
-from reactor.clock import Clock
-from reactor.roles.executor import Executor
-from reactor.roles.publisher import Publisher
+from reactor.execute.executor import Executor
+from reactor.route.publisher import Publisher
+from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
-from rules.language.loader import load
+from rules.rulefile.loader import load
 from tests.integration.roles.conftest import PARTITIONS, World, eventually, running
 
 ROUTES = [f"web-{number}" for number in range(12)]

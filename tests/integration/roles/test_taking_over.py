@@ -13,9 +13,9 @@ import pytest
 from bus import subjects
 from bus.messages import Backend, Health, Observation, Route, SetWeights
 from bus.topology import FACTS, GROUPS
-from reactor.roles.publisher import Publisher
+from reactor.route.publisher import Publisher
 from rules.engine.routing import Routing
-from rules.language.loader import load
+from rules.rulefile.loader import load
 from tests.integration.roles.conftest import PARTITIONS, World, eventually
 
 Make = Callable[..., AbstractAsyncContextManager[World]]

@@ -15,11 +15,11 @@ import yaml
 from bus.messages import Fact, Health, Observation, Route
 from reactor.clients.clusters import Clusters
 from reactor.clients.promql import Queries
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator
-from reactor.settings import Cluster as ClusterSettings
-from reactor.sources.addresses import probing_session
-from reactor.sources.world import World
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster as ClusterSettings
+from reactor.sources.context import World
+from reactor.sources.probes.addresses import probing_session
 
 WAIT_SECONDS = 8
 

@@ -14,15 +14,15 @@ import pytest
 
 from bus.messages import Health
 from reactor.demo.kube import Cluster
-from reactor.errors import SettingsError
-from reactor.sources import http_probe
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.telemetry import REGISTRY
 from reactor.sources.catalog import MODULES, start_all
+from reactor.sources.context import World
 from reactor.sources.pacing import Pace
-from reactor.sources.world import World
-from reactor.telemetry import REGISTRY
-from rules.language.kinds import LoadedSource
-from rules.language.model import RouteSelection
-from rules.language.sources import AlertmanagerWebhook, EndpointsWatch, HttpProbe, PrometheusQuery, Quorum, TcpProbe
+from reactor.sources.probes import http_probe
+from rules.rulefile.kinds import LoadedSource
+from rules.rulefile.model import RouteSelection
+from rules.rulefile.sources import AlertmanagerWebhook, EndpointsWatch, HttpProbe, PrometheusQuery, Quorum, TcpProbe
 from tests.clock import HandClock
 from tests.integration.sources.conftest import Heard
 
@@ -165,7 +165,7 @@ async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
 
 def test_a_kind_that_is_not_used_costs_nothing() -> None:
     program = (
-        "import sys, reactor.sources.catalog, reactor.sources.world;"
+        "import sys, reactor.sources.catalog, reactor.sources.context;"
         "print([m for m in ('kubernetes', 'grpc', 'prometheus_api_client') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,9 +12,9 @@ from bus.messages import Cluster as ClusterFact
 from bus.messages import Health
 from reactor.demo.kube import Answer, Cluster, Fault, Hang, Html, Reset
 from reactor.demo.kube.faults import Effect
-from reactor.sources import cluster_probe
-from reactor.sources.world import World
-from rules.language.sources import ClusterProbe
+from reactor.sources.context import World
+from reactor.sources.probes import cluster_probe
+from rules.rulefile.sources import ClusterProbe
 from tests.integration.sources.conftest import Heard, Running
 
 EAST = "cluster/east"

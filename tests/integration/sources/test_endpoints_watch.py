@@ -11,9 +11,9 @@ import pytest
 
 from bus.messages import Fact, Health
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
-from reactor.sources import endpoints_watch
-from reactor.sources.world import World
-from rules.language.sources import EndpointsWatch
+from reactor.sources.context import World
+from reactor.sources.kubernetes import endpoints_watch
+from rules.rulefile.sources import EndpointsWatch
 from tests.integration.sources.conftest import Heard, Running
 
 CHECKOUT = "service/east/shop/checkout"
@@ -243,7 +243,7 @@ async def test_a_lost_watch_is_silent_and_not_healthy(
 async def test_a_service_that_is_long_gone_is_forgotten(
     world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactor.sources.endpoints_watch.GONE_SECONDS", 0.2)
+    monkeypatch.setattr("reactor.sources.kubernetes.endpoints_watch.GONE_SECONDS", 0.2)
     east.create(slice_("a", True))
     made = endpoints_watch.Watch(source(), world, await world.clusters.get("east"))
     async with running(made.run()):

@@ -18,7 +18,7 @@ from reactor.clients.port import JsonObject
 from reactor.demo.kube import Cluster, Fault, Forbid
 from reactor.demo.kube.crds import load
 from reactor.sources.catalog import start_all
-from reactor.sources.world import World
+from reactor.sources.context import World
 from tests.integration.sources.conftest import Heard
 
 DEFINITIONS = Path(__file__).parents[2] / "data" / "karmada" / "definitions.yaml"

@@ -12,9 +12,9 @@ import pytest
 from bus.messages import Health
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Hang, JsonObject, Reset
 from reactor.demo.kube.faults import Effect
-from reactor.sources import lease_watch
-from reactor.sources.world import World
-from rules.language.sources import LeaseWatch
+from reactor.sources.context import World
+from reactor.sources.kubernetes import lease_watch
+from rules.rulefile.sources import LeaseWatch
 from tests.integration.sources.conftest import Heard, Running
 
 MEMBER = "cluster/member1"

@@ -14,11 +14,11 @@ import pytest
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.balancers.port import Change, LoadBalancer, Weights
 from reactor.clients.port import ApiUnavailable, Forbidden, NotFound
-from reactor.clock import Clock
-from reactor.errors import SettingsError
-from reactor.settings_balancers import HAProxy
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
+from reactor.settings.balancers import HAProxy
 from reactor.sources import load_balancers
-from reactor.sources.world import World
+from reactor.sources.context import World
 from tests.integration.sources.conftest import Heard
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from bus.messages import Fact, Health, ZoneInventory, Zones
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
-from reactor.sources import heartbeats, node_watch
-from reactor.sources.world import World
-from rules.language.sources import NodeWatch
+from reactor.sources.context import World
+from reactor.sources.kubernetes import heartbeats, node_watch
+from rules.rulefile.sources import NodeWatch
 from tests.integration.sources.conftest import Heard, Running
 
 ZONE = "topology.kubernetes.io/zone"

@@ -16,11 +16,11 @@ import pytest
 from aiohttp import web
 
 from bus.messages import Health
-from reactor.sources import grpc_probe, http_probe, tcp_probe
-from reactor.sources.health_v1 import CHECK
-from reactor.sources.world import World
-from reactor.telemetry import REGISTRY
-from rules.language.sources import GrpcProbe, HttpProbe, TcpProbe
+from reactor.runtime.telemetry import REGISTRY
+from reactor.sources.context import World
+from reactor.sources.probes import grpc_probe, http_probe, tcp_probe
+from reactor.sources.probes.health_v1 import CHECK
+from rules.rulefile.sources import GrpcProbe, HttpProbe, TcpProbe
 from tests.integration.sources.conftest import Heard, Running
 
 TARGET = "service/east/shop/checkout"

@@ -13,10 +13,10 @@ import pytest
 
 from bus.messages import Health
 from reactor.clients.promql import Queries, QueryFailed, QueryRefused, Sample
-from reactor.errors import SettingsError
-from reactor.sources import prometheus_query
-from reactor.sources.world import World
-from rules.language.sources import Bound, PrometheusQuery
+from reactor.runtime.errors import SettingsError
+from reactor.sources.context import World
+from reactor.sources.prometheus import prometheus_query
+from rules.rulefile.sources import Bound, PrometheusQuery
 from tests.integration.sources.conftest import Heard, Running
 from tests.unit.webhook.builders import counted
 

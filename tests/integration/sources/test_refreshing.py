@@ -10,16 +10,17 @@ from typing import Any, cast
 
 import pytest
 
-from bus.memory import MemoryBus
 from bus.messages import Health, Observation, RefreshRequest
 from bus.subjects import refresh
+from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
 from reactor.demo.kube import Cluster, FailWatch, Fault, JsonObject, Reset
-from reactor.sources import endpoints_watch, lease_watch, node_watch, prometheus_query, routes, workload_watch
-from reactor.sources.refreshing import requests_on
-from reactor.sources.world import World
-from rules.language.model import RouteSelection
-from rules.language.sources import EndpointsWatch, LeaseWatch, NodeWatch, PrometheusQuery, WorkloadWatch
+from reactor.sources.context import World
+from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, routes, workload_watch
+from reactor.sources.prometheus import prometheus_query
+from reactor.sources.refresh import requests_on
+from rules.rulefile.model import RouteSelection
+from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, PrometheusQuery, WorkloadWatch
 from tests.integration.sources.conftest import Heard, Running
 from tests.integration.sources.test_endpoints_watch import CHECKOUT, slice_
 

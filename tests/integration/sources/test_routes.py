@@ -14,10 +14,10 @@ from reactor.clients.clusters import Clusters
 from reactor.clients.port import NotFound
 from reactor.clients.versions import served
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject
-from reactor.sources import routes
-from reactor.sources.world import World
-from rules.language.model import RouteSelection
-from rules.language.route_kinds import ROUTE_KINDS
+from reactor.sources.context import World
+from reactor.sources.kubernetes import routes
+from rules.rulefile.model import RouteSelection
+from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.integration.sources.conftest import Heard, Running
 
 

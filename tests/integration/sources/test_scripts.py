@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bus.messages import Health
-from reactor.errors import SettingsError
-from reactor.sources import scripts
-from reactor.sources.scripts import Script
+from reactor.runtime.errors import SettingsError
+from reactor.sources.kubernetes import scripts
+from reactor.sources.kubernetes.scripts import Script
 
 pytest.importorskip("cel_expr_python", reason="the extra cel is not installed")
 pytest.importorskip("lupa", reason="the extra lua is not installed")

@@ -10,12 +10,12 @@ import pytest
 
 from bus.messages import Fact, Health, WorkloadCopy
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
-from reactor.errors import SettingsError
-from reactor.sources import workload_watch
-from reactor.sources.workload_health import RULES
-from reactor.sources.workload_kinds import BUILT_IN, ServedKind
-from reactor.sources.world import World
-from rules.language.sources import BuiltInKind, CustomKind, HealthScript, WorkloadWatch
+from reactor.runtime.errors import SettingsError
+from reactor.sources.context import World
+from reactor.sources.kubernetes import workload_watch
+from reactor.sources.kubernetes.workload_health import RULES
+from reactor.sources.kubernetes.workload_kinds import BUILT_IN, ServedKind
+from rules.rulefile.sources import BuiltInKind, CustomKind, HealthScript, WorkloadWatch
 from tests.contract.kube.objects import definition
 from tests.integration.sources.conftest import Heard, Running
 

@@ -13,8 +13,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
-from reactor.clock import Clock
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Forbid, JsonObject, Reset, write_kubeconfig
+from reactor.runtime.clock import Clock
 
 ZONE = "topology.kubernetes.io/zone"
 Init = Callable[..., Coroutine[Any, Any, Result]]

@@ -12,12 +12,12 @@ from typing import Any
 import aiohttp
 
 from bus.envelope import decode
-from bus.memory import MemoryBus
 from bus.messages import WebhookPost
 from bus.port import Outgoing
+from bus.testing.memory import MemoryBus
 from bus.topology import ROUTERS
-from reactor.roles.receiver import listening, listening_for_health
-from reactor.settings import Health, Receiver
+from reactor.settings.model import Health, Receiver
+from reactor.webhook.receiver import listening, listening_for_health
 from reactor.webhook.server import WebhookServer
 from tests.clock import HandClock
 

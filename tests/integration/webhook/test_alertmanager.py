@@ -19,11 +19,11 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Observation
 from bus.port import Bus
 from bus.topology import ALERTS, ROUTERS
+from reactor.alerts.lifecycle import Keeper
 from reactor.clients.alertmanager import Alertmanager
-from reactor.clock import Clock
-from reactor.roles.receiver import listening
-from reactor.settings import Endpoint, Receiver
-from reactor.webhook.keeper import Keeper
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Endpoint, Receiver
+from reactor.webhook.receiver import listening
 from reactor.webhook.server import WebhookServer
 from tests.ports import free_port
 from tests.unit.webhook.builders import counted, source

@@ -17,14 +17,14 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Observation, RefreshRequest
 from bus.topology import ALERTS
+from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.requests import serve
 from reactor.clients.alertmanager import Alertmanager as Client
 from reactor.clients.prometheus import Prometheus as Queries
-from reactor.clock import Clock
-from reactor.errors import Retryable
-from reactor.roles.receiver import listening
-from reactor.settings import Endpoint, Receiver
-from reactor.webhook.keeper import Keeper
-from reactor.webhook.requests import serve
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
+from reactor.settings.model import Endpoint, Receiver
+from reactor.webhook.receiver import listening
 from reactor.webhook.server import WebhookServer
 from tests.e2e.exporter import Exporter, exporting
 from tests.e2e.servers import Alertmanager, Prometheus

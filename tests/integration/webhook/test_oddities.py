@@ -14,11 +14,11 @@ import pytest
 from bus.envelope import decode
 from bus.messages import Health
 from bus.topology import ALERTS, ROUTERS
-from reactor.roles.receiver import listening
-from reactor.settings import Receiver
-from reactor.webhook.keeper import Keeper
+from reactor.alerts.lifecycle import Keeper
+from reactor.settings.model import Receiver
+from reactor.webhook.receiver import listening
 from reactor.webhook.server import WebhookServer
-from rules.language.sources import AlertmanagerWebhook
+from rules.rulefile.sources import AlertmanagerWebhook
 from tests.integration.webhook.reception import AT_ONCE, JSON, SlowBus
 from tests.unit.webhook.builders import Api, World, alert, body, counted, moment, resolved, source
 

@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 
 from bus.errors import Unavailable
-from reactor import telemetry
-from reactor.errors import SettingsError
-from reactor.roles import receiver as role
-from reactor.roles.receiver import listening
+from reactor.runtime import telemetry
+from reactor.runtime.errors import SettingsError
+from reactor.webhook import receiver as role
+from reactor.webhook.receiver import listening
 from reactor.webhook.server import POSTS_AT_ONCE
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.unit.webhook.builders import alert, body, counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.simulation.fleet.loop import VirtualLoop
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)

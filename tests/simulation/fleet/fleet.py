@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from random import Random
 
 from bus.messages import Action, Outcome, SetWeights
-from reactor.actions import routes
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
-from reactor.roles.decider import Decider
-from reactor.roles.executor import Executor
-from reactor.roles.partition import Desk
-from reactor.roles.publisher import Publisher
-from reactor.roles.supervise import forever
+from reactor.actions.traffic import routes
+from reactor.decide.decider import Decider
+from reactor.decide.partition import Desk
+from reactor.execute.executor import Executor
+from reactor.route.publisher import Publisher
+from reactor.runtime.supervise import forever
 from rules.engine.routing import Routing
 from tests.simulation.fleet.bus import SimBus
 from tests.simulation.fleet.clock import SimClock

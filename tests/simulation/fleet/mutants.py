@@ -13,17 +13,18 @@ from bus.messages import Fact, Observation, Outcome
 from bus.port import Outgoing
 from reactor.actions.execution import ExecutionContext
 from reactor.audit.chain import Head
-from reactor.roles import executor, partition
-from reactor.roles.intent import Intent
-from reactor.roles.partition import Partition
-from reactor.roles.records import Records
-from reactor.roles.speaker import Speaker
-from reactor.roles.wanted import Wanted
+from reactor.decide import partition
+from reactor.decide.partition import Partition
+from reactor.decide.speaker import Speaker
+from reactor.decide.store import Records
+from reactor.execute import executor
+from reactor.execute.intent import Intent
+from reactor.execute.wanted import Wanted
+from rules.core.group import Group
 from rules.engine import debounce, decide
 from rules.engine import observe as facts_in
-from rules.engine.book import Book
 from rules.engine.decide import Decision
-from rules.group import Group
+from rules.engine.groups import Book
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bus.errors import Unavailable
-from bus.memory_parts import MemoryReading, MemoryWork
 from bus.port import Delivery
+from bus.testing.memory_parts import MemoryReading, MemoryWork
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.server import Server
 

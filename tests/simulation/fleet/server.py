@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from bus import subjects
-from bus.memory import MemoryBus
 from bus.port import Outgoing
+from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS
-from rules.group import load
+from rules.core.group import load
 from tests.simulation.fleet.clock import seconds
 
 

@@ -10,10 +10,10 @@ from random import Random
 from bus.messages import Health, Observation, Route
 from bus.port import Bus
 from reactor.clients.changes import Look
-from reactor.clock import Clock
-from reactor.roles.publisher import Publisher
-from reactor.sources.refreshing import answer_requests, requests_on
-from reactor.sources.route_projection import route_from
+from reactor.route.publisher import Publisher
+from reactor.runtime.clock import Clock
+from reactor.sources.kubernetes.route_projection import route_from
+from reactor.sources.refresh import answer_requests, requests_on
 from reactor.sources.standing import LONG_AGO, Standing
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 

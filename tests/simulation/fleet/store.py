@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from bus.errors import Unavailable
-from bus.memory_parts import MemoryStore
 from bus.port import Entry
+from bus.testing.memory_parts import MemoryStore
 from tests.simulation.fleet.link import Link
 
 

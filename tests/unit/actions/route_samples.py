@@ -11,8 +11,8 @@ from typing import Any
 
 from bus.messages import RouteKind, RouteRef
 from reactor.clients.port import JsonObject
-from rules.language.route_kinds import ROUTE_KINDS
-from rules.language.route_kinds import RouteKind as Described
+from rules.rulefile.route_kinds import ROUTE_KINDS
+from rules.rulefile.route_kinds import RouteKind as Described
 
 Weights = Sequence[Any]
 """Of p and s, in this order; None: left out."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor.actions.aside import AT_ONCE, Aside
+from reactor.actions.background import AT_ONCE, Aside
 
 
 async def test_whoever_leaves_waits_for_what_is_still_to_be_done() -> None:

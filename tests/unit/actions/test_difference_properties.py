@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from bus.messages import RouteRef, SetWeights
 from reactor.actions.outcomes import Unfit
-from reactor.actions.weights import backends_of, difference
+from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.port import JsonObject
 from reactor.clients.route_entries import WEIGHT_MAX
 from reactor.demo.kube.patch import json_patch
-from rules.language.route_kinds import ROUTE_KINDS
+from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import as_read, http_route, route, set_weights, split
 
 SERVICES = ["p", "s", "t", "west/p", "foreign"]

@@ -11,7 +11,7 @@ from reactor.actions import execution
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import OutOfTime, Unfit, failed
 from reactor.clients.port import ApiUnavailable
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 
 
 class Stepped(Clock):

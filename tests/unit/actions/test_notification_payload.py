@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from bus.envelope import decode
 from bus.messages import Notify, iso
-from reactor.actions.incidents import ALERT_LASTS, post_of
-from reactor.settings import Notifier
-from reactor.settings_email import PORTS
+from reactor.actions.notify.incidents import ALERT_LASTS, post_of
+from reactor.settings.email import PORTS
+from reactor.settings.model import Notifier
 from tests.unit.actions.builders import START, notify
 
 ABOUT = "service/east/shop/checkout"

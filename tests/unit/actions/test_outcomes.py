@@ -6,8 +6,8 @@ import pytest
 
 from reactor.actions.outcomes import NotAsAsked, Unfit, failed
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from bus.messages import RouteRef
 from reactor.actions.outcomes import Unfit
-from reactor.actions.restore import restoration
+from reactor.actions.traffic.restore import restoration
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
-from rules.language.route_kinds import ROUTE_KINDS
+from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import as_read, http_route, refs, route, split, weights_of
 
 DECISION = {"reactor/decision": "checkout/x/1", "reactor/epoch": "3"}

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from bus.messages import Route
 from reactor.actions.outcomes import Unfit
-from reactor.actions.restore import restoration
-from reactor.actions.weights import backends_of, difference
+from reactor.actions.traffic.restore import restoration
+from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
-from reactor.sources.route_projection import route_from
-from rules.kinds.shares import divide
+from reactor.sources.kubernetes.route_projection import route_from
+from rules.kinds.traffic.apportion import divide
 from tests.unit.actions.builders import START, as_read, set_weights
 from tests.unit.actions.route_samples import NAMES, SAMPLES, Sample
 

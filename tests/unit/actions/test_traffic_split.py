@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from reactor.actions.outcomes import Unfit
-from reactor.actions.weights import difference
+from reactor.actions.traffic.weights import difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
-from rules.language.route_kinds import ROUTE_KINDS
+from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import Backends, as_read, set_weights, split, weights_of
 
 SPLIT = ROUTE_KINDS["TrafficSplit"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reactor.backtest.grid import Chunk
-from reactor.backtest.series import Answer, series_of
-from rules.language import loader
-from rules.language.loader import RuleSet
+from reactor.workbench.backtest.grid import Chunk
+from reactor.workbench.backtest.series import Answer, series_of
+from rules.rulefile import loader
+from rules.rulefile.loader import RuleSet
 
 STEP = 30
 

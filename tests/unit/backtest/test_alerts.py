@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from reactor.backtest.alerts import Alerts
-from reactor.backtest.outages import Outages
-from reactor.backtest.series import Answer, series_of
-from reactor.backtest.targets import Targets
-from rules.language.sources import AlertmanagerWebhook, Confirm
+from reactor.workbench.backtest.alerts import Alerts
+from reactor.workbench.backtest.outages import Outages
+from reactor.workbench.backtest.series import Answer, series_of
+from reactor.workbench.backtest.targets import Targets
+from rules.rulefile.sources import AlertmanagerWebhook, Confirm
 from tests.unit.backtest.builders import STEP, chunk
 
 Told = list[tuple[int, str, str, bool]]

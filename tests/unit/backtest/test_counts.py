@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reactor.backtest.run import Backtested
-from reactor.backtest.text import lines
-from rules.bench.backtester import Sweep, backtest, sweep
-from rules.bench.report import as_json, false_within, numbers
-from rules.language.loader import RuleSet, load
+from reactor.workbench.backtest.run import Backtested
+from reactor.workbench.backtest.text import lines
+from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
+from rules.rehearsal.backtest.report import as_json, false_within, numbers
+from rules.rulefile.loader import RuleSet, load
 from tests.unit.backtest.test_story import H, U, seen
 
 EVENTS = [

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.backtest.page import page
-from reactor.backtest.run import Backtested
-from reactor.backtest.text import lines
-from rules.bench.backtester import backtest
-from rules.bench.report import as_json, false_within
-from rules.language.loader import load
+from reactor.workbench.backtest.page import page
+from reactor.workbench.backtest.run import Backtested
+from reactor.workbench.backtest.text import lines
+from rules.rehearsal.backtest.backtester import backtest
+from rules.rehearsal.backtest.report import as_json, false_within
+from rules.rulefile.loader import load
 from tests.unit.backtest.test_story import H, U, seen
 
 RATIO = "rate(bad[1m]) / rate(all[1m])"

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Hold, Observation, SetWeights
-from reactor.backtest.outages import Outages
-from reactor.backtest.queries import observations
-from reactor.backtest.targets import Targets
 from reactor.clients.promql import QueryFailed, Sample
-from reactor.sources.prometheus_query import _Reader
+from reactor.sources.context import World
+from reactor.sources.prometheus.prometheus_query import _Reader
 from reactor.sources.standing import no_facts_lost
-from reactor.sources.world import World
-from rules.bench.backtester import backtest
-from rules.bench.play import START, Said, play, second
-from rules.engine.news import in_words
-from rules.language.loader import RuleSet
-from rules.language.sources import PrometheusQuery
+from reactor.workbench.backtest.outages import Outages
+from reactor.workbench.backtest.queries import observations
+from reactor.workbench.backtest.targets import Targets
+from rules.engine.notifications import in_words
+from rules.rehearsal.backtest.backtester import backtest
+from rules.rehearsal.simulate import START, Said, play, second
+from rules.rulefile.loader import RuleSet
+from rules.rulefile.sources import PrometheusQuery
 from tests.clock import HandClock
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, rules, text
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.backtest.decode import NoAnswer, series
-from reactor.backtest.grid import CHUNK_POINTS, Grid, TooLong
-from reactor.backtest.history import fits
-from reactor.backtest.moments import BadMoment, moment
-from reactor.backtest.outages import outages
-from reactor.backtest.series import Answer, Corrupt, dump, load, series_of
-from reactor.backtest.store import SETTLED_MS, opened
-from reactor.backtest.text import length
+from reactor.workbench.backtest.decode import NoAnswer, series
+from reactor.workbench.backtest.grid import CHUNK_POINTS, Grid, TooLong
+from reactor.workbench.backtest.history import fits
+from reactor.workbench.backtest.moments import BadMoment, moment
+from reactor.workbench.backtest.outages import outages
+from reactor.workbench.backtest.series import Answer, Corrupt, dump, load, series_of
+from reactor.workbench.backtest.store import SETTLED_MS, opened
+from reactor.workbench.backtest.text import length
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -109,7 +109,7 @@ async def pieces(text: str, size: int) -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_an_answer_is_read_however_it_is_cut(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.backtest.decode.TRY_BYTES", 1)
+    monkeypatch.setattr("reactor.workbench.backtest.decode.TRY_BYTES", 1)
     entries = '{"metric": {"a": "]}]\\"é"}, "values": [[0, "1"], [30, "2"]]} , {"metric": {}, "values": []}'
     body = f'{{"status": "success", "data": {{"resultType": "matrix", "result": [{entries}]}}, "warnings": ["x"]}}'
     found = [one async for one in series(pieces(body, size))]

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health, Mode, Notify, Observation
-from rules.bench.backtest_compare import MOVED_SECONDS_MAX, compare
-from rules.bench.backtest_story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, Story
-from rules.bench.backtester import Sweep, backtest, sweep
-from rules.bench.play import at
-from rules.bench.report import as_json, false_within, numbers
-from rules.language.loader import RuleSet, load
+from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
+from rules.rehearsal.backtest.compare import MOVED_SECONDS_MAX, compare
+from rules.rehearsal.backtest.report import as_json, false_within, numbers
+from rules.rehearsal.backtest.story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, Story
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import RuleSet, load
 from tests.unit.backtest.builders import rules
 
 H, U, X = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

@@ -9,8 +9,8 @@ import pytest
 
 from bus import subjects
 from bus.errors import Unavailable
-from bus.memory import MemoryBus
 from bus.port import Outgoing
+from bus.testing.memory import MemoryBus
 from bus.topology import DUPLICATE_WINDOW, FACTS, GROUPS, ROUTERS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bus import subjects
-from bus.memory_parts import matches
+from bus.testing.memory_parts import matches
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,43}\Z")
 ANYTHING = st.text(st.characters(codec=None), max_size=200)

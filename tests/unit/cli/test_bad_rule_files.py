@@ -78,7 +78,7 @@ def test_a_bad_rule_file_is_told_with_its_place(name: str, tmp_path: Path, monke
     """'a=~"(a+)+$"'""", """'a=~"(a|aa)+$"'""", """'a!~"(.*)*x"'""",
 ])  # fmt: skip
 def test_an_expression_that_hangs_others_costs_nothing(text: str, tmp_path: Path) -> None:
-    from rules.language.matchers import Matchers
+    from rules.rulefile.matchers import Matchers
 
     (tmp_path / "f.yaml").write_text(ALERTS + text + "}")
     done = CliRunner().invoke(cli, ["check", str(tmp_path / "f.yaml")])
@@ -89,7 +89,7 @@ def test_an_expression_that_hangs_others_costs_nothing(text: str, tmp_path: Path
 
 
 def test_a_message_takes_words_and_nothing_else() -> None:
-    from rules.language.template import substitute
+    from rules.rulefile.template import substitute
 
     hostile = "{target} {target.__class__} {0} {x!r:>99999999} {{y}} {} %s ${z} <script>"
     assert (

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from reactor.cli.asking import whoami
 from reactor.cli.main import cli
 from reactor.cli.run import _settings
-from reactor.connecting import connected
-from reactor.settings import BusSettings
+from reactor.cli.shared.asking import whoami
+from reactor.process.session import connected
+from reactor.settings.model import BusSettings
 
 WORD = ("--comment", "why", "--yes")
 ASKING = [
@@ -100,7 +100,7 @@ def test_a_bus_out_of_reach_is_said_once_and_is_exit_3(
     def hasty(settings: BusSettings, url: str, name: str, **_: object) -> object:
         return connected(settings, url, name, patience=timedelta(seconds=0.1))
 
-    monkeypatch.setattr("reactor.connecting.connected", hasty)
+    monkeypatch.setattr("reactor.process.session.connected", hasty)
     done = reactor(*words, "--bus", NO_BUS)
     assert done.stderr.startswith("reactor: no NATS server at nats://127.0.0.1:1")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (3, "", 1)

@@ -8,11 +8,11 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from reactor.cli.alerting import BadDuration, as_message, seconds
 from reactor.cli.main import cli
-from rules.bench import tester
-from rules.language import loader
-from rules.language.matchers import Matchers
+from reactor.cli.shared.alerting import BadDuration, as_message, seconds
+from rules.rehearsal.testing import tester
+from rules.rulefile import loader
+from rules.rulefile.matchers import Matchers
 
 ALERTS = """\
 groups:

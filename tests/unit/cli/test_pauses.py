@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from reactor.cli.pause import _meant
-from reactor.cli.printing import duration
-from reactor.cli.status_rows import row
-from reactor.errors import SettingsError
-from rules.bench.play import at
-from rules.group import Group, Paused
+from reactor.cli.shared.printing import duration
+from reactor.cli.shared.status_rows import row
+from reactor.runtime.errors import SettingsError
+from rules.core.group import Group, Paused
+from rules.rehearsal.simulate import at
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.cli.status_rows import entry, table
-from rules.bench.play import at
-from rules.group import Group, Holding, Paused
-from rules.language.model import Rule
-from rules.reasons import Held
-from rules.remedies import REMEDIES
+from reactor.cli.shared.status_rows import entry, table
+from rules.core.group import Group, Holding, Paused
+from rules.core.reasons import Held
+from rules.core.remedies import REMEDIES
+from rules.rehearsal.simulate import at
+from rules.rulefile.model import Rule
 from rules.summary import State, state_of
 from tests.unit.rules.builders import (
     Event,

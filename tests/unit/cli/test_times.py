@@ -11,12 +11,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from reactor.backtest.asked import BadAsk, sweep
-from reactor.backtest.moments import moment
 from reactor.cli.fleet import _shown
 from reactor.cli.main import cli
-from reactor.cli.options import Seconds
-from rules.bench.simulator import clock
+from reactor.cli.shared.options import Seconds
+from reactor.workbench.backtest.asked import BadAsk, sweep
+from reactor.workbench.backtest.moments import moment
+from rules.rehearsal.simulator import clock
 from tests.unit.rules.builders import failover, rule_file
 
 NOW = datetime(2026, 11, 8, tzinfo=UTC)

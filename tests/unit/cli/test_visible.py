@@ -15,13 +15,13 @@ from bus.messages import Health, Observation, Pause, Resume
 from reactor.cli.explain import _text
 from reactor.cli.main import cli
 from reactor.cli.pause import _plan
-from reactor.cli.printing import as_json, as_table, as_yaml, say
+from reactor.cli.shared.printing import as_json, as_table, as_yaml, say
+from reactor.cli.shared.status_rows import row, table
 from reactor.cli.status import _pause
-from reactor.cli.status_rows import row, table
-from reactor.telemetry import _Formatter
-from reactor.visible import visible
-from rules.bench.explainer import Chain
-from rules.group import Group, Holding, Paused
+from reactor.runtime.telemetry import _Formatter
+from reactor.runtime.visible import visible
+from rules.core.group import Group, Holding, Paused
+from rules.rehearsal.explain import Chain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ODD = {

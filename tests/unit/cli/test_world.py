@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
-from rules.bench.world_finding import Promise
-from rules.kinds import traffic
-from rules.kinds.wish import Wish
-from rules.reasons import Because
+from rules.core.desired import Wish
+from rules.core.reasons import Because
+from rules.kinds.traffic import kind as traffic
+from rules.rehearsal.world.checkers.finding import Promise
 
 SHOP = """\
 apiVersion: reactor/v1

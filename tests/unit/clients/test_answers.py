@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reactor.clients.answers import JSON_PATCH, Request, permission, refusal
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.clients.watching import Expired
-from reactor.errors import Retryable, Terminal
+from reactor.runtime.errors import Retryable, Terminal
 
 SPLIT = "/apis/split.smi-spec.io/v1alpha2/namespaces/shop/trafficsplits/checkout"
 REJECTED = "the server rejected our request due to an error in our request"

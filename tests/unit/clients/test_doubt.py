@@ -8,7 +8,7 @@ import pytest
 
 from reactor.clients.changes import Key
 from reactor.clients.doubt import LISTS, SECONDS, Doubt
-from reactor.telemetry import REGISTRY
+from reactor.runtime.telemetry import REGISTRY
 
 
 def keys(*names: str) -> set[Key]:

@@ -9,7 +9,7 @@ import pytest
 from reactor.clients import loading
 from reactor.clients.loading import Loading
 from reactor.clients.port import ApiUnavailable
-from reactor.errors import SettingsError
+from reactor.runtime.errors import SettingsError
 
 
 class Program:

@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from bus.messages import Health
-from reactor.clock import Clock
 from reactor.demo import scene, story
 from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
@@ -18,7 +17,8 @@ from reactor.demo.story import Story
 from reactor.demo.tally import Count, Second
 from reactor.demo.watcher import Watcher
 from reactor.demo.world import World
-from rules.group import Group, Holding, Member, RouteState, Window
+from reactor.runtime.clock import Clock
+from rules.core.group import Group, Holding, Member, RouteState, Window
 
 TARGET = scene.target(scene.PRIMARY)
 NOW = Clock().now()

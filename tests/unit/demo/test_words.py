@@ -10,7 +10,7 @@ from bus.messages import Health
 from reactor.demo import words
 from reactor.demo.tally import Count, Second
 from reactor.demo.truth import Shift
-from rules.group import Member, Signal, Window
+from rules.core.group import Member, Signal, Window
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

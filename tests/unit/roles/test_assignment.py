@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.roles.assignment import assignment
+from reactor.fleet.assignment import assignment
 
 NAMES = st.sets(st.text("abcdefgh0123", min_size=1, max_size=6), min_size=1, max_size=9)
 

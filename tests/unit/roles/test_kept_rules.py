@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from bus.memory import MemoryBus
+from bus.testing.memory import MemoryBus
 from bus.topology import GROUPS
-from reactor.roles.kept_rules import KeptRules, kept_rules
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from reactor.decide.kept_rules import KeptRules, kept_rules
+from rules.core.group import Group
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import Group
-from rules.kinds.zone import way_back_only
-from rules.language.zone import ZoneIsolation
-from rules.states.zone import Isolation, ZoneState
+from rules.kinds.zone.kind import way_back_only
+from rules.kinds.zone.state import Isolation, ZoneState
+from rules.rehearsal.simulate import at as at_
+from rules.rulefile.zone import ZoneIsolation
 from tests.unit.rules.zone.builders import zone_rule
 
 KEY = ("zones", "prod")

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bus import subjects
-from bus.memory import MemoryBus
 from bus.port import Outgoing
+from bus.testing.memory import MemoryBus
 from bus.topology import FACTS, INBOX, ROUTERS
-from reactor.roles import known
-from reactor.roles.known import Known
+from reactor.decide import watermark as known
+from reactor.decide.watermark import Known
 from tests.clock import HandClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from reactor import telemetry
-from reactor.roles.measures import Measures
-from rules.bench.play import at
-from rules.group import Group, Holding
-from rules.language.loader import LoadedRule
-from rules.states.workload import Move, WorkloadState
-from rules.states.zone import Isolation, ZoneState
+from reactor.decide.measures import Measures
+from reactor.runtime import telemetry
+from rules.core.group import Group, Holding
+from rules.kinds.workload.state import Move, WorkloadState
+from rules.kinds.zone.state import Isolation, ZoneState
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import backends, healthy, route, step, the_rule
 
 HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}

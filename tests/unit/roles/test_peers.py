@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactor.roles.peers import DEAF, DOUBTS, LEASE, Peers
+from reactor.fleet.peers import DEAF, DOUBTS, LEASE, Peers
 from tests.clock import HandClock
 
 STEP = DEAF - 1

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from bus.messages import WantedReply, WantedRequest
-from reactor.clock import Clock
-from reactor.roles.questions import Questions
-from reactor.roles.refreshing import Refresher
-from rules.engine.book import Book
+from reactor.decide.questions import Questions
+from reactor.decide.refreshing import Refresher
+from reactor.runtime.clock import Clock
 from rules.engine.evidence import Confirmation, Lack
+from rules.engine.groups import Book
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = WantedRequest(action="a/1", rule="a", object="o").model_dump_json(by_alias=True).encode()

@@ -7,16 +7,16 @@ from datetime import UTC, datetime, timedelta
 
 from bus import subjects
 from bus.envelope import decode, encode
-from bus.memory import MemoryBus
 from bus.messages import Health, IsolateZone, Message, Observation, Pause, WebhookPost
 from bus.port import Outgoing
 from bus.subjects import ROOT
+from bus.testing.memory import MemoryBus
 from bus.topology import DECISIONS, FACTS, INBOX
-from reactor import telemetry
-from reactor.clock import Clock
-from reactor.roles.publisher import Publisher
-from reactor.roles.router import Router
-from reactor.roles.spoken import Spoken
+from reactor.route.publisher import Publisher
+from reactor.route.router import Router
+from reactor.route.spoken import Spoken
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
 from tests.clock import HandClock
 from tests.unit.rules.builders import notification, rule_set

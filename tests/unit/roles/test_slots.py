@@ -10,9 +10,9 @@ import pytest
 
 from bus.messages import Action, Outcome
 from reactor.actions.outcomes import Waited
-from reactor.clock import Clock
-from reactor.roles import slots
-from reactor.roles.slots import Slots, peers_of
+from reactor.execute import slots
+from reactor.execute.slots import Slots, peers_of
+from reactor.runtime.clock import Clock
 from tests.unit.actions.builders import notify, route, set_weights
 from tests.unit.actions.workload.builders import cancel, evict, place, purge, set_taints
 from tests.unit.actions.zone.builders import zone_step

@@ -8,10 +8,9 @@ import logging
 import pytest
 
 from bus.errors import Unavailable
-from reactor import telemetry
-from reactor.errors import Retryable
-from reactor.roles import supervise
-from reactor.roles.supervise import Loops, ended, forever
+from reactor.runtime import supervise, telemetry
+from reactor.runtime.errors import Retryable
+from reactor.runtime.supervise import Loops, ended, forever
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from bus import subjects
-from bus.memory import MemoryBus
 from bus.messages import Mode, WantedReply, WantedRequest, ZoneStep
+from bus.testing.memory import MemoryBus
 from reactor.actions.outcomes import Unfit, Waited
-from reactor.clock import Clock
-from reactor.roles.wanted import ANSWER, FRESH, Wanted
-from rules.bench.play import at
+from reactor.execute.wanted import ANSWER, FRESH, Wanted
+from reactor.runtime.clock import Clock
+from rules.rehearsal.simulate import at
 
 PARTITION = 3
 STEP = ZoneStep(

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bus.messages import Backend, Fact, Health, Hold, Notify, Observation, Outcome, Pause, Resume, Route, SetWeights
-from rules.bench.play import Said, play
-from rules.bench.play import at as at_
+from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.group import Group
-from rules.language.loader import LoadedRule, RuleSet, load
+from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import at as at_
+from rules.rulefile.loader import LoadedRule, RuleSet, load
 
 Event = tuple[float, Fact]
 OBJECT = "east/shop/TrafficSplit/web"

@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bus.messages import Action, Fact, Health, Mode, Observation, Outcome
-from rules.bench.play import at, second
+from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.group import Group
-from rules.language.loader import LoadedRule
+from rules.rehearsal.simulate import at, second
+from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import OBJECT, Event, paused, resumed, route, target, the_rule
 from tests.unit.rules.oracle import Heard
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rules.bench import history
-from rules.bench.simulator import simulate
+from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
-from rules.errors import InvalidHistory
-from rules.language.loader import load
+from rules.rehearsal import history
+from rules.rehearsal.simulator import simulate
+from rules.rulefile.loader import load
 
 EAST, WEST = "service/east/shop/web", "service/west/shop/web"
 TRAFFIC = {

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import rules
-from rules.bench import tester
-from rules.bench.coverage import Covered, coverage
-from rules.bench.possible import BECAUSE, HELD, LIVE, possible
+from rules.core.reasons import Because, Held
 from rules.engine.registry import KINDS
-from rules.reasons import Because, Held
+from rules.rehearsal.testing import tester
+from rules.rehearsal.testing.coverage import Covered, coverage
+from rules.rehearsal.testing.possible import BECAUSE, HELD, LIVE, possible
 from tests.unit.rules.builders import failover, rule_set
 from tests.unit.rules.test_tester import CHECKOUT, FAILS, MOVED, WEST, a_test, read_file, suite
 

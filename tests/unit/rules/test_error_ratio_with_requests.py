@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import SetWeights
-from rules.bench.play import Player, assumed_routes, at
-from rules.engine.book import Book
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.language.loader import load
+from rules.rehearsal.simulate import Player, assumed_routes, at
+from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, rule_file, seen
 
 PER_SECOND, SCRAPE, EVALUATION, RANGE, BAD = 20, 5, 10, 30, 0.1

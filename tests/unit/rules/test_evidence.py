@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rules.bench.play import at
+from rules.core.group import Group
+from rules.core.reader import Reader
 from rules.engine.decide import Decision, decide
-from rules.engine.reader import Reader
-from rules.group import Group
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (
     OBJECT,
     Event,

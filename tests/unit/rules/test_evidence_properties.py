@@ -15,10 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Fact, Health, Observation, Outcome, SetWeights
-from rules.bench.play import at
-from rules.engine.book import Book
 from rules.engine.decide import Decision
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import backends, failover, route, rule_set, target
 
 T, R, STEPS, CALM = 6, 4, 60, 40

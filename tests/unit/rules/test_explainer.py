@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bus.messages import Observation, Outcome
-from rules.bench.explainer import chain
-from rules.bench.play import at
-from rules.bench.proof import line
-from rules.bench.reach import lines as told
-from rules.bench.reach import reach
-from rules.language.loader import load
+from rules.rehearsal.explain import chain
+from rules.rehearsal.proof import line
+from rules.rehearsal.reach import lines as told
+from rules.rehearsal.reach import reach
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, healthy, notification, outcome, route, rule_file, rule_set, unhealthy
 from tests.unit.rules.test_replay import kept
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from rules.bench import history, tester
-from rules.bench.simulator import simulate
-from rules.language.loader import load
-from rules.language.route_kinds import ROUTE_KINDS
+from rules.rehearsal import history
+from rules.rehearsal.simulator import simulate
+from rules.rehearsal.testing import tester
+from rules.rulefile.loader import load
+from rules.rulefile.route_kinds import ROUTE_KINDS
 
 ROUTES = 200
 BAD = (0, 7, 199)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bus.messages import Hold
+from rules.core.errors import InvalidFiles
 from rules.engine.routing import Routing
-from rules.errors import InvalidFiles
 from tests.unit.rules.builders import Event, failover, healthy, moves, route, rule_set, said, unhealthy
 
 WEST = "service/west/shop/{}"

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Cluster, Health, Observation
-from rules.bench.play import at, second
+from rules.core.group import Group, Member, Signal, dump, load
 from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
 from rules.engine.signals import combined
-from rules.group import Group, Member, Signal, dump, load
-from rules.kinds.budget import BudgetRule, census
-from rules.kinds.quorum import QuorumRule
-from rules.language.guards import Guards
-from rules.language.model import Rule
-from rules.language.sources import Quorum
-from rules.language.zone import ZoneIsolation
+from rules.kinds.quorum.kind import QuorumRule
+from rules.limits.limiter import BudgetRule, census
+from rules.rehearsal.simulate import at, second
+from rules.rulefile.guards import Guards
+from rules.rulefile.model import Rule
+from rules.rulefile.sources import Quorum
+from rules.rulefile.zone import ZoneIsolation
 from tests.unit.rules.builders import the_rule
 
 HOUR, DAY = 3600, 86_400

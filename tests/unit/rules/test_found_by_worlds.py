@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bus.messages import Cluster, Hold, Mode, Outcome, Place, Workload, WorkloadCopy, ZoneStep
-from rules.bench.play import Said, at
-from rules.bench.play import play as play_
-from rules.group import Group, Owed, dump, load
-from rules.kinds.zone_plan import settings_for
+from rules.core.group import Group, Owed, dump, load
+from rules.kinds.zone.plan import settings_for
+from rules.rehearsal.simulate import Said, at
+from rules.rehearsal.simulate import play as play_
 from tests.unit.rules.builders import (
     Event,
     failover,

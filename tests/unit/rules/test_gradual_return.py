@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import SetWeights
-from rules.bench.play import at
-from rules.group import dump, load
-from rules.language.model import STEPS_MAX
+from rules.core.group import dump, load
+from rules.rehearsal.simulate import at
+from rules.rulefile.model import STEPS_MAX
 from tests.unit.rules.builders import (
     OBJECT,
     failover,

@@ -10,9 +10,9 @@ import pytest
 
 from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
-from rules.bench.play import at
-from rules.group import Group, Owed, dump, load
-from rules.states.budget import BudgetState, Claimed
+from rules.core.group import Group, Owed, dump, load
+from rules.limits.state import BudgetState, Claimed
+from rules.rehearsal.simulate import at
 
 ROUTE = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="web")
 MORE: dict[type[Any], dict[str, Any]] = {

@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 
 from bus.messages import Fact
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.core.group import Group
 from rules.engine.decide import decide
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import Group
-from rules.language.loader import LoadedRule
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import OBJECT, failover, healthy, route, rule_set, unhealthy
 from tests.unit.rules.histories import HOME, RULES, events, words
 from tests.unit.rules.oracle import Heard

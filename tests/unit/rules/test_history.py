@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bus.messages import Observation
-from rules.bench import history
-from rules.bench.simulator import simulate
-from rules.errors import InvalidHistory
+from rules.core.errors import InvalidHistory
+from rules.rehearsal import history
+from rules.rehearsal.simulator import simulate
 from tests.unit.rules.builders import backends, failover, notification, rule_set
 
 SEEN = {"target": "service/east/shop/a", "status": "Healthy"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import rules
-from rules.bench import tester
-from rules.language.loader import examine, load
-from rules.language.model import Notification
+from rules.rehearsal.testing import tester
+from rules.rulefile.loader import examine, load
+from rules.rulefile.model import Notification
 
 LIBRARY = Path(rules.__file__).parent / "library"
 FILES = sorted(file for file in LIBRARY.glob("*.yaml") if not file.stem.endswith("_test"))

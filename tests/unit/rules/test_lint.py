@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rules
-from rules.errors import Problem
-from rules.language.lint import HINTS
-from rules.language.loader import examine, load
-from rules.language.overlap import could_meet, could_select_both
-from rules.language.selectors import matches as selects
-from rules.language.selectors import parsed
-from rules.language.targets import matches
+from rules.core.errors import Problem
+from rules.rulefile.lint.hints import HINTS
+from rules.rulefile.loader import examine, load
+from rules.rulefile.overlap import could_meet, could_select_both
+from rules.rulefile.selectors import matches as selects
+from rules.rulefile.selectors import parsed
+from rules.rulefile.targets import matches
 from tests.unit.rules.builders import backends, failover, notification
 from tests.unit.rules.test_loader import GOOD, name
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bus.messages import Backend, Route, SetWeights
-from rules.bench import tester
-from rules.bench.history import read, written
-from rules.bench.play import at as at_
-from rules.errors import Problem
-from rules.language.loader import examine
+from rules.core.errors import Problem
+from rules.rehearsal.history import read, written
+from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.testing import tester
+from rules.rulefile.loader import examine
 from tests.unit.rules.builders import Event, healthy, holds, moves, rule_file, said, unhealthy
 
 HOME, AWAY = {"here": 1, "there": 0}, {"here": 0, "there": 1}

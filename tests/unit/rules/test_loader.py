@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.errors import InvalidFiles, Problem
-from rules.language.loader import load, schema
-from rules.language.yaml import read
+from rules.core.errors import InvalidFiles, Problem
+from rules.rulefile.loader import load, schema
+from rules.rulefile.yaml import read
 from tests.unit.rules.builders import failover, notification, rule_file, rule_set
 
 FILES = Path(__file__).parents[2] / "data" / "rules"

@@ -9,12 +9,12 @@ import pytest
 
 from bus.messages import Cluster, Fact, Hold, Observation, Outcome, Pause, Workload, ZoneInventory, Zones
 from bus.messages.guarding import Claim
-from rules.bench.play import Said, play
-from rules.bench.play import at as at_
+from rules.core.desired import TEXT_MAX, cut
+from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.engine.routing import Routing
-from rules.group import Group
-from rules.kinds.wish import TEXT_MAX, cut
+from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set, seen, unhealthy
 
 LONG = "x" * TEXT_MAX

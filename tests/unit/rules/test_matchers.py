@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.language.matchers import BadMatcher, Matchers
+from rules.rulefile.matchers import BadMatcher, Matchers
 
 PAGE = {"alertname": "Down", "severity": "page", "team": "web", "dots.and-dashes": "x", "größe": "ä b"}
 

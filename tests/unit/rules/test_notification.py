@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bus.messages import Notify
-from rules.bench.play import at
+from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.group import Group
-from rules.language.template import substitute
+from rules.rehearsal.simulate import at
+from rules.rulefile.template import substitute
 from tests.unit.rules.builders import (
     backends,
     failover,

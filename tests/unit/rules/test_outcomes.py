@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bus.messages import SetWeights
-from rules.bench.play import at
+from rules.core.group import Group, dump, load
 from rules.engine.decide import Decision
-from rules.group import Group, dump, load
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (
     OBJECT,
     backends,

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Backend, Health, Observation, Route, SetWeights
-from rules.bench.play import Said, play
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.errors import InvalidFiles
+from rules.core.group import dump
+from rules.core.group import load as load_group
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.errors import InvalidFiles
-from rules.group import dump
-from rules.group import load as load_group
-from rules.kinds.traffic_overflow import loads
-from rules.language.loader import load
+from rules.kinds.traffic.overflow import loads
+from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import at as at_
+from rules.rulefile.loader import load
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "traffic_overflow.json").read_text("utf-8"))["cases"]
 RULE = """

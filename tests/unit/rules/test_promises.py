@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Mode, SetWeights
-from rules.bench.play import at
+from rules.core.group import dump, load
 from rules.engine.decide import decide
-from rules.group import dump, load
-from rules.language.loader import LoadedRule
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import Event, route, the_rule
 from tests.unit.rules.histories import (
     BACKENDS,

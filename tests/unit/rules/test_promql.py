@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.errors import InvalidFiles, Problem
-from rules.language.loader import load
-from rules.language.promql_tree import PARTS_MAX, Labels, read
+from rules.core.errors import InvalidFiles, Problem
+from rules.rulefile.loader import load
+from rules.rulefile.promql_tree import PARTS_MAX, Labels, read
 from tests.unit.rules.builders import failover, rule_file
 from tests.unit.rules.test_traffic_checks import query
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 
 from bus.messages import Approve, DecisionRecord, Fact, SetWeights
 from reactor.audit.commands import audited
-from rules.bench.play import at
-from rules.bench.replayer import Match, recorded, replay
-from rules.engine import owe as owing
-from rules.engine.book import Book
+from rules.engine import outbox as owing
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.language.loader import RuleSet
+from rules.rehearsal.replay import Match, recorded, replay
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import failover, healthy, notification, paused, route, rule_set, unhealthy
 from tests.unit.rules.histories import events, words
 from tests.unit.rules.oracle import Heard

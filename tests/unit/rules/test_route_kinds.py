@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Hold, RouteKind, SetWeights
-from rules.bench.play import at
-from rules.errors import InvalidFiles
-from rules.group import RouteState
-from rules.kinds.route_state import route_ref, summed
-from rules.language.model import TrafficFailover
-from rules.language.route_kinds import CUSTOM, ROUTE_KINDS
+from rules.core.errors import InvalidFiles
+from rules.core.group import RouteState
+from rules.kinds.traffic.route_state import route_ref, summed
+from rules.rehearsal.simulate import at
+from rules.rulefile.model import TrafficFailover
+from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS
 from tests.unit.rules.builders import (
     Event,
     failover,

@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 
 import rules
-from rules.bench import tester
-from rules.language import loader
-from rules.language.yaml import read
+from rules.rehearsal.testing import tester
+from rules.rulefile import loader
+from rules.rulefile.yaml import read
 
 LIBRARY = Path(rules.__file__).parent / "library"
 RULES = sorted(file for file in LIBRARY.glob("*.yaml") if not file.stem.endswith("_test"))

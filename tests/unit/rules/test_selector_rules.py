@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.core.group import Group
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import Group
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, failover, healthy, moves, paused, route, rule_set, unhealthy
 
 LABEL = {"failover.linkerd.io/controlled-by": "linkerd-failover"}

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from bus.messages import Observation
-from rules.bench import history
-from rules.bench.play import at as at_
-from rules.bench.simulator import simulate
+from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
-from rules.errors import InvalidHistory
-from rules.language.loader import load
+from rules.rehearsal import history
+from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulator import simulate
+from rules.rulefile.loader import load
 
 EAST, WEST = "service/east/shop/web", "service/west/shop/web"
 OBJECT = "east/shop/TrafficSplit/web"

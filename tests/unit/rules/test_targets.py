@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.kinds.shares import divide
-from rules.language import selectors
-from rules.language.targets import (
+from rules.kinds.traffic.apportion import divide
+from rules.rulefile import selectors
+from rules.rulefile.targets import (
     BadTarget,
     MissingLabel,
     check_pattern,

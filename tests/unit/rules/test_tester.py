@@ -9,10 +9,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from rules.bench import tester
-from rules.bench.tester import Result
-from rules.errors import InvalidFiles
-from rules.language.yaml import read
+from rules.core.errors import InvalidFiles
+from rules.rehearsal.testing import tester
+from rules.rehearsal.testing.tester import Result
+from rules.rulefile.yaml import read
 from tests.unit.rules.builders import backends, failover, notification, rule_file
 
 CHECKOUT, WEST = "service/east/shop/a", "service/east/shop/b"

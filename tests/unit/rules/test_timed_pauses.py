@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import permutations
 
 from bus.messages import Pause, Resume
-from rules.bench.history import read
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.group import Group, dump, load
+from rules.engine.groups import Book
 from rules.engine.pauses import PAUSES
 from rules.engine.routing import Routing
-from rules.group import Group, dump, load
+from rules.rehearsal.history import read
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import (
     Event,
     failover,

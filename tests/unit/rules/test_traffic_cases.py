@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rules.bench import history
-from rules.bench.simulator import simulate
+from rules.rehearsal import history
+from rules.rehearsal.simulator import simulate
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set, step, the_rule, unhealthy
 
 DATA = Path(__file__).parents[2] / "data"

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Fact, SetWeights
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import failover, healthy, route, rule_set, unhealthy
 
 SELECTING = failover(route={"cluster": "east", "kind": "TrafficSplit", "selector": "a=b"})

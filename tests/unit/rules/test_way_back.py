@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Hold, SetWeights
-from rules.bench.play import Player, Said, assumed_routes, at
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
-from rules.language.loader import load as load_rules
-from rules.language.promql import is_ratio_of_rates, range_seconds
+from rules.rehearsal.simulate import Player, Said, assumed_routes, at
+from rules.rulefile.loader import load as load_rules
+from rules.rulefile.promql import is_ratio_of_rates, range_seconds
 from tests.unit.rules.builders import (
     Event,
     failover,

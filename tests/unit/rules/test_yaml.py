@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rules.language.yaml import BYTES_MAX, DEPTH_MAX, NODES_MAX, read
+from rules.rulefile.yaml import BYTES_MAX, DEPTH_MAX, NODES_MAX, read
 
 
 def value(text: str) -> Any:

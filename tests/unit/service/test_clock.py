@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bus.memory import MemoryBus
-from reactor.clock import DRIFT, Clock
-from reactor.connecting import clock_difference, keep_time_with
-from reactor.roles.fleet import Fleet
-from reactor.roles.peers import LEASE
+from bus.testing.memory import MemoryBus
+from reactor.fleet.fleet import Fleet
+from reactor.fleet.peers import LEASE
+from reactor.process.session import clock_difference, keep_time_with
+from reactor.runtime.clock import DRIFT, Clock
 from tests.clock import HandClock
 
 
@@ -89,7 +89,7 @@ async def test_the_bound_of_the_skew_is_what_was_measured_and_grows_by_drift_unt
 def test_time_in_which_the_machine_was_suspended_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     before, started = clock.now(), clock.monotonic()
-    monkeypatch.setattr("reactor.clock._running", lambda: started + 60)
+    monkeypatch.setattr("reactor.runtime.clock._running", lambda: started + 60)
     assert clock.now() - before >= timedelta(seconds=59.9)
     assert clock.monotonic() == started + 60
 

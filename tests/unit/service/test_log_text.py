@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from reactor.telemetry import start_logging
+from reactor.runtime.telemetry import start_logging
 
 
 def line(style: Literal["logfmt", "json"], message: str, **extra: Any) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from reactor import loop_lag
-from reactor.garbage import ShortPauses
+from reactor.runtime import loop_lag
+from reactor.runtime.garbage import ShortPauses
 from tests.unit.webhook.builders import counted
 
 

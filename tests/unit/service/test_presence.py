@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from bus import subjects
-from bus.memory import MemoryBus
+from bus.testing.memory import MemoryBus
 from bus.topology import LEASES
-from reactor import presence
-from reactor.clock import Clock
-from reactor.errors import SettingsError
-from reactor.leftovers import Leftovers
-from reactor.presence import Presence, Process, present
+from reactor.fleet import presence
+from reactor.fleet.presence import Presence, Process, present
+from reactor.process.bus_cleanup import Leftovers
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
 
 ANSWERS = "reactor.alive."
 

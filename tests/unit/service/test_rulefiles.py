@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from reactor import reloading, telemetry
-from reactor.errors import ReactorError, SettingsError
-from reactor.reloading import RuleFiles
-from reactor.rulefiles import Snapshot, digest, load_alone, load_for
-from reactor.settings import Settings
-from rules.errors import InvalidFiles
-from rules.language.loader import RuleSet
+from reactor.process import reloading
+from reactor.process.reloading import RuleFiles
+from reactor.rulefiles.snapshot import Snapshot, digest, load_alone, load_for
+from reactor.runtime import telemetry
+from reactor.runtime.errors import ReactorError, SettingsError
+from reactor.settings.model import Settings
+from rules.core.errors import InvalidFiles
+from rules.rulefile.loader import RuleSet
 
 ONE = "apiVersion: reactor/v1\nrules:\n- {name: one, kind: Notification, match: 'service/**'}\n"
 TWO = ONE + "- {name: two, kind: Notification, match: 'cluster/*'}\n"

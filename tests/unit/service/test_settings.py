@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reactor import settings
-from reactor.errors import SettingsError
-from reactor.settings import Settings
+from reactor.runtime.errors import SettingsError
+from reactor.settings import model as settings
+from reactor.settings.model import Settings
 
 File = Callable[[str | bytes], Path]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reactor.standstill import NEVER
+from reactor.runtime.standstill import NEVER
 from tests.clock import HandClock
 
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from reactor.threads import BODIES, CLOUD, FILES, Threads
+from reactor.runtime.threads import BODIES, CLOUD, FILES, Threads
 from tests.unit.webhook.builders import counted
 
 
@@ -65,7 +65,7 @@ async def test_files_are_read_while_all_calls_to_clouds_hang_and_large_bodies_co
 def test_a_call_that_hangs_does_not_keep_the_process() -> None:
     hangs = """
 import asyncio, time
-from reactor.threads import Threads
+from reactor.runtime.threads import Threads
 async def main():
     task = asyncio.create_task(Threads("x", 1).run(lambda: time.sleep(600)))
     await asyncio.sleep(0.1)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from reactor.sources.addresses import Refused, check, open_socket, resolve
+from reactor.sources.probes.addresses import Refused, check, open_socket, resolve
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import Health
-from reactor.errors import SettingsError
-from reactor.sources.cel_health import CelHealth
+from reactor.runtime.errors import SettingsError
+from reactor.sources.kubernetes.cel_health import CelHealth
 
 pytest.importorskip("cel_expr_python", reason="the extra cel is not installed")
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

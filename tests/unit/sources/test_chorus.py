@@ -10,10 +10,10 @@ import pytest
 
 from bus.messages import Health, Observation
 from reactor.clients.changes import Look
-from reactor.sources.chorus import Chorus
-from reactor.sources.refreshing import no_requests
-from reactor.sources.voice import Voice
-from rules.language.sources import TcpProbe
+from reactor.sources.aggregator import Chorus
+from reactor.sources.publisher import Voice
+from reactor.sources.refresh import no_requests
+from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

@@ -11,11 +11,11 @@ import pytest
 from bus.messages import Health
 from reactor.clients.port import ApiUnavailable, Forbidden
 from reactor.clients.watching import WatchApi
-from reactor.sources import cluster_probe
-from reactor.sources.cluster_probe import TRIES, answer
-from reactor.sources.voice import Voice
-from reactor.sources.world import World
-from rules.language.sources import ClusterProbe
+from reactor.sources.context import World
+from reactor.sources.probes import cluster_probe
+from reactor.sources.probes.cluster_probe import TRIES, answer
+from reactor.sources.publisher import Voice
+from rules.rulefile.sources import ClusterProbe
 from tests.clock import HandClock
 from tests.unit.sources.test_voice import Bus
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.sources.endpoints import project_service, project_slice, readiness, service_of
+from reactor.sources.kubernetes.endpoints import project_service, project_slice, readiness, service_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.sources.health_v1 import decode_status, encode_request, status_name
+from reactor.sources.probes.health_v1 import decode_status, encode_request, status_name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.sources.heartbeats import Heartbeats, mark, project
+from reactor.sources.kubernetes.heartbeats import Heartbeats, mark, project
 
 
 def silence(beats: Heartbeats, key: str, now: float) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.sources.http_probe import accepts
+from reactor.sources.probes.http_probe import accepts
 
 STATUS = st.integers(100, 599)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Health
 from reactor.clients.port import JsonObject
-from reactor.sources.karmada_projection import (
+from reactor.sources.kubernetes.karmada_projection import (
     PolicyKey,
     cluster_of,
     health_of,

@@ -8,9 +8,9 @@ import time
 import pytest
 
 from bus.messages import Health
-from reactor.errors import SettingsError
-from reactor.sources import lua_health
-from reactor.sources.lua_health import LuaHealth
+from reactor.runtime.errors import SettingsError
+from reactor.sources.kubernetes import lua_health
+from reactor.sources.kubernetes.lua_health import LuaHealth
 
 pytest.importorskip("lupa", reason="the extra lua is not installed")
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

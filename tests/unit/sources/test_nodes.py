@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.sources import nodes, pods, service_zones
-from reactor.sources.fields import Malformed
-from reactor.sources.nodes import Node, Tally, node_of, tally, verdict_of, zone_verdict
-from reactor.sources.pods import demand, quorum_members, requests
-from reactor.sources.quantities import quantity
-from reactor.sources.service_zones import single_zone_services
+from reactor.sources.kubernetes import nodes, pods, service_zones
+from reactor.sources.kubernetes.fields import Malformed
+from reactor.sources.kubernetes.nodes import Node, Tally, node_of, tally, verdict_of, zone_verdict
+from reactor.sources.kubernetes.pods import demand, quorum_members, requests
+from reactor.sources.kubernetes.quantities import quantity
+from reactor.sources.kubernetes.service_zones import single_zone_services
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 ZONE = "topology.kubernetes.io/zone"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import Health
-from reactor.sources.prometheus_query import absence, judge
-from rules.language.sources import Bound
+from reactor.sources.prometheus.prometheus_query import absence, judge
+from rules.rulefile.sources import Bound
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 

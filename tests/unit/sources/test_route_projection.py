@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Route
 from reactor.clients.changes import Key
-from reactor.sources.route_projection import missing_route, route_from
+from reactor.sources.kubernetes.route_projection import missing_route, route_from
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 JSON = st.recursive(

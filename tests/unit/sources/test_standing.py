@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bus.messages import Route
-from reactor.clock import Clock
-from reactor.errors import Retryable
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
 from reactor.sources.standing import LONG_AGO, Standing, together
 from tests.clock import HandClock
 

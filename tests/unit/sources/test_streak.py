@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.sources.streak import Streak
+from reactor.sources.probes.streak import Streak
 
 TRIES = st.lists(st.booleans(), max_size=60)
 THRESHOLD = st.integers(1, 5)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bus.messages import Health, Observation
-from reactor.errors import Retryable
-from reactor.sources.refreshing import no_requests
-from reactor.sources.voice import Voice
-from reactor.telemetry import REGISTRY
-from rules.language.sources import TcpProbe
+from reactor.runtime.errors import Retryable
+from reactor.runtime.telemetry import REGISTRY
+from reactor.sources.publisher import Voice
+from reactor.sources.refresh import no_requests
+from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

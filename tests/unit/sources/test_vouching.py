@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from bus.memory import MemoryBus
 from bus.messages import Health, Observation, RefreshRequest
 from bus.subjects import refresh
+from bus.testing.memory import MemoryBus
 from reactor.clients.changes import Look
-from reactor.clock import Clock
-from reactor.errors import Retryable
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
 from reactor.sources import standing as standing_
-from reactor.sources.probing import TryFailed, probe, resolution
-from reactor.sources.refreshing import no_requests, requests_on
+from reactor.sources.context import World
+from reactor.sources.probes.probing import TryFailed, probe, resolution
+from reactor.sources.publisher import Voice
+from reactor.sources.refresh import no_requests, requests_on
 from reactor.sources.standing import LONG_AGO
-from reactor.sources.voice import Voice
-from reactor.sources.world import World
-from rules.language.sources import TcpProbe
+from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.sources.workload_health import RULES, judge
+from reactor.sources.kubernetes.workload_health import RULES, judge
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 GROUP = {kind: group for group, kind in RULES}

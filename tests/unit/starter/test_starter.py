@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Backend, Route, RouteKind
-from reactor.starter.look import Copy, Found
-from reactor.starter.making import RULES_MAX, Starter, starter
-from reactor.starter.proof import text_of_test
-from reactor.starter.text import text_of_rules
-from rules.bench import tester
-from rules.language import loader
-from rules.language.route_kinds import ROUTE_KINDS
+from reactor.workbench.starter.look import Copy, Found
+from reactor.workbench.starter.making import RULES_MAX, Starter, starter
+from reactor.workbench.starter.proof import text_of_test
+from reactor.workbench.starter.text import text_of_rules
+from rules.rehearsal.testing import tester
+from rules.rulefile import loader
+from rules.rulefile.route_kinds import ROUTE_KINDS
 
 NOW = datetime.fromtimestamp(0, UTC)
 # Names that some reader of YAML takes for something else are names, too.

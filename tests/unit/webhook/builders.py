@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bus.memory import MemoryBus
 from bus.messages import Observation, WebhookPost
+from bus.testing.memory import MemoryBus
 from bus.topology import ALERTS
-from reactor.errors import Retryable
-from reactor.telemetry import REGISTRY
-from reactor.webhook.keeper import Keeper
-from reactor.webhook.states import Opinion
-from rules.language.sources import AlertmanagerWebhook
+from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.states import Opinion
+from reactor.runtime.errors import Retryable
+from reactor.runtime.telemetry import REGISTRY
+from rules.rulefile.sources import AlertmanagerWebhook
 from tests.clock import HandClock
 
 ZERO = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.webhook.alerts import ALERT_BYTES_MAX, Alert, BadAlert, fingerprint_of, from_api
+from reactor.alerts.alert import ALERT_BYTES_MAX, Alert, BadAlert, fingerprint_of, from_api
 from tests.unit.webhook.builders import alert, moment
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reactor.errors import SettingsError
-from reactor.settings import Receiver
+from reactor.runtime.errors import SettingsError
+from reactor.settings.model import Receiver
 from reactor.webhook.auth import Guard, tls
 
 

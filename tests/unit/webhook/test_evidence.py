@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
-from reactor.webhook.keeper import Keeper
-from reactor.webhook.requests import serve
+from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.requests import serve
 from tests.unit.webhook.builders import CONFIRM, SHOP, Api, World, alert, counted, moment, resolved, source
 
 

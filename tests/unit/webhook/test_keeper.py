@@ -11,8 +11,8 @@ import pytest
 from bus.errors import Unavailable
 from bus.messages import Health, Observation, WebhookPost
 from bus.topology import ALERTS
-from reactor.errors import SourceUnknown
-from reactor.webhook.keeper import ROLLED_OUT, Keeper
+from reactor.alerts.lifecycle import ROLLED_OUT, Keeper
+from reactor.runtime.errors import SourceUnknown
 from tests.unit.webhook.builders import CONFIRM, Api, World, alert, counted, labelled, moment, resolved, source
 
 HOUR = 3600

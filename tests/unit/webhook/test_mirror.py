@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bus.port import Entry
-from reactor.webhook.alerts import Alert
-from reactor.webhook.mirror import Mirror
-from reactor.webhook.states import AlertState, take
+from reactor.alerts.alert import Alert
+from reactor.alerts.cache import Mirror
+from reactor.alerts.states import AlertState, take
 from tests.unit.webhook.builders import SHOP, alert, moment, resolved
 
 

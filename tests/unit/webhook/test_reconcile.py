@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import Health
-from rules.language.sources import AlertmanagerWebhook
+from rules.rulefile.sources import AlertmanagerWebhook
 from tests.unit.webhook.builders import CONFIRM, Api, World, alert, resolved, source
 
 MATCHED = source(matchers='alertname="Down"')

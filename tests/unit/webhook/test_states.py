@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.webhook.alerts import Alert
-from reactor.webhook.states import LATE, AlertState, Fate, Opinion, health_of, speaker, take
+from reactor.alerts.alert import Alert
+from reactor.alerts.states import LATE, AlertState, Fate, Opinion, health_of, speaker, take
 from tests.unit.webhook.builders import SHOP, alert, moment, resolved
 
 Post = tuple[dict[str, object], float]

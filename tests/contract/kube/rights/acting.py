@@ -12,7 +12,7 @@ from bus.messages import Action, Outcome
 from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.actions.workload.templates import Templates
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.kube.deployed import Deployed
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from reactor.actions.weights import backends_of
+from reactor.actions.traffic.weights import backends_of
 from reactor.clients.route_entries import weights_of
 from reactor.demo.kube.crds import load, shipped
-from rules.language.route_kinds import RouteKind
+from rules.rulefile.route_kinds import RouteKind
 from tests.contract.kube.objects import config_map
 from tests.contract.kube.rights.acting import acting
 from tests.kube.deployed import KUSTOMIZE, REAL_CRDS, ROUTE_CRDS, Deployed

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from reactor.clients.clusters import Clusters
-from reactor.clock import Clock
-from reactor.settings import Cluster
-from reactor.sources import endpoints_watch, lease_watch, node_watch, workload_watch
-from reactor.sources.world import World
-from reactor.sources.world import scheduler as new_scheduler
-from rules.language.sources import EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
+from reactor.runtime.clock import Clock
+from reactor.settings.model import Cluster
+from reactor.sources.context import World
+from reactor.sources.context import scheduler as new_scheduler
+from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, workload_watch
+from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
 from tests.integration.sources.conftest import Heard, Running
 from tests.kube.api import PATIENCE
 from tests.kube.deployed import Deployed

@@ -6,7 +6,7 @@ from bus.messages import WorkloadRef
 from reactor.actions.workload.library import Library, dependencies
 from reactor.actions.zone.evictions import Answer, evict
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory, remembered
 from tests.contract.kube.objects import budget, pod
 from tests.contract.kube.rights.acting import acting

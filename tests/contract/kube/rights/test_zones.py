@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bus.messages import Outcome, ZoneStep
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.contract.kube.objects import pod
 from tests.contract.kube.rights.acting import acting
 from tests.kube.deployed import Deployed

@@ -17,9 +17,9 @@ from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import JsonObject, KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, Write
 from reactor.demo.kube.crds import load
+from reactor.runtime.clock import Clock
 from tests.integration.actions.conftest import Connect
 
 OURS = Path(__file__).parents[3] / "data" / "karmada" / "definitions.yaml"

@@ -165,7 +165,7 @@ async def test_trouble_that_passes_is_waited_for(plane: Plane, effect: Any) -> N
 async def test_a_control_plane_that_does_not_answer_is_unreachable(
     plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactor.actions.settle.SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr("reactor.actions.conditional_write.SETTLE_SECONDS", 0.3)
     plane.karmada.create(binding())
     plane.karmada.faults.add(Fault(Hang(), resource="resourcebindings"))
     outcome = await plane.do(evict("member1"))

@@ -13,8 +13,8 @@ from reactor.actions.catalog import ActionWorld, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Emulator, Write
+from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory
 from tests.integration.actions.conftest import Connect
 

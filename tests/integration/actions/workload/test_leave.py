@@ -10,8 +10,8 @@ import pytest
 from bus.messages import Taint
 from reactor.actions.workload.taints import fact_of
 from reactor.clients.port import JsonObject
-from reactor.clock import Clock
 from reactor.demo.kube import Answer, Cluster, Fault, Forbid, Hang, LoseAnswer, Reset
+from reactor.runtime.clock import Clock
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import DECIDED, NGINX, cancel, deployment, evict, place, purge, set_taints
 
@@ -114,7 +114,7 @@ async def test_where_nothing_stands_nothing_is_to_be_done(scene: Scene, action: 
 async def test_a_cluster_that_does_not_answer_keeps_the_action_owed(
     scene: Scene, member1: Cluster, monkeypatch: pytest.MonkeyPatch, effect: Any, action: Any
 ) -> None:
-    for module in ("reactor.actions.settle", "reactor.actions.workload.purge"):
+    for module in ("reactor.actions.conditional_write", "reactor.actions.workload.purge"):
         monkeypatch.setattr(f"{module}.SETTLE_SECONDS", 0.3)
     dead = member1.faults.add(Fault(effect))
     outcome = await scene.do(action)

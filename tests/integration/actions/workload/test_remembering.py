@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from bus.memory import MemoryBus
 from bus.messages import WorkloadRef
+from bus.testing.memory import MemoryBus
 from bus.topology import TEMPLATES
 from reactor.actions.workload.remembering import one_round
 from reactor.actions.workload.templates import BYTES_MAX, BusTemplates, NotKept
 from reactor.clients.port import KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster, Fault, Reset
-from rules.language.workload import WorkloadFailover
+from reactor.runtime.clock import Clock
+from rules.rulefile.workload import WorkloadFailover
 from tests.clock import HandClock
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import NEEDY, NGINX, deployment, needed, place

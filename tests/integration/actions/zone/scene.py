@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from bus.messages import Outcome, ZoneStep
-from reactor.actions.zone.carry import carry_out
+from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.context import ZoneWorld
 from reactor.clients.aws import Ec2
 from reactor.clients.port import JsonObject, KubeApi
-from reactor.clock import Clock
 from reactor.demo.kube import Cluster
+from reactor.runtime.clock import Clock
 from tests.integration.actions.zone.aws import Crash
 from tests.unit.actions.zone.builders import ZONE, ZONE_ID, zone_step
 

@@ -12,7 +12,7 @@ from reactor.actions.zone import aws_acl
 from reactor.actions.zone.context import Isolation, Stands, ZoneWorld
 from reactor.actions.zone.settings import StepSettings
 from reactor.clients.aws import Ec2
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.integration.actions.zone.aws import Crash, Crashing, Vpc
 from tests.unit.actions.zone.builders import zone_step
 

@@ -15,12 +15,12 @@ import pytest
 from bus.messages import Fact, Health, Observation, Outcome, ZoneInventory, Zones, ZoneStep
 from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster
-from rules.engine.book import Book
+from rules.core.group import dump, load
 from rules.engine.decide import Decision
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
-from rules.language.zone import ZoneIsolation
-from rules.states.zone import Isolation
+from rules.kinds.zone.state import Isolation
+from rules.rulefile.zone import ZoneIsolation
 from tests.integration.actions.zone.aws import Crash
 from tests.integration.actions.zone.scene import ZONES, CrashingApi, Hurried, Reactor, furnish, picture
 from tests.integration.actions.zone.test_whole import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactor.actions.zone.carry import carry_out
+from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.context import ZoneWorld
 from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster, Emulator

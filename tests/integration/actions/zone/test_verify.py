@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Outcome
-from reactor.actions.zone.carry import carry_out
+from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.context import ZoneWorld
 from reactor.clients.port import KubeApi
 from reactor.clients.promql import QueryFailed, QueryRefused, Sample

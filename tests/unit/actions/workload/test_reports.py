@@ -18,8 +18,8 @@ from reactor.clients.port import (
     JsonObject,
     NotFound,
 )
-from reactor.clock import Clock
-from reactor.errors import ReactorError
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError
 from tests.unit.actions.workload.builders import DECIDED, place
 
 

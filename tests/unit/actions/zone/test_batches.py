@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reactor.actions.zone.context import Isolation, ZoneWorld
 from reactor.actions.zone.fence import batch_ends
 from reactor.actions.zone.settings import Batches, StepSettings
-from reactor.clock import Clock
+from reactor.runtime.clock import Clock
 from tests.unit.actions.zone.builders import zone_step
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from reactor.actions.zone import carry, gardener
+from reactor.actions.zone import carrier as carry
+from reactor.actions.zone import gardener
 from reactor.actions.zone.settings import StepSettings
-from rules.kinds.zone_plan import settings_for
-from rules.language.zone import StepName, ZoneIsolation
+from rules.kinds.zone.plan import settings_for
+from rules.rulefile.zone import StepName, ZoneIsolation
 
 RULE: dict[str, Any] = {
     "name": "prod-zones", "kind": "ZoneIsolation", "carrier": "Gardener",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Mode
-from rules.engine.actors import CLUSTERS, actors, limits_of
-from rules.kinds.budget import BudgetRule
-from rules.kinds.quorum import QuorumRule
-from rules.language.guards import Guards
-from rules.language.model import Rule
-from rules.language.sources import Quorum
-from rules.language.workload import WorkloadFailover
+from rules.kinds.quorum.kind import QuorumRule
+from rules.limits.limiter import BudgetRule
+from rules.limits.limiters import CLUSTERS, actors, limits_of
+from rules.rulefile.guards import Guards
+from rules.rulefile.model import Rule
+from rules.rulefile.sources import Quorum
+from rules.rulefile.workload import WorkloadFailover
 from tests.unit.rules.builders import notification, rule_set
 from tests.unit.rules.guards.world import shared, webs
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Action, Claim, Cluster, Fact, Health, Observation, Verdict
-from rules.bench.play import at
+from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.group import Group
-from rules.kinds.budget import BudgetRule
-from rules.language.guards import Guards
+from rules.limits.limiter import BudgetRule
+from rules.rehearsal.simulate import at
+from rules.rulefile.guards import Guards
 from tests.unit.rules.builders import failover, healthy, route, rule_set, unhealthy
 from tests.unit.rules.guards.world import World, down, home, never, shared, up, web, webs
 

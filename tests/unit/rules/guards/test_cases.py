@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from bus.messages import Claim, Health, Mode, Observation, Verdict
-from rules.bench.play import at, second
+from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.limits import Census, disrupted, rate, widespread
-from rules.group import Group
-from rules.kinds.budget import BudgetRule
-from rules.kinds.quorum import QuorumRule
-from rules.language.guards import Guards
-from rules.language.sources import Quorum
+from rules.kinds.quorum.kind import QuorumRule
+from rules.limits.limiter import BudgetRule
+from rules.limits.rates import Census, disrupted, rate, widespread
+from rules.rehearsal.simulate import at, second
+from rules.rulefile.guards import Guards
+from rules.rulefile.sources import Quorum
 from tests.unit.rules.builders import healthy, notification, paused, rule_set, step, unhealthy
 from tests.unit.rules.guards.world import World, down, home, up, webs
 

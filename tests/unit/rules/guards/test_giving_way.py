@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Claim, Fact
-from rules.bench.play import at
-from rules.engine.claims import DENIED
-from rules.language.model import Rule
+from rules.limits.acquire import DENIED
+from rules.rehearsal.simulate import at
+from rules.rulefile.model import Rule
 from tests.unit.rules.builders import rule_set, unhealthy
 from tests.unit.rules.guards.world import World, done_at_once, down, home, never, shared, web, webs
 

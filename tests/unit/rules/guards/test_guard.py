@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Approve, Hold, Notify
-from rules.bench.play import at
+from rules.core.group import Group, dump, load
 from rules.engine.decide import decide
-from rules.group import Group, dump, load
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (
     Event,
     backends,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bus.messages import Claim, Place, Verdict
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import cluster, clusters, placement, workload, workload_rule
 

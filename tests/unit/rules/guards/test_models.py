@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rules.errors import InvalidFiles
-from rules.language.guards import FileGuard, Guards
+from rules.core.errors import InvalidFiles
+from rules.rulefile.guards import FileGuard, Guards
 from tests.unit.rules.builders import failover, rule_set
 
 EVERYTHING = {

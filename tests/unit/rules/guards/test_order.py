@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from bus.messages import Claim, RouteRef, SetWeights, Verdict
-from rules.bench.play import at
-from rules.engine.actors import limits_of
-from rules.engine.claims import hear
+from rules.core.desired import Act, Wish
+from rules.core.group import Group, Paused
 from rules.engine.guard import Leave, guard
-from rules.group import Group, Paused
-from rules.kinds.wish import Act, Wish
-from rules.language.loader import load
-from rules.language.model import Rule
+from rules.limits.acquire import hear
+from rules.limits.limiters import limits_of
+from rules.rehearsal.simulate import at
+from rules.rulefile.loader import load
+from rules.rulefile.model import Rule
 from tests.unit.rules.builders import OBJECT, failover, rule_file, the_rule
 from tests.unit.rules.guards.world import shared
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Claim, Fact, Health, Observation, SetWeights, Verdict
-from rules.bench.play import at, second
+from rules.core.group import Group, dump, load
 from rules.engine.decide import decide
-from rules.group import Group, dump, load
-from rules.kinds.budget import BudgetRule
-from rules.language.guards import FileGuard, Guards
+from rules.limits.limiter import BudgetRule
+from rules.rehearsal.simulate import at, second
+from rules.rulefile.guards import FileGuard, Guards
 from tests.unit.rules.builders import Event, paused, resumed
 from tests.unit.rules.guards.world import Answers, Delays, World, down, home, shared, up, webs
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health, Observation
-from rules.bench.play import at
+from rules.core.group import Group, dump, load
 from rules.engine.decide import decide
-from rules.group import Group, dump, load
-from rules.kinds.quorum import QuorumRule, asked
-from rules.language.sources import Quorum
+from rules.kinds.quorum.kind import QuorumRule, asked
+from rules.rehearsal.simulate import at
+from rules.rulefile.sources import Quorum
 from tests.unit.rules.builders import notification, rule_set
 from tests.unit.rules.guards.world import World
 

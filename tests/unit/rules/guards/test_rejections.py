@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bus.messages import Hold, Reject
-from rules.bench.explainer import chain
-from rules.bench.history import read, written
-from rules.bench.play import at
-from rules.group import Group, dump, load
+from rules.core.group import Group, dump, load
+from rules.rehearsal.explain import chain
+from rules.rehearsal.history import read, written
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, healthy, holds, moves, paused, resumed, rule_set, said, step, unhealthy
 from tests.unit.rules.guards.test_guard import ASKING, BACK, CHANGES, HOME, MOVED, THREE, WITH_C, approved
 from tests.unit.rules.test_replay import kept

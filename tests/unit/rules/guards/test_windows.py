@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engine.windows import open_until
-from rules.language.guards import BlockedWindow
+from rules.limits.windows import open_until
+from rules.rulefile.guards import BlockedWindow
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

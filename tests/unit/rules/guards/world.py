@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bus.messages import Action, Claim, Fact, Hold, Mode, Notify, Outcome, Verdict
-from rules.bench.play import at, second
-from rules.engine.book import Book
+from rules.core.group import Group, dump, load
 from rules.engine.decide import Decision
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import Group, dump, load
-from rules.language.guards import FileGuard
-from rules.language.model import Rule
-from rules.language.sources import Quorum
+from rules.rehearsal.simulate import at, second
+from rules.rulefile.guards import FileGuard
+from rules.rulefile.model import Rule
+from rules.rulefile.sources import Quorum
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set, unhealthy
 
 Delays = Callable[[Fact, float], Sequence[float]]

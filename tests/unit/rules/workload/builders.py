@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bus.messages import Cluster, Fact, Hold, Taint, Workload, WorkloadCopy
-from rules.bench.play import Said, play
-from rules.bench.play import at as at_
-from rules.bench.simulator import line
 from rules.engine.routing import Routing
-from rules.language.loader import RuleSet
+from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulator import line
+from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set, seen
 
 OBJECT = "default/Deployment/nginx"

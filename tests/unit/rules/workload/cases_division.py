@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bus.messages import Health
-from rules.bench.play import at
-from rules.kinds.candidates import Question
-from rules.kinds.division import NotEnoughRoom, backwards, by_room, by_tiers, webster
-from rules.kinds.landing import land
-from rules.kinds.spread import Bounds, GroupOption, Insufficient, Option, best_groups, by_cluster, by_group
-from rules.language.placement import OnInsufficient, Placement
-from rules.language.workload import Policy
-from rules.states.workload import ClusterState, Copy, Move, WorkloadState
+from rules.kinds.workload.candidates import Question
+from rules.kinds.workload.division import NotEnoughRoom, backwards, by_room, by_tiers, webster
+from rules.kinds.workload.scheduling import land
+from rules.kinds.workload.spread import Bounds, GroupOption, Insufficient, Option, best_groups, by_cluster, by_group
+from rules.kinds.workload.state import ClusterState, Copy, Move, WorkloadState
+from rules.rehearsal.simulate import at
+from rules.rulefile.placement import OnInsufficient, Placement
+from rules.rulefile.workload import Policy
 
 Case = dict[str, Any]
 SCHEDULING: Mapping[str, Any] = {

@@ -7,16 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bus.messages import Evict, Health, Taint, WorkloadRef
-from rules.bench.play import at
-from rules.errors import InvalidFiles
-from rules.group import Group, Member, Signal
-from rules.kinds import workload_causes, workload_facts
-from rules.kinds.eviction import armed_at, blocked, bound, fails_at, next_purge, purged_because
-from rules.kinds.timers import runs
-from rules.kinds.tolerations import earliest, leaves_at, may_come, used
-from rules.language.model import Rule
-from rules.language.placement import Toleration
-from rules.language.workload import (
+from rules.core.errors import InvalidFiles
+from rules.core.group import Group, Member, Signal
+from rules.core.reasons import Because
+from rules.core.timers import runs
+from rules.kinds.workload import causes as workload_causes
+from rules.kinds.workload import facts as workload_facts
+from rules.kinds.workload.eviction import armed_at, blocked, bound, fails_at, next_purge, purged_because
+from rules.kinds.workload.state import Clock, Copy, Left, Move, WorkloadState
+from rules.kinds.workload.tolerations import earliest, leaves_at, may_come, used
+from rules.rehearsal.simulate import at
+from rules.rulefile.model import Rule
+from rules.rulefile.placement import Toleration
+from rules.rulefile.workload import (
     ApplicationFailover,
     DecisionConditions,
     OnGraceExpired,
@@ -24,8 +27,6 @@ from rules.language.workload import (
     PurgeMode,
     WorkloadFailover,
 )
-from rules.reasons import Because
-from rules.states.workload import Clock, Copy, Left, Move, WorkloadState
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import OBJECT, acts, clusters, copy, placement, workload, workload_rule
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from bus.messages import Health, Taint
 from reactor.actions.karmada.clusters import removed
-from rules.bench.play import at
-from rules.engine.limits import Bucket, Census, disrupted, rate
 from rules.kinds.cluster_health import Sample, damped, heartbeat, probe_reading
-from rules.kinds.tolerations import added, system_taint
-from rules.language.guards import Disruption, Guards
+from rules.kinds.workload.tolerations import added, system_taint
+from rules.limits.rates import Bucket, Census, disrupted, rate
+from rules.rehearsal.simulate import at
+from rules.rulefile.guards import Disruption, Guards
 
 Case = dict[str, Any]
 NOW = at(100_000)

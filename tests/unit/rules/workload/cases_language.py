@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rules.errors import InvalidFiles, Problem
-from rules.language.workload import ApplicationFailover
+from rules.core.errors import InvalidFiles, Problem
+from rules.rulefile.workload import ApplicationFailover
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import workload_rule
 

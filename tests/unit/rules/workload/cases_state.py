@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from rules.bench.play import at
-from rules.kinds.preservation import injected, labels_of, state_of
-from rules.language.workload import PreservationRule, StatePreservation
-from rules.states.workload import Move
+from rules.kinds.workload.preservation import injected, labels_of, state_of
+from rules.kinds.workload.state import Move
+from rules.rehearsal.simulate import at
+from rules.rulefile.workload import PreservationRule, StatePreservation
 
 Case = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Action, Evict, Hold, Purge
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

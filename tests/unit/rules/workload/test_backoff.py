@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.bench.play import at as at_
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.workload.builders import (
     acts,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
+from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bus.messages import ClusterTaints, Mode, Taint
-from rules.bench.play import Player
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
+from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, paused, resumed, rule_set
 from tests.unit.rules.workload.builders import (
     acts,

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from rules.bench.play import at
-from rules.kinds.candidates import Question
-from rules.kinds.landing import land
-from rules.kinds.spread import Insufficient
-from rules.language.placement import OnInsufficient, Placement
-from rules.language.workload import Policy
-from rules.states.workload import ClusterState, Copy, Move, WorkloadState
+from rules.kinds.workload.candidates import Question
+from rules.kinds.workload.scheduling import land
+from rules.kinds.workload.spread import Insufficient
+from rules.kinds.workload.state import ClusterState, Copy, Move, WorkloadState
+from rules.rehearsal.simulate import at
+from rules.rulefile.placement import OnInsufficient, Placement
+from rules.rulefile.workload import Policy
 from tests.unit.rules.workload.builders import acts, cluster, clusters, holds, member, workload, workload_rule
 from tests.unit.rules.workload.cases_division import SCHEDULING
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.kinds.division import NotEnoughRoom, by_room, by_static_weight, by_tiers, webster
+from rules.kinds.workload.division import NotEnoughRoom, by_room, by_static_weight, by_tiers, webster
 
 NAMES = st.text("abcdef", min_size=1, max_size=3)
 WEIGHTS = st.dictionaries(NAMES, st.integers(0, 1000), min_size=1, max_size=8)

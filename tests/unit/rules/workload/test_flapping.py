@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rules.bench.play import Player
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
-from rules.states.workload import WorkloadState
+from rules.kinds.workload.state import WorkloadState
+from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

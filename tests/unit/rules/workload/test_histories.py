@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
-from rules.bench.play import Player, Said
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
-from rules.language.loader import RuleSet
+from rules.rehearsal.simulate import Player, Said
+from rules.rehearsal.simulate import at as at_
+from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import OBJECT, cluster, copy, in_time, placement, short, workload, workload_rule
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bus.messages import Mode, Outcome, Place
-from rules.bench.play import at
+from rules.core.group import Group, Owed
 from rules.engine.observe import observe
-from rules.group import Group, Owed
-from rules.kinds import workload_wish
-from rules.language.workload import WorkloadFailover
-from rules.states.workload import Left, WorkloadState
+from rules.kinds.workload import desire as workload_wish
+from rules.kinds.workload.state import Left, WorkloadState
+from rules.rehearsal.simulate import at
+from rules.rulefile.workload import WorkloadFailover
 from tests.unit.actions.workload.builders import place
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import (

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from rules.errors import InvalidFiles
-from rules.language.loader import load
-from rules.language.workload import PurgeMode, WorkloadFailover
+from rules.core.errors import InvalidFiles
+from rules.rulefile.loader import load
+from rules.rulefile.workload import PurgeMode, WorkloadFailover
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import workload_rule
 from tests.unit.rules.workload.cases_language import errors, errors_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.kinds.spread import GROUPS_MAX, Bounds, GroupOption, Option, best_groups, by_group, group_score
+from rules.kinds.workload.spread import GROUPS_MAX, Bounds, GroupOption, Option, best_groups, by_group, group_score
 
 
 def test_a_spread_over_eighteen_of_twenty_groups_finds_its_place() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bus.messages import WorkloadCopy
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.group import Group, dump, load
 from rules.engine.decide import decide
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import Group, dump, load
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

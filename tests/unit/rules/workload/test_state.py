@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Evict, Hold, Place, WorkloadCopy
-from rules.bench.play import at as at_
-from rules.errors import InvalidFiles
-from rules.language.jsonpath import NoValue, read
+from rules.core.errors import InvalidFiles
+from rules.rehearsal.simulate import at as at_
+from rules.rulefile.jsonpath import NoValue, read
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

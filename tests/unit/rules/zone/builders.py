@@ -22,9 +22,9 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.bench.play import Said, play
-from rules.bench.play import at as at_
-from rules.language.zone import ZoneIsolation
+from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import at as at_
+from rules.rulefile.zone import ZoneIsolation
 from tests.unit.rules.builders import Event
 
 ZONES = ("a", "b", "c")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.kinds.zone_admission import FORCEABLE, Answer, admit, checks
-from rules.kinds.zone_question import Limits, Nodes, Request, expired_share
-from rules.reasons import Held
+from rules.core.reasons import Held
+from rules.kinds.zone.admission import FORCEABLE, Answer, admit, checks
+from rules.kinds.zone.question import Limits, Nodes, Request, expired_share
 
 DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "zone_admission.json").read_text("utf-8"))["cases"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.bench.play import Player
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
+from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.zone.builders import (
     STEPS,
     ZONES,

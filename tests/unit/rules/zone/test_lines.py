@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from rules.bench import history, tester
-from rules.bench.play import Player
-from rules.bench.play import at as at_
-from rules.bench.simulator import simulate
-from rules.bench.testreader import Suite
-from rules.engine.book import Book
+from rules.core.errors import InvalidFiles
+from rules.core.group import Group, dump, load
 from rules.engine.decide import decide
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.errors import InvalidFiles
-from rules.group import Group, dump, load
-from rules.kinds.zone_plan import mode_of, plan
-from rules.kinds.zone_record import zone_seen
-from rules.kinds.zone_request import request_for
+from rules.kinds.zone.plan import mode_of, plan
+from rules.kinds.zone.record import zone_seen
+from rules.kinds.zone.request import request_for
+from rules.rehearsal import history
+from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulator import simulate
+from rules.rehearsal.testing import tester
+from rules.rehearsal.testing.loader import Suite
 from tests.unit.rules.builders import rule_file, rule_set
 from tests.unit.rules.zone.builders import STEPS, ZONES, failback, healthy, isolate, listed, retry, unhealthy, zone_rule
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rules.kinds.zone_machine import (
+from rules.kinds.zone.machine import (
     BACK_PENDING,
     FAILED,
     ISOLATED,

@@ -9,11 +9,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from rules.core.reasons import Because
 from rules.engine import guard
-from rules.kinds import zone_admission, zone_commands, zone_plan, zone_record, zone_request, zone_wish
-from rules.kinds.zone_record import begun
-from rules.reasons import Because
-from rules.states.zone import ZoneState
+from rules.kinds.zone import admission as zone_admission
+from rules.kinds.zone import commands as zone_commands
+from rules.kinds.zone import desire as zone_wish
+from rules.kinds.zone import plan as zone_plan
+from rules.kinds.zone import record as zone_record
+from rules.kinds.zone import request as zone_request
+from rules.kinds.zone.record import begun
+from rules.kinds.zone.state import ZoneState
 from tests.unit.rules.zone.test_operators import Operators
 
 SEARCH = settings(

@@ -28,11 +28,11 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.core.group import dump, load
 from rules.engine.decide import Decision
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
+from rules.rehearsal.simulate import at
 from tests.unit.rules.zone.builders import ZONES, zone_rule
 
 CLUSTERS = ("prod", "test")

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from bus.messages import ZoneStep
-from reactor.cli.zone_words import left_behind
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from reactor.cli.shared.zone_words import left_behind
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
-from rules.kinds.zone_way_back import way_back
+from rules.kinds.zone.failback import way_back
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
     STEPS,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rules.kinds.zone_plan import drain_mode
-from rules.kinds.zone_practice import Shift, practice_outcome, practice_start, precedence
+from rules.kinds.zone.plan import drain_mode
+from rules.kinds.zone.practice import Shift, practice_outcome, practice_start, precedence
 
 DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "guards.json").read_text("utf-8"))["cases"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rules.bench.play import at as at_
-from rules.engine.book import Book
+from rules.core.group import dump, load
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import dump, load
-from rules.kinds.zone import way_back_only
+from rules.kinds.zone.kind import way_back_only
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.zone.builders import (
     ZONES,
     failback,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bus.messages import Outcome
-from rules.bench.play import at as at_
-from rules.kinds.zone_plan import ASKED_AGAIN_SECONDS, seconds_for
+from rules.kinds.zone.plan import ASKED_AGAIN_SECONDS, seconds_for
+from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
     STEPS,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from bus.messages import Fact, Outcome, ZoneStep
-from rules.bench.play import at
-from rules.engine.book import Book
+from rules.core.group import Group, dump, load
 from rules.engine.decide import Decision
+from rules.engine.groups import Book
 from rules.engine.routing import Routing
-from rules.group import Group, dump, load
+from rules.rehearsal.simulate import at
 from tests.unit.rules.zone.builders import STEPS, ZONES, healthy, listed, paused, resumed, unhealthy, zone_rule
 
 FIRST_LOOK = len(STEPS) + 1

@@ -1,0 +1,1 @@
+"""A bus in memory, for tests and benchmarks: the same contract tests as for NATS."""

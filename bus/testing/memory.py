@@ -1,0 +1,159 @@
+"""The bus in memory, for unit tests and simulation: the semantics of JetStream without a server.
+
+One `MemoryBus` is server and connection at once; give the same one to all who shall talk with each other. Nothing runs
+by itself: no threads, no tasks, and time is what `now` and the event loop's clock say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+from bus import topology
+from bus.errors import Refused, Unavailable
+from bus.port import Delivery, Extent, Fence, Handler, Outgoing
+from bus.testing.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
+from bus.topology import Bucket, Queue, Stream
+
+
+class MemoryBus:
+    """A `bus.port.Bus`. `now` gives the time at which a message counts as stored."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._logs = {stream.name: Log(now()) for stream in topology.STREAMS}
+        self._hands: dict[str, dict[int, Hand]] = {queue.name: {} for queue in topology.QUEUES}
+        self._stores = {bucket.name: MemoryStore(self._check, now) for bucket in topology.BUCKETS}
+        self._answered: list[str] = []
+        self._listening: list[tuple[str, Handler]] = []
+        self.down = False
+        """Set it, and calls raise Unavailable and readers get nothing, as with a server that is away."""
+
+    def wipe(self, *streams: Stream) -> None:
+        """Delete these streams and create them anew, as an operator may, or a server whose store was lost."""
+        for stream in streams:
+            self._logs[stream.name].wipe(self._now())
+            for queue in topology.QUEUES:
+                if queue.stream == stream.name:
+                    self._hands[queue.name].clear()
+
+    async def publish(self, message: Outgoing) -> int:
+        """Store one message and give its sequence. Raises Refused, Unavailable."""
+        log, now = self._log(message.subject), self._now()
+        if message.fence and log.newest_under(message.fence.subject) != message.fence.epoch:
+            raise Refused(f"{message.fence.subject} has a newer owner")
+        if (seen := log.seen(message.id, now)) is not None:
+            return seen
+        sequence = log.append(message.subject, message.body, now, message.traceparent)
+        log.ids[message.id] = (sequence, now)
+        return sequence
+
+    async def publish_all(self, messages: Sequence[Outgoing]) -> None:
+        """Store many. Raises Refused if any was not stored, after all were tried."""
+        refused = None
+        for message in messages:
+            try:
+                await self.publish(message)
+            except Refused as error:
+                refused = error
+        if refused:
+            raise refused
+
+    @asynccontextmanager
+    async def read(self, stream: Stream, subject: str, *, after: int) -> AsyncIterator[MemoryReading]:
+        """Read a subject in order. Only streams that keep what was read can be read so."""
+        self._check()
+        if stream.retention != "limits":
+            raise ValueError(f"{stream.name} is a work queue: take your share with work()")
+        yield MemoryReading(self._check, self._logs[stream.name], subject, after)
+
+    async def last_of_each(self, stream: Stream, subject: str) -> Sequence[Delivery]:
+        """Give the newest message of each subject under this one, in order."""
+        self._check()
+        newest = {one.subject: one for one in self._logs[stream.name].under(subject)}
+        return sorted(newest.values(), key=lambda one: one.sequence)
+
+    async def last(self, stream: Stream, subject: str) -> Delivery | None:
+        """Give the newest message under this subject; None: there is none."""
+        self._check()
+        log = self._logs[stream.name]
+        return log.messages.get(log.newest_under(subject))
+
+    @asynccontextmanager
+    async def work(self, queue: Queue, *, batch: int) -> AsyncIterator[MemoryWork]:
+        """Take a share of a queue. What is in hands when it is left is given to another at once."""
+        self._check()
+        work = MemoryWork(self._check, self._logs[queue.stream], queue, batch, self._hands[queue.name])
+        try:
+            yield work
+        finally:
+            work.leave()
+
+    async def extent(self, stream: Stream) -> Extent:
+        """From where to where a stream reaches now, and since when there is this stream."""
+        self._check()
+        log = self._logs[stream.name]
+        return Extent(next(iter(log.messages), log.sequence + 1), log.sequence, log.created)
+
+    def store(self, bucket: Bucket) -> MemoryStore:
+        """A key-value bucket."""
+        return self._stores[bucket.name]
+
+    async def take_epoch(self, subject: str, owner: str) -> Fence:
+        """Write the owner's marker and give its fence. Never refused: nothing can come between look and write here."""
+        return Fence(subject, self._log(subject).roll_up(subject, owner.encode(), self._now()))
+
+    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+        """Answer requests on this subject until the function that is given back is called."""
+        self._check()
+        self._answered.append(subject)
+
+        async def stop() -> None:
+            self._answered.remove(subject)
+
+        return stop
+
+    async def ask(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
+        """True: somebody answers. False: nobody listens. None: the bus is down."""
+        return None if self.down else subject in self._answered
+
+    async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:
+        """Call the handler with each core message on this subject until the function that is given back is called."""
+        self._check()
+        entry = (subject, handler)
+        self._listening.append(entry)
+
+        async def stop() -> None:
+            if entry in self._listening:
+                self._listening.remove(entry)
+
+        return stop
+
+    async def notify(self, subject: str, body: bytes) -> None:
+        """Hand the message to all who listen, before this returns. Raises Unavailable."""
+        self._check()
+        for handler in [handler for heard, handler in self._listening if heard == subject]:
+            await handler(body)
+
+    async def request(self, subject: str, body: bytes, timeout: timedelta) -> bytes | None:  # noqa: ARG002 - an answer here takes no time
+        """Hand the message to all who listen and give the first answer."""
+        self._check()
+        answers = [await handler(body) for heard, handler in [*self._listening] if heard == subject]
+        return next((answer for answer in answers if answer is not None), None)
+
+    async def probe(self) -> datetime:
+        """What time it is here. Raises Unavailable where the bus was set to be down."""
+        self._check()
+        return self._now()
+
+    def _check(self) -> None:
+        if self.down:
+            raise Unavailable("the bus in memory was set to be down")
+
+    def _log(self, subject: str) -> Log:
+        self._check()
+        for stream in topology.STREAMS:
+            if any(matches(pattern, subject) for pattern in stream.subjects):
+                return self._logs[stream.name]
+        raise Unavailable(f"no stream takes {subject}")

@@ -1,0 +1,117 @@
+"""The one way to change an object: read, plan, one conditional write, verify; again where somebody else was quicker.
+
+A write without an answer may or may not have happened. It is never guessed at: the object is read again, and either is
+as asked by now, or the next write is conditional on what was just read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+
+import stamina
+
+from bus.messages import RouteRef
+from reactor.actions.outcomes import NotAsAsked, OutOfTime, Waited
+from reactor.actions.versions import forget, path_of
+from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.runtime.errors import Retryable
+from rules.rulefile.route_kinds import RouteKind
+
+ATTEMPTS_MAX = 5
+WAIT_SECONDS_MAX = 1.0
+SETTLE_SECONDS = 12.0
+"""With the event after it less than the 15 s after which an action without an outcome is published again."""
+
+Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
+"""Gives the object and the path it stands at."""
+Plan = Callable[[JsonObject], "list[JsonObject] | None"]
+"""From an object to the JSON Patch that makes it as asked; None: it is. Raises Unfit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One write that took effect: the object before and after."""
+
+    before: JsonObject
+    after: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to become of an object: pure functions of it."""
+
+    plan: Plan
+    as_asked: Callable[[JsonObject], bool]
+    """Whether an answer shows what was asked."""
+    written_by_us: Callable[[JsonObject], bool]
+    """After a write without an answer: whether it was that write which made the object so."""
+
+
+async def settle(api: KubeApi, route: RouteRef, kind: RouteKind, change: Change) -> Written | None:
+    """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
+    return await settle_object(api, route.object, partial(_read, api, route, kind), change)
+
+
+async def settle_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
+    """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
+
+    Raises Unfit, NotAsAsked and what the API raises; ApiUnavailable also where it all takes longer than SETTLE_SECONDS.
+    """
+    try:
+        async with asyncio.timeout(SETTLE_SECONDS):
+            return await _settle(api, name, read, change)
+    except TimeoutError as error:
+        raise ApiUnavailable(f"{name}: not settled within {SETTLE_SECONDS:g} s") from error
+
+
+async def _settle(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
+    unanswered: JsonObject | None = None
+    async for attempt in attempts():
+        with attempt:
+            path, obj = await read()
+            operations = change.plan(obj)
+            if operations is None:
+                return Written(unanswered, obj) if unanswered and change.written_by_us(obj) else None
+            try:
+                answer = await api.json_patch(path, operations)
+            except ApiUnavailable:
+                unanswered = obj
+                raise
+            if not change.as_asked(answer):
+                # Not tried again at once: whatever changed our write would change the next one as well.
+                raise NotAsAsked(f"{name}: the write was accepted, but the answer shows something else")
+            return Written(obj, answer)
+    raise AssertionError("stamina ends with an answer or an error")
+
+
+def attempts() -> AsyncIterable[stamina.Attempt]:
+    """Give the tries of one write: again where somebody else was quicker or the server is busy, not for long."""
+    return stamina.retry_context(
+        on=_backoff, attempts=ATTEMPTS_MAX, timeout=SETTLE_SECONDS,
+        wait_initial=0.05, wait_max=WAIT_SECONDS_MAX, wait_jitter=0.1,
+    )  # fmt: skip
+
+
+def _backoff(error: Exception) -> bool | float:
+    """Tell stamina whether to try again, and when: the server's own word counts where it is a short wait."""
+    if not isinstance(error, Retryable) or isinstance(error, NotAsAsked | OutOfTime | Waited):
+        return False
+    if error.after is None:
+        return True
+    return error.after if error.after <= WAIT_SECONDS_MAX else False
+
+
+async def _read(api: KubeApi, route: RouteRef, kind: RouteKind) -> tuple[str, JsonObject]:
+    """Give the object and the path it stands at; a 404 counts only in a version that the cluster serves now."""
+    path = await path_of(api, route, kind)
+    try:
+        return path, await api.get(path)
+    except NotFound:
+        forget(api, kind)
+        again = await path_of(api, route, kind)
+        if again == path:
+            raise
+    return again, await api.get(again)

@@ -1,0 +1,1 @@
+"""Notifications: log, HTTP, chat, pager, e-mail."""

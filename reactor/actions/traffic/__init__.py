@@ -1,0 +1,1 @@
+"""Writes weights: routes in clusters, and load balancers outside of them."""

@@ -1,0 +1,56 @@
+"""What is to be written to a route so that its weights are as asked: pure functions of the object and its kind.
+
+Other rules, other backends and all other fields belong to somebody else and are never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bus.messages import RouteRef, SetWeights
+from reactor.actions.annotations import stamps
+from reactor.actions.outcomes import Unfit
+from reactor.actions.patches import changes, patch
+from reactor.clients.port import JsonObject
+from reactor.clients.route_entries import FRACTIONS, Entry, Unreadable, entries, hundredths
+from rules.rulefile.route_kinds import RouteKind
+
+
+def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Entry]:
+    """Give the backends of the rule that is to be moved. Raises Unfit (RuleMissing, or Invalid)."""
+    try:
+        return entries(kind, obj, route.rule)
+    except Unreadable as error:
+        raise Unfit(error.reason, f"{route.object}: {error}") from error
+
+
+def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
+    """Give the JSON Patch that makes the route as asked; None: it already is. Raises Unfit.
+
+    Somebody else's backend with a weight does not make "all of ours zero" safe: we know nothing of its health. And
+    because every service named must have an entry, one weight above zero in the action is one in the resulting rule.
+    Quantity strings of TrafficSplit v1alpha1 ("500m") become integers where they have to change.
+    """
+    if not kind.all_zero and action.weights and not any(action.weights.values()):
+        raise Unfit("AllZero", f"{action.route.object} would be left with all weights zero")
+    standing = backends_of(kind, obj, action.route)
+    operations = changes(standing, action.weights)
+    if not operations:
+        return None
+    _add_up(kind, standing, action)
+    return patch(obj, operations, write=stamps(obj, action))
+
+
+def _add_up(kind: RouteKind, standing: Sequence[Entry], action: SetWeights) -> None:
+    """Raise Unfit where the weights, with those of others, are not what they have to add up to."""
+    if not kind.sum_to or not any(action.weights.values()):
+        return
+    others = [entry for entry in standing if entry.service not in action.weights]
+    try:
+        rest = sum(hundredths(kind, entry) for entry in others)
+    except Unreadable as error:
+        raise Unfit(error.reason, f"{action.route.object}: {error}") from error
+    if rest + FRACTIONS * sum(action.weights.values()) != FRACTIONS * kind.sum_to:
+        theirs = ", ".join(f"{entry.service}={entry.weight}" for entry in others) or "no others"
+        message = f"the weights {dict(action.weights)} and those of {theirs} do not add up to {kind.sum_to}"
+        raise Unfit("Invalid", f"{action.route.object}: {message}")

@@ -1,0 +1,101 @@
+"""Carries out one ZoneStep: by its carrier, within a bounded time, and with an outcome whatever happens.
+
+Done: the step stands (or is undone), verified. Failed: the reason says whether asking again helps. `InProgress` is the
+answer of a step that needs longer than one call: its detail has the numbers (`12 pods are left in eu-central-1a, 3 of
+them on their way out; 4 blocked by budget shop/web`), and the engine asks again with the same id until the step's own
+timeout. Every call probes first, so it does not matter who was stopped where. `Kept` is the answer of the Verify of an
+isolation that stands: the engine asks for the same again a minute later, so that it costs no decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+
+from pydantic import ValidationError
+
+from bus.messages import Mode, Outcome, ZoneStep
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.outcomes import OutOfTime, Unfit, done, failed
+from reactor.actions.zone import fence, force, gardener, network, traffic
+from reactor.actions.zone.context import (
+    CALL_SECONDS,
+    WRITE_SECONDS,
+    InProgress,
+    Isolation,
+    Kept,
+    Stands,
+    ZoneWorld,
+    guarded,
+)
+from reactor.actions.zone.evacuate import evacuate
+from reactor.actions.zone.settings import StepSettings
+from reactor.actions.zone.verify import verify
+from reactor.clients.port import KubeApi
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import ReactorError, SettingsError
+
+_log = logging.getLogger(__name__)
+
+Step = Callable[[KubeApi, Isolation], Awaitable[Stands]]
+
+
+async def _nothing(_: KubeApi, isolation: Isolation) -> Stands:
+    return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo")
+
+
+STEPS: Mapping[tuple[str, bool], Step] = {
+    ("Fence", False): fence.fence, ("Fence", True): fence.unfence,
+    ("ShiftTraffic", False): traffic.shift, ("ShiftTraffic", True): traffic.give_back,
+    ("Evacuate", False): evacuate, ("Evacuate", True): force.take_back,
+    ("CutNetwork", False): network.cut, ("CutNetwork", True): network.restore,
+    ("Verify", False): verify, ("Verify", True): _nothing,
+}  # fmt: skip
+"""Carrier Kubernetes: by step and undo."""
+
+
+async def carry_out(
+    action: ZoneStep, world: ZoneWorld, clock: Clock, context: ExecutionContext | None = None
+) -> Outcome:
+    """Do or undo one step, as far as one call goes. Never raises for what the world does."""
+    context = context or ExecutionContext()
+    context.limit(clock, begin_within=CALL_SECONDS, take_at_most=WRITE_SECONDS)
+    about = {"rule": action.rule, "object": action.object, "action": action.id}
+    try:
+        async with asyncio.timeout(CALL_SECONDS + WRITE_SECONDS):
+            stands = await _step(action, guarded(world, context), clock)
+    except OutOfTime as error:
+        return failed(action.id, clock, InProgress(f"{action.step} goes on with the next call; {error}"))
+    except TimeoutError:
+        return failed(action.id, clock, InProgress(f"{action.step} did not come to a point to report from in time"))
+    except SettingsError as error:
+        return failed(action.id, clock, Unfit("SettingsError", str(error)))
+    except ReactorError as error:
+        outcome = failed(action.id, clock, error)
+        level = logging.INFO if isinstance(error, InProgress | Kept) else logging.WARNING
+        _log.log(level, "%s: %s", action.step, error, extra={**about, "reason": outcome.reason})
+        return outcome
+    _log.info("%s%s: %s", action.step, " undone" if action.undo else "", stands.detail, extra=about)
+    return done(action.id, clock, wrote=stands.wrote, detail=stands.detail)
+
+
+async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
+    if action.mode is not Mode.ENFORCE:
+        raise Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
+    try:
+        settings = StepSettings.model_validate(action.settings)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Unfit("Invalid", f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    isolation = Isolation(action, settings, clock, world)
+    key = (action.step, action.undo)
+    if key not in STEPS:
+        raise Unfit("Invalid", f"there is no step {action.step}")
+    if action.carrier == "Gardener":
+        stands = await gardener.STEPS[key](isolation)
+    else:
+        stands = await STEPS[key](await world.clusters(action.cluster), isolation)
+    if isolation.standing and key == ("Verify", False):
+        raise Kept(stands.detail)
+    return stands

@@ -1,0 +1,1 @@
+"""The life of an alert: from Alertmanager's posts and lists to observations."""

@@ -1,0 +1,114 @@
+"""The alert states that stand in the bucket, as this process last heard of them, and which opinion each one feeds."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterator, KeysView
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from bus.port import Entry
+from reactor.alerts.states import AlertState, Opinion
+from reactor.runtime import telemetry
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A state as it stands in the bucket."""
+
+    state: AlertState | None
+    """None: nothing stands there, or what does cannot be read."""
+    revision: int
+
+
+NOTHING = Held(None, 0)
+
+
+class Mirror:
+    """States by key and by opinion. Never longer than the bucket, whose size is limited."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Held] = {}
+        self._by_opinion: defaultdict[Opinion, set[str]] = defaultdict(set)
+        self._targets: Counter[str] = Counter()
+        self._changed: set[Opinion] = set()
+
+    def __iter__(self) -> Iterator[AlertState]:
+        return iter([held.state for held in self._held.values() if held.state])
+
+    def items(self) -> list[tuple[str, AlertState]]:
+        """All states, each with its key."""
+        return [(key, held.state) for key, held in self._held.items() if held.state]
+
+    def keys(self) -> KeysView[str]:
+        """All keys, those included that hold nothing readable."""
+        return self._held.keys()
+
+    def held(self, key: str) -> Held:
+        """What stands at a key."""
+        return self._held.get(key, NOTHING)
+
+    def opinions(self) -> list[Opinion]:
+        """All that there may be something to say about."""
+        return list(self._by_opinion)
+
+    def targets_of(self, source: str) -> int:
+        """Of how many targets a source speaks, each signal of it counted by itself."""
+        return self._targets[source]
+
+    def knows(self, opinion: Opinion) -> bool:
+        """Whether an alert feeds it."""
+        return opinion in self._by_opinion
+
+    def of(self, opinion: Opinion) -> list[AlertState]:
+        """All alerts that feed an opinion."""
+        held = (self._held[key].state for key in self._by_opinion.get(opinion, ()))
+        return [state for state in held if state]
+
+    def take_changed(self) -> set[Opinion]:
+        """Give the opinions whose alerts have changed since this was last asked."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def apply(self, entry: Entry) -> None:
+        """Take in what the bucket says. Older than what we hold: our own write that comes back, or one that is late."""
+        if entry.revision <= self.held(entry.key).revision:
+            return
+        try:
+            state = AlertState.model_validate_json(entry.value)
+        except ValidationError as error:
+            telemetry.quarantined.labels("reactor_alerts").inc()
+            reason = error.errors(include_url=False, include_input=False)[0]["msg"]
+            log.error("an alert's state cannot be read", extra={"key": entry.key, "reason": reason})  # noqa: TRY400 - the trace says nothing more
+            state = None
+        self.keep(entry.key, Held(state, entry.revision))
+
+    def keep(self, key: str, held: Held) -> None:
+        """Hold this from now on."""
+        self._unlist(key)
+        self._held[key] = held
+        if held.state:
+            if held.state.opinion not in self._by_opinion:
+                self._targets[held.state.source] += 1
+            self._by_opinion[held.state.opinion].add(key)
+            self._changed.add(held.state.opinion)
+
+    def forget(self, key: str) -> None:
+        """Nothing stands there any more."""
+        self._unlist(key)
+        self._held.pop(key, None)
+
+    def _unlist(self, key: str) -> None:
+        old = self.held(key).state
+        if old is None:
+            return
+        self._changed.add(old.opinion)
+        keys = self._by_opinion[old.opinion]
+        keys.discard(key)
+        if not keys:
+            del self._by_opinion[old.opinion]
+            self._targets[old.source] -= 1

@@ -1,0 +1,89 @@
+"""Up to which moment posts, polls and queries prove what is said of a target, as far as this process has seen.
+
+A repeated word is no evidence. Where an Alertmanager can be asked, its answer is: a POST may have been written ten
+seconds before it came in (Alertmanager tries the same one again and again), so it counts only while no answer comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bus.messages import Health
+from reactor.alerts.states import AlertState, health_of
+from rules.rulefile.sources import AlertmanagerWebhook
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What an observation says about its evidence."""
+
+    source: str = ""
+    """The source that can be asked to look again; empty: none can."""
+    until: datetime | None = None
+    """The moment up to which the status is proven. None: by the observation's own time."""
+    since: datetime | None = None
+    """Since when the status has been so without a break."""
+
+
+class Evidence:
+    """When each alert was last seen to fire, and each recovery to be confirmed."""
+
+    def __init__(self, *, pollable: bool) -> None:
+        """`pollable`: the settings name an Alertmanager to ask."""
+        self.pollable = pollable
+        self.unanswered_at: datetime | None = None
+        """When the latest poll began, if no Alertmanager answered it."""
+        self._active: dict[str, datetime] = {}
+        self._posted: dict[str, datetime] = {}
+        self._asked: dict[str, datetime] = {}
+        self._confirmed: dict[str, datetime] = {}
+
+    def active(self, key: str, at: datetime) -> None:
+        """A poll that began then found the alert active: neither silenced nor inhibited."""
+        self._active[key] = at
+
+    def posted(self, key: str, at: datetime) -> None:
+        """A POST that came in then said that the alert fires."""
+        self._posted[key] = max(at, self._posted.get(key, at))
+
+    def asked(self, key: str, at: datetime, *, confirmed: bool) -> None:
+        """A query about the recovery began then, and ended."""
+        self._asked[key] = at
+        if confirmed:
+            self._confirmed[key] = at
+
+    def asked_since(self, key: str, moment: datetime) -> bool:
+        """Whether a query about the recovery began then or later, and ended."""
+        asked_at = self._asked.get(key)
+        return asked_at is not None and asked_at >= moment
+
+    def keep(self, keys: Collection[str]) -> None:
+        """Forget all other alerts."""
+        for known in (self._active, self._posted, self._asked, self._confirmed):
+            for key in [key for key in known if key not in keys]:
+                del known[key]
+
+    def seen_at(self, state: AlertState) -> datetime:
+        """When a firing alert was last seen to fire."""
+        posted_at = max(state.last_post_at, self._posted.get(state.key, state.last_post_at))
+        counts = not self.pollable or (self.unanswered_at is not None and posted_at <= self.unanswered_at)
+        polled_at = max(state.changed_at, self._active.get(state.key, state.changed_at))
+        return max(polled_at, posted_at) if counts else polled_at
+
+    def of(self, states: Iterable[AlertState], status: Health, source: AlertmanagerWebhook, *, lasting: bool) -> Proof:
+        """Give what proves the status of a target. `states`: all its alerts. `lasting`: nothing more is said of it."""
+        told = [state for state in states if state.opened and health_of(state) is status]
+        if status is Health.UNHEALTHY:
+            since, seen_at = min(state.changed_at for state in told), max(self.seen_at(state) for state in told)
+            if self.pollable:
+                return Proof(source.name, seen_at, since)
+            return Proof("", seen_at + timedelta(seconds=source.post_proves_seconds), since)
+        name = source.name if source.confirm else ""
+        if status is Health.UNKNOWN:
+            return Proof(name)
+        name = name if source.on_resolved == "Confirm" and not lasting else ""
+        since = max(state.changed_at for state in told)
+        asked_at = (self._confirmed.get(state.key, state.changed_at) for state in told)
+        return Proof(name, max(since, *asked_at) if name else None, since)

@@ -1,0 +1,227 @@
+"""Keeps standing alerts: turns journaled posts into states, and states into observations.
+
+Any number of keepers may run at once on one bucket, in as many processes. None of them is the only one to know
+anything: a post may be taken by one and its target spoken of by another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bus.errors import Unavailable
+from bus.messages import RefreshRequest, WebhookPost
+from bus.port import Store
+from reactor.alerts.admission import Admission
+from reactor.alerts.alert import Alert, BadAlert
+from reactor.alerts.evidence import Evidence
+from reactor.alerts.origins import Origin, Origins
+from reactor.alerts.polling import AlertsApi
+from reactor.alerts.publisher import Tell, Voice
+from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
+from reactor.alerts.recovery import Confirming, Query
+from reactor.alerts.states import AlertState, Fate, Opinion, key_of, take
+from reactor.alerts.store import Change, Ledger, fold
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SourceUnknown
+from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.slices import sliced
+from rules.rulefile.sources import AlertmanagerWebhook
+
+log = logging.getLogger(__name__)
+
+ROLLED_OUT = timedelta(minutes=2)
+"""How long a post for a source that nobody here knows goes back into the queue: changed rule files reach the processes
+one after the other, a ConfigMap within about a minute."""
+RECONCILE = timedelta(seconds=30)
+AWAY = timedelta(seconds=10)
+"""Sweeps further apart than this mean that the process was stopped: what it remembers may be old."""
+KEPT_OVER = timedelta(hours=1)
+"""A recovered alert is remembered for this long, so that a late firing of the same episode is known as such. More than
+voice.LASTING, so that its last words do not go stale."""
+KEPT_OPEN = timedelta(days=30)
+"""One whose recovery nobody proves, or that is not heard of any more: else the bucket would grow for ever."""
+TIDY = timedelta(minutes=1)
+
+
+@dataclass(slots=True)
+class _Fold:
+    """What a post does to one state. The fate is that of the last try, when the bucket has taken it."""
+
+    alert: Alert
+    at: datetime
+    opinion: Opinion
+    believe: bool
+    fate: Fate = Fate.IGNORED
+
+    def __call__(self, state: AlertState | None) -> AlertState:
+        state, self.fate = take(state, self.alert, self.at, opinion=self.opinion, believe=self.believe)
+        return state
+
+
+class Keeper:
+    """`async with Keeper(…) as keeper`, then `take_post` for each post of the journal and `sweep` every second."""
+
+    def __init__(
+        self,
+        *,
+        sources: Sequence[AlertmanagerWebhook],
+        store: Store,
+        clock: Clock,
+        tell: Tell,
+        query: Query,
+        alertmanagers: Mapping[str, AlertsApi],
+        reconcile_every: timedelta = RECONCILE,
+        absent_for: timedelta = ABSENT,
+        unlisted_for: timedelta = ABSENT_UNLISTED,
+    ) -> None:
+        """`store` is the bucket ALERTS, `alertmanagers` are the APIs by their name in the settings."""
+        self._seldom = seldom = Seldom(clock)
+        self._clock = clock
+        self._ledger = Ledger(store)
+        self._admission = Admission(self._ledger.mirror, clock)
+        self._origins = Origins(sources, seldom, self._admission)
+        self._evidence = Evidence(pollable=bool(alertmanagers))
+        self._reconciler = Reconciler(
+            self._ledger, self._origins, clock, alertmanagers, seldom, self._evidence, absent_for=absent_for,
+            unlisted_for=unlisted_for,
+        )  # fmt: skip
+        self._reconcile_every = reconcile_every
+        self._confirming = Confirming(self._ledger, self._origins, clock, query, seldom, self._evidence)
+        self._voice = Voice(self._ledger.mirror, self._origins, tell, self._evidence)
+        self._swept_at: datetime | None = None
+        self._tidied_at: datetime | None = None
+
+    async def __aenter__(self) -> Keeper:
+        """Read the bucket, so that a restart forgets nothing, and follow it. Raises Unavailable."""
+        await self._ledger.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._ledger.__aexit__(*exception)
+
+    async def take_post(self, post: WebhookPost) -> None:
+        """Fold one chunk of a post into the states and say what changed. Taking it again does no harm.
+
+        Raises SourceUnknown, Unavailable, and what `tell` raises: the chunk is to be given again then.
+        """
+        if not self._knows(post.source) and self._clock.now() - post.observed_at < ROLLED_OUT:
+            raise SourceUnknown(f"no source {post.source} in the rules here: a receiver has newer ones")
+        folds: dict[str, list[_Fold]] = {}
+        async for raw in sliced(post.alerts):
+            for one in self._folds(post, raw):
+                folds.setdefault(key_of(one.opinion, one.alert.fingerprint), []).append(one)
+        changes: dict[str, Change] = {key: fold(steps) for key, steps in folds.items()}
+        await self._ledger.change(changes)
+        self._note(post, folds)
+        taken = [step for steps in folds.values() for step in steps]
+        self._admission.written(step.opinion for step in taken)
+        await self._voice.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
+        for step in taken:
+            self._count(post, step.fate)
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The names of the sources that it can be asked about."""
+        return frozenset(origin.source.name for origin in self._origins.all)
+
+    async def refresh(self, source: str, request: RefreshRequest) -> None:
+        """Look again, and say what is seen of these targets: firing alerts are polled, recoveries confirmed again.
+
+        What no Alertmanager lists any more is not said to fire; in its time it counts as gone. Raises Unavailable.
+        """
+        signals = {origin.source.says for origin in self._origins.all if origin.source.name == source}
+        asked = [Opinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
+        states = [state for opinion in asked for state in self._ledger.mirror.of(opinion)]
+        looks = [self._confirming.ask(states, request.not_before)]
+        if any(state.status == "firing" and self._evidence.seen_at(state) < request.not_before for state in states):
+            looks.append(self._reconciler.ask(request.not_before))
+        for failure in await asyncio.gather(*looks, return_exceptions=True):
+            if failure:
+                raise failure
+        now = self._clock.now()
+        await self._voice.answer(asked, request.not_before, now)
+        await self._voice.speak(asked, now)
+
+    async def sweep(self) -> None:
+        """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
+
+        Where the bus does not answer it says so to the log, and the next call goes on where this one stopped.
+        """
+        try:
+            await self._sweep(self._clock.now())
+        except Unavailable as error:
+            if self._seldom(("sweep", type(error))):
+                log.warning("standing alerts wait for the bus", extra={"reason": str(error)})
+
+    async def _sweep(self, now: datetime) -> None:
+        self._ledger.check()
+        if self._swept_at and now - self._swept_at > AWAY:
+            self._reconciler.looked_away()
+            await self._ledger.read()
+        self._swept_at = now
+        await self._voice.refresh(now)
+        asked = (self._confirming.seek(), self._reconciler.reconcile(self._reconcile_every))
+        failures = [one for one in await asyncio.gather(*asked, return_exceptions=True) if one]
+        if failures:
+            raise failures[0]
+        if self._tidied_at is None or now - self._tidied_at >= TIDY:
+            await self._tidy(now)
+            self._tidied_at = now
+        await self._voice.refresh(self._clock.now())
+
+    def _note(self, post: WebhookPost, folds: Mapping[str, Sequence[_Fold]]) -> None:
+        """Remember what the post has shown to fire; the API is to be polled soon for what is new."""
+        for key, steps in folds.items():
+            state = self._ledger.mirror.held(key).state
+            if state is None or state.status != "firing":
+                continue
+            if any(step.alert.status == "firing" and step.fate is not Fate.IGNORED for step in steps):
+                self._evidence.posted(key, post.observed_at)
+            if not state.listed:
+                self._reconciler.soon()
+
+    def _folds(self, post: WebhookPost, raw: Mapping[str, object]) -> list[_Fold]:
+        """Give what an alert does; nothing, but counted, where nobody wants it or it cannot be used."""
+        try:
+            alert = Alert.read(raw)
+        except BadAlert:
+            # The receiver lets none of these through; anybody may publish on the bus.
+            self._count(post, Fate.QUARANTINED)
+            return []
+        found: dict[Opinion, Origin] | None = self._origins.of_post(post.source, alert)
+        if not found:
+            self._count(post, Fate.QUARANTINED if found is None else Fate.UNMATCHED)
+            return []
+        return [_Fold(alert, post.observed_at, opinion, origin.believes) for opinion, origin in found.items()]
+
+    def _count(self, post: WebhookPost, fate: Fate) -> None:
+        source = post.source if self._knows(post.source) else "unknown"
+        telemetry.webhook_alerts.labels(source, fate.value).inc()
+
+    def _knows(self, source: str) -> bool:
+        return source in self.sources
+
+    async def _tidy(self, now: datetime) -> None:
+        over = {key: state async for key, state in sliced(self._ledger.mirror.items(), size=1000) if _over(state, now)}
+        for opinion in dict.fromkeys(state.opinion for state in over.values()):
+            if all(state.key in over for state in self._ledger.mirror.of(opinion)):
+                await self._voice.last_word(opinion, now)
+        await self._ledger.change({key: _forgotten(state) for key, state in over.items()})
+
+
+def _over(state: AlertState, now: datetime) -> bool:
+    if state.status == "resolved" and not state.waits:
+        return now - state.changed_at > KEPT_OVER
+    return now - max(state.last_post_at, state.changed_at) > KEPT_OPEN
+
+
+def _forgotten(over: AlertState) -> Change:
+    def change(state: AlertState | None) -> AlertState | None:
+        return None if state == over else state
+
+    return change

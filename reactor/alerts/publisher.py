@@ -1,0 +1,173 @@
+"""What is said of each target, and when: at once where it changes, and again every refreshSeconds while it stands.
+
+Any number of processes say the same. So what is said again carries the start of its slot as its time, not the moment:
+the same words from two processes are the same message, and the bus keeps one of them. That keeps the target from going
+stale; how far it proves anything, `validSeconds` says: until the last look, which may be before the slot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bus.messages import Health, Observation
+from reactor.alerts.cache import Mirror
+from reactor.alerts.evidence import Evidence
+from reactor.alerts.origins import Origin, Origins
+from reactor.alerts.states import AlertState, Opinion, health_of, speaker
+from reactor.runtime.slices import sliced
+
+LOOKS = 1000
+"""How many targets are looked at between two pauses."""
+AT_ONCE = 64
+"""How many observations are on their way to the bus at the same time."""
+LASTING = timedelta(minutes=30)
+"""A recovery that is older is said so that it does not go stale: there is nothing more to hear of it."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Tell = Callable[[Observation], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    status: Health
+    observed_at: datetime
+    again_at: datetime
+
+
+class Voice:
+    """Knows what this process has said."""
+
+    def __init__(self, mirror: Mirror, origins: Origins, tell: Tell, evidence: Evidence) -> None:
+        self._mirror = mirror
+        self._origins = origins
+        self._tell = tell
+        self._evidence = evidence
+        self._told: dict[Opinion, _Told] = {}
+
+    async def speak(self, opinions: Iterable[Opinion], now: datetime) -> None:
+        """Say what has to be said of these. Raises what `tell` raises, after all were tried."""
+        wanted = list(opinions)
+        failures: list[BaseException] = []
+        for start in range(0, len(wanted), AT_ONCE):
+            due = [(one, self._due(one, now)) for one in wanted[start : start + AT_ONCE]]
+            failures += await self._say([(opinion, *said) for opinion, said in due if said])
+            await asyncio.sleep(0)  # also where none of these was due
+        if failures:
+            raise failures[0]
+
+    async def refresh(self, now: datetime) -> None:
+        """Say what changed in the bucket against our own words, and what it is time to say again."""
+        changed = self._mirror.take_changed()
+        async for opinion in sliced([*changed], size=LOOKS):
+            if not self._mirror.of(opinion):
+                self._told.pop(opinion, None)
+        due = [
+            one async for one in sliced(self._mirror.opinions(), size=LOOKS) if one in changed or self._again(one, now)
+        ]
+        await self.speak(due, now)
+
+    async def last_word(self, opinion: Opinion, now: datetime) -> None:
+        """Say it once more, never to go stale: nothing is said after it until an alert fires again.
+
+        An alert that is over is no longer remembered; its target is as healthy as before, not unknown.
+        """
+        if found := self._speaker(opinion):
+            await self._tell(self._observation(*found, now, lasting=True))
+
+    async def answer(self, opinions: Iterable[Opinion], not_before: datetime, now: datetime) -> None:
+        """Say of these what was seen since. What was not seen since is not said. Raises what `tell` raises."""
+        answers = [(one, said) async for one in sliced([*opinions]) if (said := self._answer(one, not_before, now))]
+        for start in range(0, len(answers), AT_ONCE):
+            failures = await self._say([(one, *said) for one, said in answers[start : start + AT_ONCE]])
+            if failures:
+                raise failures[0]
+
+    def _answer(self, opinion: Opinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
+        found = self._speaker(opinion)
+        if found is None or _lasting(found[0], now):
+            return None
+        state, origin = found
+        proof = self._evidence.of(self._mirror.of(opinion), health_of(state), origin.source, lasting=False)
+        seen_at = now if health_of(state) is Health.UNKNOWN else proof.until
+        if seen_at is None or seen_at < not_before:
+            return None
+        # Later than what any process has said of it by now, or it would be dropped as old.
+        refresh = timedelta(seconds=origin.source.refresh_seconds)
+        slot, told = _slot(opinion, refresh, now), self._told.get(opinion)
+        said_at = max(slot, told.observed_at) if told else slot
+        at = max(min(seen_at, now), state.changed_at, said_at + timedelta(microseconds=1))
+        observation = self._observation(state, origin, at, lasting=False)
+        return observation, _Told(health_of(state), at, told.again_at if told else slot + refresh)
+
+    def _again(self, opinion: Opinion, now: datetime) -> bool:
+        told = self._told.get(opinion)
+        return told is None or now >= told.again_at
+
+    def _due(self, opinion: Opinion, now: datetime) -> tuple[Observation, _Told] | None:
+        found = self._speaker(opinion)
+        if found is None:
+            self._told.pop(opinion, None)
+            return None
+        state, origin = found
+        refresh = timedelta(seconds=origin.source.refresh_seconds)
+        slot = _slot(opinion, refresh, now)
+        changed = self._changed_at(opinion)
+        told = self._told.get(opinion)
+        news = told is None or told.status != health_of(state)
+        at = changed if news and now - changed < refresh else max(slot, changed)
+        if told and at <= told.observed_at:
+            if not news:
+                return None
+            # We said otherwise of the same moment, before we knew of another process's alert.
+            at = max(now, told.observed_at + timedelta(microseconds=1))
+        lasting = _lasting(state, now)
+        return self._observation(state, origin, at, lasting=lasting), _Told(health_of(state), at, slot + refresh)
+
+    def _changed_at(self, opinion: Opinion) -> datetime:
+        """When what there is to say last changed. A POST of a standing alert counts where nothing else proves it."""
+        states = self._mirror.of(opinion)
+        posts = [state.last_post_at for state in states if state.status == "firing" and not self._evidence.pollable]
+        return max(*(state.changed_at for state in states), *posts, _EPOCH)
+
+    def _speaker(self, opinion: Opinion) -> tuple[AlertState, Origin] | None:
+        state = speaker(self._mirror.of(opinion))
+        origin = self._origins.of_state(state) if state else None
+        return (state, origin) if state and origin else None
+
+    def _observation(self, state: AlertState, origin: Origin, at: datetime, *, lasting: bool) -> Observation:
+        source, status = origin.source, health_of(state)
+        proof = self._evidence.of(self._mirror.of(state.opinion), status, source, lasting=lasting)
+        return Observation(
+            target=state.target, status=status, signal=state.signal, observed_at=at,
+            stale_seconds=None if lasting else source.stale_seconds, source=proof.source, since=proof.since,
+            valid_seconds=None if proof.until is None else (proof.until - at).total_seconds(),
+            # Where a confirming query is given, nothing else settles it.
+            resolved=state.waits and source.confirm is None, labels=state.labels,
+            detail=f"ended, recovery not proven: {state.detail}" if state.waits else state.detail,
+        )  # fmt: skip
+
+    async def _say(self, due: list[tuple[Opinion, Observation, _Told]]) -> list[BaseException]:
+        """Say all at once, remember what was said, and give what failed."""
+        results = await asyncio.gather(*(self._tell(said) for _, said, _ in due), return_exceptions=True)
+        for (opinion, _, told), result in zip(due, results, strict=True):
+            if isinstance(result, BaseException):
+                self._told.pop(opinion, None)  # so that the next sweep says it
+            else:
+                self._told[opinion] = told
+        return [result for result in results if isinstance(result, BaseException)]
+
+
+def _lasting(state: AlertState, now: datetime) -> bool:
+    # Soon it is forgotten. All processes change over well before, so that none of them has another last word.
+    return state.confirmed and now - state.changed_at > LASTING
+
+
+def _slot(opinion: Opinion, refresh: timedelta, now: datetime) -> datetime:
+    """Give the start of the slot that `now` is in; each opinion has its own, so that not all speak at once."""
+    digest = hashlib.sha256(f"{opinion.source}\0{opinion.signal}\0{opinion.target}".encode()).digest()
+    offset = refresh * (int.from_bytes(digest[:4], "big") / 2**32)
+    return now - (now - _EPOCH - offset) % refresh

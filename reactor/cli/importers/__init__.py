@@ -1,0 +1,1 @@
+"""Other tools' configuration, converted to rule files: `reactor import`."""

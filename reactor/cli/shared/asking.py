@@ -1,0 +1,172 @@
+"""What the commands that carry a person's word share: options, the question, the way onto the bus, the wait."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import getpass
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import click
+
+from bus.characters import all_seen
+from bus.errors import Malformed
+from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.printing import say
+from reactor.runtime.clock import Clock
+from reactor.runtime.visible import visible
+from reactor.settings import model as settings_
+from reactor.settings.model import Settings
+from rules.core.group import Group, load
+
+if TYPE_CHECKING:
+    from bus.jetstream import JetStreamBus
+    from bus.messages import AnyCommand
+
+PATIENCE = timedelta(seconds=3)
+EFFECT = timedelta(seconds=10)
+"""How long a command waits to see what became of it. A reactor that lives has answered long before."""
+LOOK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who gives a command, where to, and why."""
+
+    settings: Settings
+    bus_url: str | None
+    by: str
+    comment: str
+    yes: bool
+
+    def confirmed(self, plan: str) -> None:
+        """Show what would be done, and ask. Ends the command where the answer is no."""
+        say(plan)
+        if not self.yes:
+            click.confirm("Do it?", abort=True)
+
+    def words(self, at: datetime) -> dict[str, Any]:
+        """What every command says of its origin."""
+        return {"by": self.by, "reason": self.comment, "observed_at": at}
+
+
+def whoami() -> str:
+    """Give the name of who types. The user of a container has none: then its number, and where it is."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # KeyError up to Python 3.12
+        return f"uid-{os.getuid()}@{socket.gethostname()}"
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of all that carry a person's word; it gets an `Asker` as its first argument."""
+
+    @click.option(
+        "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
+        help="Settings file.",
+    )  # fmt: skip
+    @bus_option()
+    @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
+    @click.option("--comment", required=True, metavar="TEXT", help="Why: stands in the audit, with your name.")
+    @click.option(
+        "--by", default=whoami, show_default="you", metavar="NAME", help="Your name, beside your user on the bus."
+    )
+    @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+    @functools.wraps(command)
+    def with_asker(
+        config: Path | None, bus: str | None, rules: tuple[str, ...], comment: str, by: str, *, yes: bool, **more: Any
+    ) -> None:
+        if not comment.strip():
+            raise click.BadParameter("say why: whoever reads the audit was not there", param_hint="--comment")
+        _refuse_unseen({"--comment": comment.strip(), "--by": by, **more})
+        with told():
+            settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
+        command(Asker(settings, bus, by, comment.strip(), yes), **more)
+
+    return with_asker
+
+
+def _refuse_unseen(given: Mapping[str, object]) -> None:
+    """Whoever reads the audit or a table must see what was typed, all of it, and nothing else."""
+    for name, value in given.items():
+        for text in value if isinstance(value, tuple) else (value,):
+            try:
+                all_seen(text if isinstance(text, str) else "")
+            except ValueError as error:
+                raise click.BadParameter(str(error), param_hint=name) from error
+
+
+async def stored_groups(bus: JetStreamBus) -> list[Group]:
+    """Give all groups as they are stored, sorted; those that cannot be read are told and left out."""
+    from bus.topology import GROUPS
+
+    groups = []
+    for entry in await bus.store(GROUPS).entries("*.group.>"):
+        try:
+            groups.append(load(entry.value))
+        except Malformed as error:
+            say(visible(f"{entry.key}: {error}"), err=True)
+    return sorted(groups, key=lambda group: (group.rule, group.object))
+
+
+def look(settings: Settings, bus_url: str | None) -> list[Group]:
+    """Give the groups of this bus. Raises SettingsError, BusError."""
+
+    async def read() -> list[Group]:
+        from reactor.process.session import address, connected
+
+        url = address(settings.bus, bus_url)
+        async with connected(settings.bus, url, "look", patience=PATIENCE) as bus:
+            return await stored_groups(bus)
+
+    return asyncio.run(read())
+
+
+def send(
+    asker: Asker, make: Callable[[datetime], AnyCommand], seen: Callable[[Sequence[Group], datetime], str | None]
+) -> str | None:
+    """Publish a command and wait for its effect. `seen` gives what became of it; None: nothing yet.
+
+    Gives None where nothing was seen in time: the command is stored, and followed once a reactor reads it.
+    """
+    return asyncio.run(_send(asker, make, seen))
+
+
+async def _send(
+    asker: Asker, make: Callable[[datetime], AnyCommand], seen: Callable[[Sequence[Group], datetime], str | None]
+) -> str | None:
+    from bus import subjects
+    from bus.envelope import encode
+    from bus.port import Outgoing
+    from reactor.process.session import address, connected, keep_time_with
+
+    clock = Clock()
+    url = address(asker.settings.bus, asker.bus_url)
+    async with connected(asker.settings.bus, url, "command", patience=PATIENCE) as bus:
+        await keep_time_with(bus, clock)
+        at = clock.now()
+        fact = make(at)
+        id_ = str(uuid4())
+        body = encode(fact, id=id_, source=f"/reactor/cli/{subjects.token(asker.by)}", time=at)
+        await bus.publish_all([Outgoing(subjects.command(type(fact).__name__.lower(), bus.user), body, id_)])
+        until = clock.monotonic() + EFFECT.total_seconds()
+        while clock.monotonic() < until:
+            if (word := seen(await stored_groups(bus), at)) is not None:
+                return word
+            await asyncio.sleep(LOOK)
+    return None
+
+
+def finish(word: str | None) -> None:
+    """Print what became of a command."""
+    if word is None:
+        say("the command is stored on the bus, and no reactor has followed it yet: see `reactor fleet`", err=True)
+    say(visible(word or "waiting"))

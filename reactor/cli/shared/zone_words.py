@@ -1,0 +1,162 @@
+"""Zones, plans and what became of a command, in words and rows for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import Mode
+from reactor.runtime.clock import Clock
+from reactor.runtime.visible import visible
+from rules.core.group import Group, Holding, Member
+from rules.engine.registry import is_kept
+from rules.kinds.zone.failback import way_back
+from rules.kinds.zone.machine import PENDING
+from rules.kinds.zone.plan import Plan, Planned, mode_of, plan
+from rules.kinds.zone.progress import PENDING_MAX
+from rules.kinds.zone.record import place_of
+from rules.kinds.zone.request import request_for
+from rules.kinds.zone.state import Isolation, ZoneState
+from rules.rulefile.zone import Zone, ZoneIsolation
+
+
+def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> Group:
+    """The rule's group as it is stored; one that knows nothing where there is none yet."""
+    return next((group for group in groups if group.rule == rule.name), Group(rule.name, rule.object))
+
+
+def planned(
+    rule: ZoneIsolation, group: Group, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()
+) -> Plan:
+    """Give the plan for a zone as if it were asked for by hand now, and what each guard says of it."""
+    now = Clock().now()
+    seen = group.zone.seen if group.zone is not None else None
+    mode = mode_of(seen.zones.get(zone) if seen is not None else None, now)
+    request = request_for(rule, group, zone, now, by_hand=True, force=force, allowed=allowed)
+    return replace(plan(rule, request, mode), way_back=way_back(rule, group, zone))
+
+
+def in_words(rule: ZoneIsolation, shown: Plan) -> str:
+    """The plan for people: guards first, then what is done, and how it is undone."""
+    lines = [f"{rule.name}: isolate {shown.zone} of {rule.object} ({rule.carrier}, {shown.mode}, mode {rule.mode})"]
+    if rule.mode in (Mode.DRY_RUN, Mode.OFF):
+        lines.append(f"mode {rule.mode}: nothing of this is carried out")
+    lines += ["guards:"]
+    lines += [f"  {'passes' if check.passed else 'REFUSES'}  {check.reason}: {check.detail}" for check in shown.guards]
+    for title, steps in (("steps:", shown.failover), ("and back:", shown.failback)):
+        lines.append(title)
+        lines += [f"  {'undo ' if one.undo else ''}{one.step} (within {one.timeout_seconds:g} s)" for one in steps]
+    lines.append(f"comes back: {shown.way_back}")
+    return "\n".join(map(visible, lines))
+
+
+def as_data(shown: Plan) -> dict[str, object]:
+    """Give a plan as plain values, for `-o json` and `-o yaml`."""
+
+    def steps(of: Sequence[Planned]) -> list[dict[str, object]]:
+        return [
+            {"step": one.step, "undo": one.undo, "timeoutSeconds": one.timeout_seconds, "settings": one.settings}
+            for one in of
+        ]
+
+    guards = [{"guard": str(one.reason), "passed": one.passed, "detail": one.detail} for one in shown.guards]
+    return {
+        "zone": shown.zone, "mode": shown.mode, "admitted": shown.admitted, "guards": guards,
+        "failover": steps(shown.failover), "failback": steps(shown.failback),
+        "comesBack": shown.way_back,
+    }  # fmt: skip
+
+
+def rows_of(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
+    """Give one row for each zone of a rule: its health, and how far its isolation is."""
+    state = group.zone or ZoneState()
+    gone = state.isolation.zone if state.isolation is not None and rule.zone(state.isolation.zone) is None else None
+    there = (*rule.zones, *([Zone(name=gone)] if gone is not None else []))
+    return [_row(group, zone.name, zone.id, group.members.get(rule.target(zone.name))) for zone in there]
+
+
+def _row(group: Group, zone: str, id_: str | None, member: Member | None) -> dict[str, object]:
+    state = group.zone or ZoneState()
+    nodes = state.seen.zones.get(zone) if state.seen is not None else None
+    mine = state.isolation if state.isolation is not None and state.isolation.zone == zone else None
+    said = _said(mine) if mine is not None else ""
+    held = group.held if group.held is not None and _is_about(group.held, zone, mine) else None
+    return {
+        "rule": group.rule, "zone": f"{group.object}/{zone}", "id": id_,
+        "health": str(member.status) if member is not None else "not heard of",
+        "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
+        "phase": mine.phase if mine else "", "status": mine.status if mine else "",
+        "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
+        "detail": said or (f"{held.reason}: {held.detail}" if held else ""),
+    }  # fmt: skip
+
+
+def stored_rows(groups: Iterable[Group], known: Iterable[ZoneIsolation]) -> list[dict[str, object]]:
+    """Give one row for each zone of the rules that cannot be read: by what is stored of them."""
+    names = {rule.name for rule in known}
+    out: list[dict[str, object]] = []
+    for group in groups:
+        if group.rule in names or group.zone is None:
+            continue
+        seen, isolation = group.zone.seen, group.zone.isolation
+        mine = {isolation.zone} if isolation is not None else set()
+        for zone in sorted({*(seen.zones if seen is not None else ()), *mine}):
+            ends = f"/{group.object}/{zone}"
+            member = next((one for target, one in group.members.items() if target.endswith(ends)), None)
+            out.append(_row(group, zone, None, member))
+    return out
+
+
+def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list[dict[str, object]]:
+    """Give one row for each zone that stands isolated by a rule that is in no file."""
+    known = {(rule.name, rule.object) for rule in rules}
+    out: list[dict[str, object]] = []
+    for group in groups:
+        if (group.rule, group.object) in known or not is_kept(group) or group.zone is None:
+            continue
+        if (mine := group.zone.isolation) is not None:
+            name = group.rule
+            detail = f"isolated by {name}, which is in no rule file any more: reactor failback {name} brings it back"
+            out.append({
+                "rule": group.rule, "zone": f"{group.object}/{mine.zone}", "id": mine.zone_id or None,
+                "health": "", "nodes": "", "phase": mine.phase, "status": mine.status, "done": list(mine.done),
+                "since": mine.since.isoformat(timespec="seconds"), "detail": detail,
+            })  # fmt: skip
+    return out
+
+
+def _is_about(held: Holding, zone: str, mine: Isolation | None) -> bool:
+    """Whether a hold is this zone's: by name, or because all that the rule does is about this zone."""
+    return held.about.endswith(f"/{zone}") if held.about is not None else mine is not None
+
+
+def _said(isolation: Isolation) -> str:
+    """What is the matter with it: why it has failed, else how far its step is."""
+    if isolation.status == "Failed":
+        return isolation.failure
+    return isolation.trouble or isolation.failure
+
+
+def effect(asked: Group, zone: str) -> Callable[[Sequence[Group], datetime], str | None]:
+    """What became of a command given at a moment, from the stored state of its rule."""
+
+    def seen(groups: Sequence[Group], at: datetime) -> str | None:
+        group = next((one for one in groups if (one.rule, one.object) == (asked.rule, asked.object)), asked)
+        state = group.zone
+        if state is None or state.commanded_at is None or state.commanded_at < at:
+            return None
+        if state.refused is not None and state.refused.at >= at:
+            return f"refused: {state.refused.reason}: {state.refused.detail}"
+        isolation = state.isolation
+        if isolation is None:
+            return f"{zone} is not isolated"
+        waits = f"{group.held.reason}: {group.held.detail}" if group.held is not None else ""
+        if waits and place_of(isolation) == PENDING:
+            minutes = PENDING_MAX.total_seconds() / 60
+            return f"refused for now: {waits} (asked again for {minutes:g} minutes; reactor abort takes it back)"
+        if place_of(isolation) == PENDING:
+            return f"Failover of {isolation.zone} begins"
+        return f"{isolation.phase} of {isolation.zone} is {isolation.status}" + (f", held: {waits}" if waits else "")
+
+    return seen

@@ -1,0 +1,1 @@
+"""The decider role: owns partitions and decides for their groups."""

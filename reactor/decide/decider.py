@@ -1,0 +1,144 @@
+"""The decider role: own partitions, decide for them, give them away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from bus.errors import BusError, Unavailable
+from reactor.decide.measures import Measures
+from reactor.decide.partition import Desk, Partition
+from reactor.decide.store import Lost
+from reactor.fleet.fleet import LOOK, Fleet
+from reactor.runtime import telemetry
+from reactor.runtime.supervise import to_its_end
+from rules.core.group import Group
+from rules.core.reasons import Held
+
+log = logging.getLogger(__name__)
+
+HAND_OVER = 5.0
+"""Seconds that partitions get, all together, to store what they know: with a bus that is gone it would never end."""
+SETTLE = 1.0
+"""Seconds that words under way about who owns what get to arrive when we stop: one that is stored, and that we do not
+know of, would keep others out."""
+PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
+"""Holds that somebody has to mend: they do not go away with the world's weather."""
+
+
+class Decider:
+    """All partitions of this process."""
+
+    def __init__(self, desk: Desk, *, losses: Callable[[], int] = lambda: 0) -> None:
+        """`losses` gives how often the connection to the bus was lost until now."""
+        self._desk = desk
+        self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock, losses=losses)
+        self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
+        self._broken: set[str] = set()
+        self._measures = Measures()
+
+    def groups(self) -> list[Group]:
+        """The groups that this process decides for."""
+        return [group for _, _, partition in self._running.values() for group in partition.book.groups.values()]
+
+    def owned(self) -> list[int]:
+        """The partitions that this process decides for."""
+        return sorted(self._running)
+
+    async def run(self) -> None:
+        """Own what is ours until cancelled; then hand it over."""
+        async with self._member():
+            while True:
+                await self._reap()
+                wanted = self.fleet.wanted()
+                await self._give_away([p for p in self._running if p not in wanted])
+                await to_its_end(self._settle(wanted), SETTLE)
+                self._measure()
+                await self.fleet.changed(LOOK)
+
+    @asynccontextmanager
+    async def _member(self) -> AsyncIterator[None]:
+        async with self.fleet.joined():
+            try:
+                yield
+            finally:
+                await self._give_away(list(self._running))
+
+    async def _settle(self, wanted: frozenset[int]) -> None:
+        """Make our words true; what failed or was not handed over, and is not ours any more, must not keep others out.
+
+        A bus that is slow to take one word keeps us from no other.
+        """
+        try:
+            await _each(self.fleet.release, self.fleet.owned() - wanted - self._running.keys())
+            await _each(self._claim, wanted - self._running.keys())
+        except Unavailable as error:
+            log.warning("who owns what waits for the bus: %s", error)
+
+    async def _claim(self, number: int) -> None:
+        if await self.fleet.claim(number):
+            self._start(number)
+
+    def _start(self, number: int) -> None:
+        partition, stop = Partition(self._desk, number), asyncio.Event()
+        self._running[number] = (asyncio.create_task(partition.run(stop)), stop, partition)
+
+    async def _give_away(self, numbers: list[int]) -> None:
+        """Stop each after what it is doing, with its state written, then say that it is free."""
+        leaving = {number: self._running.pop(number) for number in numbers}
+        for _, stop, _ in leaving.values():
+            stop.set()
+        try:
+            async with asyncio.timeout(HAND_OVER):
+                await asyncio.gather(*(self._hand_over(number, task) for number, (task, _, _) in leaving.items()))
+        except TimeoutError:
+            log.warning("partitions were not handed over within %g s: the next owner reads again", HAND_OVER)
+
+    async def _hand_over(self, number: int, task: asyncio.Task[None]) -> None:
+        try:
+            await task
+            await self.fleet.release(number)
+        except (Lost, BusError) as error:
+            log.warning("partition %d was not handed over cleanly: %s", number, error)
+        except Exception:
+            # A mistake of ours in one partition: the others are handed over all the same, and this process goes on.
+            log.exception("partition %d was not handed over cleanly", number)
+
+    async def _reap(self) -> None:
+        """Partitions that ended by themselves: taken over by another, or cut off from the bus."""
+        for number, (task, _, _) in list(self._running.items()):
+            if not task.done():
+                continue
+            del self._running[number]
+            try:
+                await task
+            except Lost as lost:
+                log.warning("%s", lost)
+            except BusError as error:
+                log.warning("partition %d starts again: %s", number, error)
+            except Exception:
+                log.exception("partition %d failed, and starts again", number)
+
+    def _measure(self) -> None:
+        groups = self.groups()
+        telemetry.partitions_owned.set(len(self._running))
+        windows = sum(member.window is not None for group in groups for member in group.members.values())
+        telemetry.open_windows.set(windows)
+        broken = Counter(group.rule for group in groups if group.held and group.held.reason in PROBLEMS)
+        for rule in broken.keys() | self._broken:
+            telemetry.rule_problems.labels(rule).set(broken[rule])
+        self._broken = set(broken)
+        self._measures.take(groups, self._desk.routing.rules)
+
+
+async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:
+    """Do it for all at once: a takeover waits for the slowest answer, not for one after the other.
+
+    Raises one error of those that there were; a bus that is away never hides another.
+    """
+    results = await asyncio.gather(*(do(number) for number in sorted(numbers)), return_exceptions=True)
+    if errors := [result for result in results if isinstance(result, BaseException)]:
+        raise min(errors, key=lambda error: isinstance(error, Unavailable))

@@ -1,0 +1,92 @@
+"""The text of each rule whose doings stand, such as an isolated zone, kept beside its group.
+
+Deciders write it before the group that has to be brought back, and delete it after the group that is back. So every
+process can go by a rule that has left the rule files, for the way back alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from pydantic import TypeAdapter, ValidationError
+
+from bus import subjects
+from bus.port import Entry, Store
+from bus.topology import GROUPS
+from reactor.runtime import telemetry
+from rules.engine.groups import Book
+from rules.engine.registry import kind_of
+from rules.engine.subscriptions import Key
+from rules.rulefile.kinds import AnyRule, LoadedRule
+
+log = logging.getLogger(__name__)
+
+_RULE: TypeAdapter[LoadedRule] = TypeAdapter(AnyRule)
+
+
+class KeptRules:
+    """Those of one partition, as its owner writes them."""
+
+    def __init__(self, store: Store, number: int) -> None:
+        self._store = store
+        self._number = number
+        self._texts: dict[str, bytes] = {}
+        """By key, as they are stored."""
+
+    def loaded(self, entry: Entry) -> bool:
+        """Take note of a stored text; False: the entry is something else."""
+        if not entry.key.startswith(f"{self._number}.rule."):
+            return False
+        self._texts[entry.key] = entry.value
+        return True
+
+    async def before(self, book: Book, keys: Iterable[Key]) -> None:
+        """Keep what these groups will need, before they are stored. Raises Unavailable."""
+        for rule in self._needed(book, keys):
+            key, text = self._key(rule.name), rule.model_dump_json(by_alias=True, exclude_unset=True).encode()
+            if self._texts.get(key) != text:
+                await self._store.put(key, text, revision=None)
+                self._texts[key] = text
+
+    async def tidy(self, book: Book) -> None:
+        """Forget the rules that are known here and have nothing left to bring back. Raises Unavailable."""
+        if not self._texts:
+            return
+        standing = {self._key(rule) for rule, object_ in book.groups if _is_kept(book, (rule, object_))}
+        known = {self._key(rule) for rule in book.rules}
+        for key in [key for key in self._texts if key in known and key not in standing]:
+            await self._store.delete(key, revision=None)
+            del self._texts[key]
+
+    def _needed(self, book: Book, keys: Iterable[Key]) -> Iterable[LoadedRule]:
+        for key in keys:
+            if not _is_kept(book, key):
+                continue
+            rule = book.rules[key[0]]
+            left = kind_of(rule).way_back_only
+            if left is not None and left(rule) != rule:  # else it is what is left: the whole text is stored already
+                yield rule  # type: ignore[misc]  # the kinds that are kept are kinds of rule files
+
+    def _key(self, rule: str) -> str:
+        return subjects.kept_rule(self._number, rule)
+
+
+def _is_kept(book: Book, key: Key) -> bool:
+    rule, group = book.rules.get(key[0]), book.groups.get(key)
+    return rule is not None and group is not None and kind_of(rule).keeps(group)
+
+
+async def kept_rules(store: Store) -> Sequence[LoadedRule]:
+    """Give all rules whose doings stand, by name, each as it counts where it is in no file. Raises Unavailable."""
+    out: list[LoadedRule] = []
+    for entry in await store.scan(subjects.kept_rule("*", "*")):
+        try:
+            rule = _RULE.validate_json(entry.value)
+        except ValidationError as error:
+            telemetry.quarantined.labels(GROUPS.name).inc()
+            log.error("the kept rule %s cannot be read: %s", entry.key, error)  # noqa: TRY400 - no fault of this code
+            continue
+        if (left := kind_of(rule).way_back_only) is not None:
+            out.append(left(rule))
+    return sorted(out, key=lambda rule: rule.name)

@@ -1,0 +1,50 @@
+"""The last fact of each subject of a partition: what stands, whoever has read it and by whatever rules.
+
+Sources and inventories say again what stands only every 30 s. An owner whose groups have not had it reads it here.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from bus import subjects
+from bus.admission import read
+from bus.errors import Malformed
+from bus.messages import AnyCommand, Claim, Fact, Observation, Outcome, Verdict
+from bus.port import Bus
+from bus.topology import FACTS
+from reactor.route.quarantine import put_aside
+from reactor.runtime.slices import sliced
+
+_FACTS = get_args(Fact)
+_EVENTS = (Outcome, Claim, Verdict, *get_args(AnyCommand))
+"""These happened once, and to the groups that there were then."""
+
+
+async def observations(bus: Bus, partition: int, position: int) -> list[Observation]:
+    """Give what was observed last of each target up to this position. Raises Unavailable."""
+    found = await _last(bus, subjects.observations(partition), position)
+    return [fact for fact in found if isinstance(fact, Observation)]
+
+
+async def standing(bus: Bus, partition: int, position: int) -> list[Fact]:
+    """Give the inventory and the observations that stand at this position, the inventory first: it opens groups.
+
+    Raises Unavailable.
+    """
+    found = await _last(bus, subjects.facts(partition), position)
+    facts = [fact for fact in found if not isinstance(fact, _EVENTS)]
+    return sorted(facts, key=lambda fact: (isinstance(fact, Observation), fact.about))
+
+
+async def _last(bus: Bus, subject: str, position: int) -> list[Fact]:
+    found: list[Fact] = []
+    async for one in sliced(await bus.last_of_each(FACTS, subject)):
+        try:
+            fact = read(one.subject, one.body).data
+        except Malformed as error:
+            put_aside(one, FACTS, error)
+            continue
+        if isinstance(fact, _FACTS) and one.sequence <= position:
+            found.append(fact)
+    return found

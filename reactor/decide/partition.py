@@ -1,0 +1,340 @@
+"""Deciding for one partition: read its facts in order, decide, store what is owed, only then publish it.
+
+The epoch that is taken at the start fences everything that is published: a paused or cut off owner is refused by the
+server itself. Groups are kept in memory and written when they owe something, all others every second with the position,
+so that what was read after the last checkpoint is read again, and folding it in again changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import get_args
+
+from bus import subjects
+from bus.admission import read
+from bus.errors import Malformed, Refused
+from bus.messages import Fact
+from bus.port import Bus, Delivery, Fence, Reading
+from bus.topology import FACTS
+from reactor.audit.chain import Chain
+from reactor.audit.signing import Signer
+from reactor.decide.latest import observations, standing
+from reactor.decide.questions import Questions
+from reactor.decide.refreshing import Refresher
+from reactor.decide.speaker import Speaker, report
+from reactor.decide.store import Lost, Records
+from reactor.decide.watermark import Known
+from reactor.route.publisher import Publisher
+from reactor.route.quarantine import put_aside
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.runtime.failpoints import reach
+from rules.core.reader import Reader
+from rules.core.reasons import Held
+from rules.engine.decide import Decision
+from rules.engine.groups import Book
+from rules.engine.routing import Routing
+from rules.kinds.quorum.kind import QUORUM, QuorumRule
+
+log = logging.getLogger(__name__)
+
+CATCH_UP = timedelta(milliseconds=20)
+"""So soon it is asked again whether all is known while something waits for that, and then half as often each time."""
+CATCH_UP_MAX = timedelta(milliseconds=500)
+"""Many partitions may wait for one router's work; a fact that comes is taken at once all the same."""
+FRESH = timedelta(milliseconds=250)
+"""Facts that were stored so lately are on time: they are decided on without asking whether there are newer ones."""
+CHECKPOINT = timedelta(seconds=1)
+"""How often groups that owe nothing new are written, with the position: what a takeover has to read again at most."""
+LOADING = 4
+"""How many partitions are loaded at the same time: a takeover may bring ten thousand groups."""
+RING_BATCH = 100
+"""Groups that are decided between two pauses of the loop: some 20 ms."""
+LAP = timedelta(seconds=5)
+"""A loop that was away for longer was stopped (SIGSTOP, a paused machine), and checks its ownership again."""
+_FACTS = get_args(Fact)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every partition of this process shares."""
+
+    bus: Bus
+    clock: Clock
+    routing: Routing
+    partitions: int
+    name: str
+    signer: Signer | None = None
+    """Signs the audit."""
+    loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
+    """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
+
+    @property
+    def publisher(self) -> Publisher:
+        """Who publishes what groups say to each other."""
+        return Publisher(self.bus, self.routing, self.partitions, self.clock, source="/reactor/decider")
+
+
+class Partition:
+    """One partition while we own it."""
+
+    def __init__(self, desk: Desk, number: int) -> None:
+        self._desk = desk
+        self._number = number
+        self._chain = Chain(desk.bus, number, desk.signer)
+        self._records = Records(desk.bus, number, desk.name, desk.routing.rule_set)
+        self._position = 0
+        self._saved_at = desk.clock.monotonic()
+        self.book = Book(desk.routing)
+        self._speaker = Speaker(number, Fence("", 0), desk.publisher)
+        self._refresher = Refresher(desk.bus, desk.clock)
+        self._questions = Questions(lambda: self.book, self._refresher, desk.clock)
+        self._catching_up = False
+        self._again = CATCH_UP
+        self._trace: str | None = None
+        """Of the facts that were only taken note of."""
+        self._recalled = True
+        """Whether we know all that was said of targets that no group listened to when this partition was taken over."""
+        self._inherited = True
+        """Whether what the owner before us owed is still to be published."""
+        self._began = desk.clock.now()
+        self._listening_since = self._began
+        """Since when no outage of the bus, and no pause of this process, has kept us from asking and hearing."""
+        self._overdue: datetime | None = None
+        """Since when windows wait for what came in to be known."""
+        self._now = datetime.min.replace(tzinfo=UTC)
+        """The moment up to which was decided."""
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Decide until told to stop, or until the partition is somebody else's.
+
+        Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded anew.
+        """
+        try:
+            fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
+            self._speaker = Speaker(self._number, fence, self._desk.publisher)
+            reach("decider.epoch-taken")
+            async with self._desk.loading:
+                await self._load()
+            reach("decider.loaded")
+            async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
+                known = Known(self._desk.bus, self._desk.clock, reading)
+                stopped = asyncio.create_task(stop.wait())
+                try:
+                    async with self._listening():
+                        while not stopped.done():
+                            await self._turn(reading, known, stopped)
+                finally:
+                    stopped.cancel()
+            await self._checkpoint()
+        except Refused as error:
+            raise Lost(f"partition {self._number}: {error}") from error
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[None]:
+        """Answer executors, and those who need to know what the Quorum sources of this partition see now."""
+        quorums = [rule.source for rule in self._desk.routing.rules.values() if isinstance(rule, QuorumRule)]
+        bus = self._desk.bus
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(await bus.listen(subjects.wanted(self._number), self._questions.answer))
+            for source in (one.name for one in quorums if self._mine(f"{QUORUM}{one.name}", "*")):
+                handle = partial(self._questions.refresh, source)
+                stack.push_async_callback(await bus.listen(subjects.refresh(source), handle))
+            yield
+
+    async def _load(self) -> None:
+        groups, self._position = await self._records.load()
+        self.book = Book(self._desk.routing, groups, mine=self._mine)
+        self.book.reconsider(self._desk.clock.now())
+        self.book.reader = Reader(self._began, 2 * self._desk.clock.skew_seconds)
+        self._recalled = not self._position
+        await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
+        await self._chain.load(self._records.audited)
+        await self._audit_owed()
+        if self._position and self._records.other_rules:
+            await self._fold_what_stands()
+
+    async def _fold_what_stands(self) -> None:
+        """Our rules have groups, or targets, that those before us did not have: for them, all that stands is news.
+
+        The others have had it: what is not newer changes nothing.
+        """
+        facts = await standing(self._desk.bus, self._number, self._position)
+        log.info("partition %d: %d standing facts are read by other rules", self._number, len(facts))
+        for start in range(0, len(facts), RING_BATCH):
+            some = facts[start : start + RING_BATCH]
+            now = self._as_late_as(some)
+            await self._carry(self.book.take(some, now, known=False), now, None)
+            await asyncio.sleep(0)
+        self._recalled = True
+
+    async def _publish_owed(self) -> None:
+        """The owner before us may have stored what it owes, or grants, and not published it; nothing is taken twice.
+
+        Only after all facts were read: what was right for it may be the wrong thing to do by now.
+        """
+        actions = self._speaker.actions(self._owing(), None)
+        said = self._speaker.facts(self.book.said(self._desk.clock.now()), None)
+        if messages := [*actions, *said]:
+            await self._desk.bus.publish_all(messages)
+
+    async def _audit_owed(self) -> None:
+        """The owner before us may have published actions and died before their records: each gets one that says at
+        least that it was asked for. At once: with its outcome, an action is owed no more."""
+        await self._audit(self._owing(), self._desk.clock.now(), None)
+
+    def _owing(self) -> list[Decision]:
+        return [
+            Decision(group, actions, because=("it was owed when this partition was taken over",))
+            for group in self.book.groups.values()
+            if (actions := tuple(owed.action for owed in group.owed if owed.wanted and not owed.failed))
+        ]
+
+    def _mine(self, rule: str, scope: str) -> bool:
+        return subjects.partition_of(rule, scope, self._desk.partitions) == self._number
+
+    async def _turn(self, reading: Reading, known: Known, stopped: asyncio.Task[bool]) -> None:
+        """Wait for facts or for the next alarm, whichever comes first, and decide."""
+        began = self._desk.clock.monotonic()
+        wait = self._wait()
+        coming = asyncio.create_task(reading.next(wait))
+        await asyncio.wait({coming, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not coming.done():
+            coming.cancel()  # whoever owns the partition next reads it again
+            await asyncio.gather(coming, return_exceptions=True)
+            return
+        deliveries = coming.result()
+        if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
+            await self._records.still_ours()
+            self._listening_since = self._desk.clock.now()
+        if deliveries:
+            await self._take(deliveries)
+        await self._ring(known)
+        if self._inherited and not self._catching_up and await known.up_to(self._began):
+            await self._publish_owed()
+            self._inherited = False
+        if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
+            await self._checkpoint()
+
+    def _look_at_listening(self) -> None:
+        """Let the book know how well we hear. Where windows could not be looked at for long, sources were not asked."""
+        now, alarm = self._desk.clock.now(), self.book.next_alarm()
+        if alarm is not None and alarm <= now:
+            self._overdue = min(alarm, self._overdue or alarm)
+        if self._overdue is not None and now - self._overdue > LAP:
+            self._listening_since = now
+        # Who dated a fact may be as far off the bus's clock as we may be, and to the other side.
+        self.book.reader = Reader(self._listening_since, 2 * self._desk.clock.skew_seconds)
+
+    def _wait(self) -> timedelta:
+        alarm = self.book.next_alarm()
+        if alarm is None:
+            return CHECKPOINT
+        soonest = self._again if self._catching_up else timedelta(milliseconds=1)
+        return min(max(alarm - self._desk.clock.now(), soonest), CHECKPOINT)
+
+    async def _take(self, deliveries: Sequence[Delivery]) -> None:
+        facts: list[Fact] = []
+        positions: list[int] = []
+        for delivery in deliveries:
+            try:
+                fact = read(delivery.subject, delivery.body).data
+            except Malformed as error:
+                put_aside(delivery, FACTS, error)
+                continue
+            if isinstance(fact, _FACTS):
+                facts.append(fact)
+                positions.append(delivery.sequence)
+                telemetry.facts.labels(type(fact).__name__).inc()
+        reach("decider.fact-read")
+        if not self._recalled and self.book.gains(facts):
+            self.book.recall(await observations(self._desk.bus, self._number, self._position))
+            self._recalled = True
+        last = deliveries[-1]
+        self._look_at_listening()
+        now = self._as_late_as(facts)
+        known = self._is_prompt(last) and not self._runs_out(now)
+        self._position = last.sequence
+        with telemetry.decide_seconds.time():
+            decisions = self.book.take(facts, now, positions, known=known)
+        if not known:
+            self._trace = last.traceparent or self._trace
+        await self._carry(decisions, now, last.traceparent)
+
+    def _is_prompt(self, delivery: Delivery) -> bool:
+        """Facts that were long on their way may be half a story: the rest comes behind them."""
+        return self._desk.clock.now() - delivery.stored_at <= FRESH
+
+    def _runs_out(self, now: datetime) -> bool:
+        """Whether a window is over by now: what speaks against it may not have come yet."""
+        alarm = self.book.next_alarm()
+        return alarm is not None and alarm <= now
+
+    def _as_late_as(self, facts: Sequence[Fact]) -> datetime:
+        """How late it is for facts that were read: as late as the newest of them, and never earlier than before.
+
+        What ends a window may come right behind them: only `_ring`, which asks for that, lets it get later.
+        """
+        newest = max((fact.observed_at for fact in facts), default=self._now)
+        self._now = max(self._now, min(newest, self._desk.clock.now()))
+        return self._now
+
+    async def _ring(self, known: Known) -> None:
+        now = self._desk.clock.now()
+        alarm = self.book.next_alarm()
+        if alarm is None or alarm > now:
+            self._catching_up, self._overdue = False, None
+            return
+        self._look_at_listening()
+        until = await known.up_to(alarm)
+        if until is None:
+            self._again = min(2 * self._again, CATCH_UP_MAX) if self._catching_up else CATCH_UP
+            if not self._catching_up:
+                self._catching_up = True
+                telemetry.holds.labels("", Held.CATCHING_UP).inc()
+                log.info("partition %d: windows wait until older facts are read", self._number)
+            return
+        self._catching_up = False
+        self._overdue = None
+        self._now = max(self._now, until)
+        trace, self._trace = self._trace, None
+        while decisions := self.book.ring(self._now, at_most=RING_BATCH):
+            await self._carry(decisions, self._now, trace)
+            await asyncio.sleep(0)
+
+    async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
+        """Store the groups that owe or say something, then publish what they owe and say, then the audit."""
+        self._records.changed((decision.group.rule, decision.group.object) for decision in decisions)
+        await self._records.forget(self.book)
+        self._questions.decided()
+        await self._refresher.ask(lack for decision in decisions for lack in decision.lacks)
+        loud = [decision for decision in decisions if decision.actions or decision.held or decision.says]
+        if not loud:
+            return
+        reach("decider.decided")
+        await self._records.save(self.book, [(decision.group.rule, decision.group.object) for decision in loud])
+        reach("decider.state-stored")
+        if messages := [*self._speaker.actions(loud, trace), *self._speaker.facts(loud, trace)]:
+            await self._desk.bus.publish_all(messages)
+            reach("decider.actions-published")
+        told = [decision for decision in loud if decision.actions or decision.held]
+        await self._audit(told, now, trace)
+        reach("decider.audit-published")
+        for decision in told:
+            report(decision)
+
+    async def _audit(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
+        digest = self._desk.routing.digest
+        for one in decisions:
+            entry = self._speaker.audit(one, digest(one.group.rule), now, self._position, trace)
+            await self._chain.write(entry)
+
+    async def _checkpoint(self) -> None:
+        self._saved_at = self._desk.clock.monotonic()
+        await self._records.checkpoint(self.book, self._position, self._chain.head)

@@ -1,0 +1,87 @@
+"""Answers executors that ask whether an action is still wanted, on evidence from after the question.
+
+What was right when it was decided may be wrong by now: the action waited in a queue, in a process that stood still, or
+behind a slow API. So the sources are asked to look again, and the answer is what their looks make of the group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+
+from bus.messages import RefreshRequest, WantedReply, WantedRequest
+from reactor.decide.refreshing import Refresher
+from reactor.execute.wanted import FRESH
+from reactor.runtime.clock import Clock
+from rules.engine.evidence import Confirmation
+from rules.engine.groups import Book
+
+log = logging.getLogger(__name__)
+
+ANSWER_WITHIN = timedelta(seconds=4)
+"""No answer is a no for now: the executor waits a little longer, and then the action is asked for again."""
+LOOK = 0.25
+"""So often, in seconds, the sources are asked again; each decision of the partition is looked at as it is made."""
+
+
+class Questions:
+    """The questions about one partition's actions."""
+
+    def __init__(self, book: Callable[[], Book], refresher: Refresher, clock: Clock) -> None:
+        """`book`: gives the partition's groups as they are now."""
+        self._book = book
+        self._refresher = refresher
+        self._clock = clock
+        self._decided = asyncio.Event()
+
+    def decided(self) -> None:
+        """The partition has decided: what was missing may be there."""
+        self._decided.set()
+        self._decided = asyncio.Event()
+
+    async def refresh(self, source: str, body: bytes) -> None:
+        """Have a Quorum source of this partition judge by what its members' sources see now. They are asked first."""
+        try:
+            wanted = RefreshRequest.model_validate_json(body)
+        except ValidationError as error:
+            log.warning("a refresh request cannot be read: %s", error.errors(include_url=False)[0]["msg"])
+            return
+        await self._refresher.ask(self._book().ask_quorum(source, wanted.not_before, self._clock.now()))
+
+    async def answer(self, body: bytes) -> bytes | None:
+        """Give a WantedReply; None: there is no evidence from after the question."""
+        try:
+            asked = WantedRequest.model_validate_json(body)
+        except ValidationError as error:
+            log.warning("a question about an action cannot be read: %s", error.errors(include_url=False)[0]["msg"])
+            return None
+        since = self._clock.now()
+        answer = await self._proven(asked, since, until=since + ANSWER_WITHIN)
+        if answer is not None and answer.wanted and self._clock.now() - since > FRESH:
+            # What was seen first is old by now: it is looked at once more, if that takes no longer than a yes holds.
+            now = self._clock.now()
+            answer = await self._proven(asked, now - FRESH, until=now + FRESH) or answer
+        if answer is None:
+            return None
+        reply = WantedReply(wanted=bool(answer.wanted), detail=answer.detail, at=self._clock.now())
+        return reply.model_dump_json(by_alias=True).encode()
+
+    async def _proven(self, asked: WantedRequest, since: datetime, *, until: datetime) -> Confirmation | None:
+        """Give a yes or a no on evidence from `since` or later; None: there was none by then."""
+        while True:
+            decided, now = self._decided, self._clock.now()
+            answer = self._book().confirm(asked.rule, asked.object, asked.action, since, now)
+            if answer.wanted is not None:
+                return answer
+            if now >= until:
+                return None
+            await self._refresher.ask(answer.lacks)
+            try:
+                async with asyncio.timeout(LOOK):
+                    await decided.wait()
+            except TimeoutError:
+                continue

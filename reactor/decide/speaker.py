@@ -1,0 +1,89 @@
+"""What follows from decisions, as messages: actions behind their fence, facts for other groups, the audit, the log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bus import subjects
+from bus.envelope import encode
+from bus.messages import Action, Fact, Mode, iso
+from bus.port import Fence, Outgoing
+from reactor.audit.chain import Entry
+from reactor.route.publisher import Publisher
+from reactor.runtime import telemetry
+from rules.core.group import Group
+from rules.engine.decide import Decision
+from rules.rehearsal.replay import recorded
+
+log = logging.getLogger(__name__)
+SOURCE = "/reactor/decider"
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Speaks for one partition while we own it."""
+
+    number: int
+    fence: Fence
+    publisher: Publisher
+
+    def actions(self, decisions: Sequence[Decision], trace: str | None) -> list[Outgoing]:
+        """The actions that executors are to carry out: what a dry run would do stays in the audit."""
+        return [
+            self.action(decision.group, action, trace)
+            for decision in decisions
+            for action in decision.actions
+            if action.mode is Mode.ENFORCE
+        ]
+
+    def action(self, group: Group, action: Action, trace: str | None) -> Outgoing:
+        """One action, fenced by the epoch of this ownership."""
+        asks = next((owed.tries + owed.rounds for owed in group.owed if owed.action.id == action.id), 1)
+        action = action.model_copy(update={"epoch": self.fence.epoch})
+        # The id names the ask: after each answer that is not Done the same action has to reach an executor again.
+        id_ = f"{action.id}#{asks}"
+        subject = subjects.action(self.number, type(action).__name__, action.object)
+        body = encode(action, id=id_, source=SOURCE, time=action.decided_at)
+        return Outgoing(subject, body, id_, self.fence, trace)
+
+    def facts(self, decisions: Sequence[Decision], trace: str | None) -> list[Outgoing]:
+        """What the groups of this partition say to others."""
+        return [
+            message
+            for decision in decisions
+            for fact in decision.says
+            for message in self.publisher.messages(fact, _id(decision.group, fact), trace)
+        ]
+
+    def audit(self, decision: Decision, digest: str, now: datetime, position: int, trace: str | None) -> Entry:
+        """The record of a decision that asked for something, or holds."""
+        group = decision.group
+        id_ = f"{self.number}/{self.fence.epoch}/{group.rule}/{group.object}/{now.isoformat()}/{position}"
+        return Entry(recorded(decision, digest, now), id_, SOURCE, trace)
+
+
+def _id(group: Group, fact: Fact) -> str:
+    """Whoever says it, at whatever try: the same words of the same moment are one message."""
+    kind = type(fact).__name__.lower()
+    return f"{group.rule}/{group.object}/{kind}/{iso(fact.observed_at)}/{subjects.token(fact.model_dump_json())}"
+
+
+def report(decision: Decision) -> None:
+    """Tell the log and the metrics what was decided."""
+    group, held = decision.group, decision.held
+    for action in decision.actions:
+        kind = type(action).__name__
+        would = "" if action.mode is Mode.ENFORCE else " (dry run)"
+        telemetry.decisions.labels(action.rule, action.because).inc()
+        log.info(
+            "%s%s", kind, would,
+            extra={"rule": action.rule, "object": action.object, "because": action.because, "id": action.id,
+                   "what": getattr(action, "weights", None) or getattr(action, "message", "")},
+        )  # fmt: skip
+    if held is not None:
+        telemetry.holds.labels(group.rule, held.reason).inc()
+        extra = {"rule": group.rule, "object": group.object, "reason": held.reason, "detail": held.detail}
+        log.warning("holds", extra=extra)

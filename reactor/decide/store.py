@@ -1,0 +1,153 @@
+"""What one partition keeps in the store: its groups, and the position up to which their facts were read.
+
+Everything is written by revision. Groups are written when they owe something, all others with the next checkpoint, and
+the position after them: never a position whose groups are not written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from bus import subjects
+from bus.errors import Malformed
+from bus.messages import iso
+from bus.port import Bus, Store
+from bus.topology import FACTS, GROUPS
+from reactor.audit.chain import Head
+from reactor.audit.position import Position
+from reactor.decide.kept_rules import KeptRules
+from reactor.runtime import telemetry
+from reactor.runtime.failpoints import reach
+from reactor.runtime.slices import sliced
+from rules.core.group import Group, dump, load
+from rules.engine.groups import Book
+from rules.engine.subscriptions import Key
+
+log = logging.getLogger(__name__)
+
+
+class Lost(Exception):
+    """Somebody else decides for this partition now."""
+
+
+class Records:
+    """The stored side of one partition, while we own it."""
+
+    def __init__(self, bus: Bus, number: int, owner: str, rules: str) -> None:
+        """`rules`: digest of the rule set by which its facts are read now."""
+        self._bus = bus
+        self._rules = rules
+        self._store: Store = bus.store(GROUPS)
+        self._number = number
+        self._kept = KeptRules(self._store, number)
+        self._owner = owner
+        self._revisions: dict[str, int] = {}
+        self._dirty: set[Key] = set()
+        self._saved_position = 0
+        self._saved_rules = ""
+        """By which the facts up to the stored position were read."""
+        self._stream = ""
+        """When the stream that is read was created."""
+        self._of_stream = ""
+        """And that of which the stored position is; empty: nobody has said."""
+        self.audited = Head()
+        """The newest record of this partition's audit, as it is stored."""
+
+    @property
+    def other_rules(self) -> bool:
+        """Whether facts up to the stored position were read by other rules: they may have concerned other groups."""
+        return self._saved_rules != self._rules
+
+    async def load(self) -> tuple[list[Group], int]:
+        """Give the groups that are stored, and the position of the last fact that they have had."""
+        groups = await self._stored()
+        extent = await self._bus.extent(FACTS)  # after the position: a process may stand still between the two
+        self._stream = iso(extent.created)
+        if self._saved_position <= extent.last and self._of_stream in ("", self._stream):
+            return groups, self._saved_position
+        # Its facts have other numbers: by the old ones, groups would take all that is said for long heard.
+        log.error("partition %d: the stream of facts is another one, and is read from its beginning", self._number)
+        self.changed((group.rule, group.object) for group in groups)
+        return [replace(group, position=0) for group in groups], 0
+
+    async def _stored(self) -> list[Group]:
+        groups: list[Group] = []
+        async for entry in sliced(await self._store.entries(f"{self._number}.>")):
+            if self._kept.loaded(entry):
+                continue
+            self._revisions[entry.key] = entry.revision
+            try:
+                if entry.key == self._position_key:
+                    self._positioned(entry.value)
+                else:
+                    groups.append(load(entry.value))
+            except Malformed as error:
+                # Its facts come again; starting afresh is better than not starting.
+                telemetry.quarantined.labels(GROUPS.name).inc()
+                what = "position" if entry.key == self._position_key else "group"
+                log.warning("%s %s cannot be read and starts anew: %s", what, entry.key, error)
+        return groups
+
+    def _positioned(self, stored: bytes) -> None:
+        """Raises Malformed. Then all facts are read again: each group knows which of them it has had."""
+        found = Position.read(stored)
+        self.audited, self._saved_position = found.audited, found.sequence
+        self._of_stream, self._saved_rules = found.stream, found.rules
+
+    def changed(self, keys: Iterable[Key]) -> None:
+        """These are to be written with the next checkpoint."""
+        self._dirty.update(keys)
+
+    async def save(self, book: Book, keys: Sequence[Key]) -> None:
+        """Write these groups by compare-and-set. Raises Lost where another owner has written."""
+        await self._kept.before(book, keys)
+        writes = []
+        async for key in sliced([*dict.fromkeys(keys)]):
+            name = self._key(key)
+            writes.append((name, dump(book.stored(key)), self._revisions.get(name, 0)))
+        revisions = await self._store.put_all(writes)
+        for (name, _, _), revision in zip(writes, revisions, strict=True):
+            if revision is None:
+                raise Lost(f"partition {self._number}: {name} was written by another owner")
+            self._revisions[name] = revision
+        self._dirty.difference_update(keys)
+        await self._kept.tidy(book)
+
+    async def checkpoint(self, book: Book, position: int, audited: Head) -> None:
+        """Write what has changed, then the position, and which record of the audit is the newest."""
+        if self._dirty:
+            await self.save(book, sorted(self._dirty))
+            reach("decider.groups-stored")
+        if position != self._saved_position or (position and self.other_rules) or audited != self.audited:
+            body = Position(position, self._stream, self._rules, audited).dump(self._owner)
+            revision = self._revisions.get(self._position_key, 0)
+            self._revisions[self._position_key] = await self._store.put(self._position_key, body, revision=revision)
+            self._saved_position, self._saved_rules, self.audited = position, self._rules, audited
+            reach("decider.checkpointed")
+
+    async def forget(self, book: Book) -> None:
+        """Delete the groups that are no more."""
+        await self._kept.tidy(book)
+        while book.dropped:
+            key = book.dropped.pop()
+            self._dirty.discard(key)
+            name = self._key(key)
+            if (revision := self._revisions.pop(name, None)) is not None:
+                await self._store.delete(name, revision=revision)
+
+    async def still_ours(self) -> None:
+        """After a pause of this process: whether anybody took over meanwhile. Raises Lost."""
+        if self._position_key not in self._revisions:
+            return
+        entry = await self._store.get(self._position_key)
+        if entry.revision != self._revisions[self._position_key]:
+            raise Lost(f"partition {self._number} was taken over while this process was stopped")
+
+    def _key(self, key: Key) -> str:
+        return subjects.group(self._number, *key)
+
+    @property
+    def _position_key(self) -> str:
+        return subjects.key(str(self._number), "position")

@@ -1,0 +1,1 @@
+"""The executor role: carries actions out."""

@@ -1,0 +1,85 @@
+"""Whether the rules allow an action: a known rule, in a mode that acts, on an object that it owns.
+
+The bus keeps others from publishing actions. This is the second look, by the rule files of the executor itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bus.messages import (
+    Action,
+    ActionMessage,
+    CancelEviction,
+    Evict,
+    Mode,
+    Notify,
+    Place,
+    Purge,
+    SetTaints,
+    SetWeights,
+    ZoneStep,
+)
+from rules.engine.outbox import mode_of
+from rules.engine.registry import kind_of
+from rules.engine.retention import covers
+from rules.engine.routing import Routing
+from rules.rulefile.model import Notification, Rule, TrafficFailover
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.zone import ZoneIsolation
+
+ACTIONS_OF: Mapping[type[Rule], tuple[type[ActionMessage], ...]] = {
+    TrafficFailover: (SetWeights,),
+    WorkloadFailover: (Place, Evict, Purge, CancelEviction),
+    ClusterTaint: (SetTaints,),
+    ZoneIsolation: (ZoneStep,),
+}
+"""What each kind of rule may ask for besides a Notify, which every rule may."""
+
+
+def refusal(routing: Routing, action: Action) -> str:
+    """Why the rules that are known here do not allow this action; empty: they do."""
+    rule = routing.rules.get(action.rule)
+    if rule is None:
+        return f"rule {action.rule} is not known here"
+    if action.mode is not Mode.ENFORCE:
+        return f"an action in mode {action.mode} is never carried out"
+    if isinstance(action, Notify):
+        return _notify(rule, action)
+    if mode_of(rule) is not Mode.ENFORCE:
+        return f"rule {rule.name} is in mode {rule.mode} here"
+    if not isinstance(action, ACTIONS_OF.get(type(rule), ())):
+        return f"rule {rule.name} never asks for {type(action).__name__}"
+    if (written := _written(rule, action)) != action.object:
+        return f"the action is said to be on {action.object}, and would write to {written}"
+    return "" if _owns(rule, action.object) else f"rule {rule.name} does not speak of {action.object} here"
+
+
+def _notify(rule: Rule, action: Notify) -> str:
+    if rule.mode is Mode.OFF or (isinstance(rule, Notification) and mode_of(rule) is not Mode.ENFORCE):
+        return f"rule {rule.name} is in mode {rule.mode} here"
+    if unknown := sorted({*action.to} - {*rule.notify}):
+        return f"rule {rule.name} does not notify {', '.join(unknown)} here"
+    return ""
+
+
+def _written(rule: Rule, action: Action) -> str:
+    """The object that the action's own fields lead to."""
+    match action:
+        case SetWeights():
+            return action.route.object
+        case SetTaints():
+            return f"cluster/{action.cluster}"
+        case ZoneStep():
+            known = isinstance(rule, ZoneIsolation) and action.cluster == rule.cluster_name
+            return f"{rule.object}/{action.zone}" if known and isinstance(rule, ZoneIsolation) else action.cluster
+        case Place() | Evict() | Purge() | CancelEviction():
+            return action.workload.object
+    return action.object
+
+
+def _owns(rule: Rule, object_: str) -> bool:
+    try:
+        return covers(rule, kind_of(rule).owner(rule, object_))
+    except ValueError:  # not a path of as many parts as its kind has
+        return False

@@ -1,0 +1,274 @@
+"""The executor role: carry actions out. Any number of processes share the queue.
+
+Intent and result stand in KV, by revision, per object: an action older than the newest generation is refused, one that
+is done is not done again. A step of a zone's isolation is many writes: while it may still be at work in one process, no
+other begins what comes after it, or an undo would read the world before the last write of what it undoes. The
+acknowledgement is only flow control: the late ack of a paused process silently acknowledges its successor's delivery
+(measured), so it must not be the record that work is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from weakref import WeakValueDictionary
+
+from bus import subjects
+from bus.admission import read
+from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
+from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
+from bus.port import Bus, Delivery, Store, Work
+from bus.topology import ACTIONS, EXECUTORS, INTENTS
+from reactor.actions.execution import ExecutionContext
+from reactor.actions.outcomes import Unfit, Waited
+from reactor.execute.authority import refusal
+from reactor.execute.intent import Intent
+from reactor.execute.slots import Slots
+from reactor.execute.wanted import Wanted
+from reactor.route.publisher import Publisher
+from reactor.route.quarantine import put_aside
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.runtime.failpoints import reach
+from rules.engine.observe import GOES_ON, WAITED
+
+log = logging.getLogger(__name__)
+
+CarryOut = Callable[[Action, ExecutionContext], Awaitable[Outcome]]
+WAIT = timedelta(seconds=1)
+EXTEND = 0.3 * EXECUTORS.ack_wait.total_seconds()
+"""An action that takes long says so this often, in seconds: twice it may go unheard."""
+AGAIN = timedelta(seconds=2)
+"""How long an action waits whose intent could not be written."""
+SOON = timedelta(milliseconds=500)
+"""How long an action waits whose decider gave no answer: a new owner of its partition may be there by then."""
+AT_ONCE = timedelta(0)
+WAITED_MAX = timedelta(seconds=10)
+"""What could not be begun for so long leaves the queue, and its decider asks for it anew a second later."""
+IN_HANDS_PER_SLOT = 2
+"""More actions than slots are in hands: those of a cluster without a free slot must not hide those of the others."""
+DETAIL_MAX = 500
+AT_WORK = timedelta(seconds=15)
+"""How long a zone's step may be at work where its process died: its call's 13 s, and the 2 s of storing the intent."""
+IN_HANDS = timedelta(seconds=15)
+"""How long a change of weights may be at work: the 12 s that it has to settle, and a little more."""
+
+
+UNKNOWN_AGAIN = timedelta(seconds=1)
+"""How long an action waits that the rules here do not allow: those of another member may."""
+UNKNOWN_MAX = timedelta(minutes=10)
+"""So long members may differ in their rules; after that the action is put aside."""
+
+
+class _AtWork(Exception):
+    """Another process may still be writing for the action before this one."""
+
+    def __init__(self, left: timedelta) -> None:
+        super().__init__(left)
+        self.left = left
+
+
+class _Unauthorized(Exception):
+    """The rules that are known here do not allow the action."""
+
+
+class Executor:
+    """Carries out what the deciders ask for."""
+
+    def __init__(
+        self, bus: Bus, clock: Clock, publisher: Publisher, carry_out: CarryOut, *, concurrency: int = 16
+    ) -> None:
+        self._bus = bus
+        self._clock = clock
+        self._publisher = publisher
+        self._carry_out = carry_out
+        self._in_hands = IN_HANDS_PER_SLOT * concurrency
+        self._slots = Slots(concurrency, clock)
+        self._intents: Store = bus.store(INTENTS)
+        # Actions of one lane one after the other; a lock lives as long as somebody holds or waits for it.
+        self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        hands = asyncio.Semaphore(self._in_hands)
+        async with self._bus.work(EXECUTORS, batch=self._in_hands) as work, asyncio.TaskGroup() as group:
+            while True:
+                for delivery in await work.next(WAIT):
+                    await hands.acquire()
+                    task = group.create_task(self._one(work, delivery))
+                    task.add_done_callback(lambda _: hands.release())
+
+    async def _one(self, work: Work, delivery: Delivery) -> None:
+        extending = asyncio.create_task(_extend(work, delivery))
+        try:
+            await self._worked(delivery)
+            reach("executor.before-ack")
+            await work.done([delivery])
+        except _AtWork as wait:
+            log.info("waits for the action before it", extra={"subject": delivery.subject})
+            await _later(work, delivery, min(wait.left, AGAIN))
+        except _Unauthorized as error:
+            # Another member may know it: rule files change in one process after the other.
+            level = logging.DEBUG if delivery.redelivered else logging.WARNING
+            log.log(
+                level, "action waits for a member whose rules allow it: %s", error, extra={"subject": delivery.subject}
+            )
+            await _later(work, delivery, UNKNOWN_AGAIN)
+        except Waited as error:
+            log.debug("action waits: %s", error, extra={"subject": delivery.subject})
+            await _later(work, delivery, SOON if error.after is None else timedelta(seconds=error.after))
+        except (Refused, Unavailable) as error:
+            log.warning("action waits for the bus: %s", error, extra={"subject": delivery.subject})
+            await _later(work, delivery, AGAIN)
+        except asyncio.CancelledError:
+            await _later(work, delivery, AT_ONCE)  # a clean stop: the next executor takes it up now
+            raise
+        except Exception:
+            # A mistake of ours must not end the loop with all that is in hands.
+            log.exception("action waits: it could not be worked on", extra={"subject": delivery.subject})
+            await _later(work, delivery, AGAIN)
+        finally:
+            extending.cancel()
+
+    async def _worked(self, delivery: Delivery) -> None:
+        """Carry out what is asked for; quarantine what cannot be read.
+
+        Raises Refused, Unavailable, Waited, _AtWork: not now.
+        """
+        try:
+            action = read(delivery.subject, delivery.body).data
+        except Malformed as error:
+            put_aside(delivery, ACTIONS, error)
+            return
+        reach("executor.taken")
+        if why := refusal(self._publisher.routing, action):
+            if self._clock.now() - delivery.stored_at < UNKNOWN_MAX:
+                raise _Unauthorized(why)
+            put_aside(delivery, ACTIONS, Malformed(why))
+            return
+        await self._acted(action, delivery)
+
+    async def _acted(self, action: Action, delivery: Delivery) -> None:
+        """Carry out and publish the outcome. Raises Refused, Unavailable, Waited where it has to be done again."""
+        lock = self._busy.setdefault(_key(action), asyncio.Lock())
+        asker = subjects.partition_in(delivery.subject)
+        wanted = Wanted(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
+        async with lock:
+            try:
+                outcome = await self._slots.run(action, lambda: self._fenced(action, wanted))
+            except Waited as error:
+                if self._clock.now() - delivery.stored_at < WAITED_MAX:
+                    raise
+                # Before its decider publishes it again: else ever more of the same would wait here.
+                outcome = self._outcome(action, "Failed", reason=WAITED, detail=str(error))
+        outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
+        self._report(action, outcome)
+        # The delivery's own number: a second try of the same action has an outcome of its own.
+        id_ = f"{action.id}/{outcome.status}/{delivery.sequence}"
+        # Also where the asking decider reads: this process may not know the rule, or no more.
+        await self._publisher.publish(outcome, id_, delivery.traceparent, also=[asker])
+        reach("executor.outcome-published")
+
+    async def _fenced(self, action: Action, wanted: Wanted) -> Outcome:
+        if isinstance(action, Notify):
+            return await self._write(action, ExecutionContext())  # told twice is better than not told
+        key = _key(action)
+        try:
+            entry = await self._intents.get(key)
+        except NotFound:
+            known, revision = None, 0
+        else:
+            known, revision = Intent.read(entry.value), entry.revision
+        if known is not None and known.is_of(action) and known.done:
+            return self._outcome(action, "Done", wrote=False)
+        if known is not None and known.is_newer_than(action):
+            return self._outcome(action, "Refused", reason="Stale", detail=f"generation {known.generation} is newer")
+        now = self._clock.now()
+        if known is not None and not known.is_of(action) and (left := known.left(now)) > AT_ONCE:
+            raise _AtWork(left)
+        try:
+            await wanted()
+        except Unfit as no:
+            return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
+        now = self._clock.now()  # the answer may have taken seconds
+        until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
+        intent = Intent.of(action, until=until, older=_older(known, action, now))
+        revision = await self._intents.put(key, intent.dump(), revision=revision)
+        reach("executor.intent-stored")
+        context = ExecutionContext(wanted)
+        try:
+            outcome = await self._write(action, context)
+        except asyncio.CancelledError:
+            if until and not context.unanswered:  # a clean stop: what comes after this step need not wait
+                await asyncio.shield(self._stopped(key, intent, revision))
+            raise
+        if outcome.status == "Done" and not outcome.wrote and intent.has_rival(self._clock.now()):
+            # Without a write of ours on the object nothing stops the one before us, which may be on its way.
+            return self._outcome(action, "Failed", reason="InProgress", detail="an older action may still be written")
+        if outcome.status == "Done" or until:
+            rest = replace(intent, done=outcome.status == "Done", until="", older="")
+            await self._intents.put(key, rest.dump(), revision=revision)
+            reach("executor.done-stored")
+        return outcome
+
+    async def _stopped(self, key: str, intent: Intent, revision: int) -> None:
+        """Store that nobody is at work on it any more."""
+        try:
+            await self._intents.put(key, replace(intent, until="").dump(), revision=revision)
+        except (Refused, Unavailable) as error:
+            log.warning("what comes after this step waits for %s: %s", AT_WORK, error, extra={"id": intent.action})
+
+    async def _write(self, action: Action, context: ExecutionContext) -> Outcome:
+        reach("executor.before-write")
+        try:
+            outcome = await self._carry_out(action, context)
+        except Exception as error:
+            # A mistake of ours must not end the loop with all that is in hands; the rule's status says it, and retries.
+            log.exception("could not carry out", extra={"id": action.id})
+            return self._outcome(action, "Failed", reason="InternalError", detail=repr(error)[:DETAIL_MAX])
+        reach("executor.after-write")
+        return outcome
+
+    def _outcome(self, action: Action, status: str, **more: object) -> Outcome:
+        return Outcome.model_validate({"action": action.id, "status": status, "observed_at": self._clock.now(), **more})
+
+    def _report(self, action: Action, outcome: Outcome) -> None:
+        kind = type(action).__name__
+        status = outcome.reason if outcome.reason in GOES_ON else outcome.status  # what goes on has not failed
+        telemetry.actions.labels(action.rule, kind, status).inc()
+        took = (outcome.observed_at - action.decided_at).total_seconds()
+        telemetry.action_seconds.labels(kind).observe(max(took, 0.0))
+        level = logging.INFO if status == "Done" or status in GOES_ON else logging.WARNING
+        extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
+        log.log(level, "%s: %s %s", status, kind, outcome.detail, extra=extra)
+
+
+def _key(action: Action) -> str:
+    """What is done one after the other, and fenced by generation: a lane of an object."""
+    return subjects.key(action.rule, action.object, *([action.lane] if action.lane else []))
+
+
+def _older(known: Intent | None, action: Action, now: datetime) -> str:
+    """Until when the change of weights that was begun before this one may still be written; empty: there is none."""
+    if known is None or known.done or not isinstance(action, SetWeights):
+        return ""
+    return known.older if known.is_of(action) else iso(now + IN_HANDS)
+
+
+async def _extend(work: Work, delivery: Delivery) -> None:
+    while True:
+        await asyncio.sleep(EXTEND)
+        try:
+            await work.extend(delivery)
+        except BusError as error:
+            log.info("the bus does not hear that an action is being worked on: %s", error)
+
+
+async def _later(work: Work, delivery: Delivery, wait: timedelta) -> None:
+    try:
+        await work.later(delivery, wait)
+    except BusError as error:
+        log.info("the queue gives the action again by itself: %s", error)

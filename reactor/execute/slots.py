@@ -1,0 +1,125 @@
+"""Slots for actions: what one cluster does not answer takes no other cluster's turn.
+
+A cluster gets a quarter of the slots (a bulkhead), and one more with each answer, up to three quarters, until none of
+its actions is left (slow start). After a time-out it gets one action at a time, until one is answered (a circuit
+breaker): the others go back to the queue at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from weakref import WeakValueDictionary
+
+from bus.messages import Action, Notify, Outcome, Place, SetTaints, SetWeights, ZoneStep
+from reactor.actions.outcomes import Waited
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+
+SHARE = 4
+"""A cluster gets one slot in so many before it has answered, and leaves at least as many to the others."""
+PATIENCE_SECONDS = 0.5
+"""So long a free slot is waited for before the action goes back to the queue."""
+BUSY_SECONDS = 0.5
+"""So long it then stays there."""
+TIMED_OUT_SECONDS = 2.5
+"""An API that did not answer in so long has timed out; one that refused at once has answered."""
+_UNAVAILABLE = frozenset({"ApiUnavailable", "ClusterUnreachable", "NotifierUnavailable"})
+
+
+def peers_of(action: Action) -> frozenset[str]:
+    """Give whom an action writes to: clusters, load balancers, the Karmada control plane, notifiers."""
+    match action:
+        case Notify():
+            return frozenset(f"notifier {name}" for name in action.to)
+        case SetWeights():
+            return frozenset({action.route.cluster or f"loadBalancer {action.route.name}"})
+        case ZoneStep():
+            return frozenset({action.cluster})
+    if action.carrier == "Karmada":
+        return frozenset({"Karmada"})
+    match action:
+        case SetTaints():
+            return frozenset()  # on plain clusters they are kept on the bus
+        case Place():
+            return frozenset(action.clusters)
+        case _:
+            return frozenset({action.from_})
+
+
+class _Share(asyncio.Semaphore):
+    """The slots of one cluster. Lives as long as one of its actions has a slot, or waits for one."""
+
+    def __init__(self, first: int, most: int) -> None:
+        super().__init__(first)
+        self._left = most - first
+
+    def grow(self) -> None:
+        if self._left > 0:
+            self._left -= 1
+            self.release()
+
+
+class Slots:
+    """The slots of one executor."""
+
+    def __init__(self, concurrency: int, clock: Clock) -> None:
+        self._clock = clock
+        self._all = asyncio.Semaphore(concurrency)
+        self._first = max(1, concurrency // SHARE)
+        self._most = max(self._first, concurrency - self._first)
+        self._shares: WeakValueDictionary[str, _Share] = WeakValueDictionary()
+        self._silent: set[str] = set()
+        self._trials: set[str] = set()
+
+    async def run(self, action: Action, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Carry an action out in a slot. Raises Waited where there is none, and what `work` raises."""
+        peers = peers_of(action)
+        async with self._trial(peers), self._slot(peers):
+            began = self._clock.monotonic()
+            outcome = await work()
+            if not isinstance(action, ZoneStep):  # whose time-outs may be those of a cloud's API
+                self._heard(peers, outcome, self._clock.monotonic() - began)
+            return outcome
+
+    @asynccontextmanager
+    async def _trial(self, peers: frozenset[str]) -> AsyncIterator[None]:
+        silent = peers & self._silent
+        if tried := silent & self._trials:
+            _refused(tried, "silent")
+            raise Waited(
+                f"{', '.join(sorted(tried))} did not answer: one action at a time is tried", after=BUSY_SECONDS
+            )
+        self._trials |= silent
+        try:
+            yield
+        finally:
+            self._trials -= silent
+
+    @asynccontextmanager
+    async def _slot(self, peers: frozenset[str]) -> AsyncIterator[None]:
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    for name in sorted(peers):  # always in this order: no two wait for each other
+                        share = self._shares.setdefault(name, _Share(self._first, self._most))
+                        await held.enter_async_context(share)
+                    await held.enter_async_context(self._all)
+            except TimeoutError as error:
+                _refused(peers, "busy")
+                raise Waited(f"no slot is free for {', '.join(sorted(peers))}", after=BUSY_SECONDS) from error
+            yield
+
+    def _heard(self, peers: frozenset[str], outcome: Outcome, seconds: float) -> None:
+        if outcome.reason not in _UNAVAILABLE or seconds < TIMED_OUT_SECONDS:
+            self._silent -= peers
+            for name in peers:
+                self._shares[name].grow()
+        elif len(peers) == 1:  # of several it is not known which one
+            self._silent |= peers
+
+
+def _refused(peers: Iterable[str], reason: str) -> None:
+    for name in peers:
+        telemetry.slots_refused.labels(name, reason).inc()

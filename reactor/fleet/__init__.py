@@ -1,0 +1,1 @@
+"""Members: which processes there are, and who owns which partition and source."""

@@ -1,0 +1,83 @@
+"""Who else is there, as one member knows it.
+
+A member that is not heard for LEASE is gone, or one for which nobody answered twice. Silence counts only while we
+listen: whoever was cut off itself has heard nobody, and that says nothing about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reactor.runtime.clock import Clock
+
+LEASE = 6.0
+"""Seconds without a heartbeat after which a member counts as gone."""
+DEAF = 4.0
+"""Seconds after which we no longer listen, if nothing shows that we do: two heartbeats of our own."""
+DOUBTS = 2
+"""So often nobody has to answer: one that connects again has no subscription for a moment."""
+
+
+@dataclass(slots=True)
+class _Peer:
+    revision: int
+    seen: float
+    doubts: int = 0
+
+
+class Peers:
+    """The members of a fleet, ourselves included."""
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        self._name = name
+        self._clock = clock
+        self._peers: dict[str, _Peer] = {}
+        self._listened = clock.monotonic()
+        """When we last knew all that had been said."""
+
+    def there(self) -> list[str]:
+        """Who is there, ourselves included."""
+        return sorted({self._name, *(name for name, peer in self._peers.items() if self._counts(peer))})
+
+    def asked(self) -> Sequence[str]:
+        """Of whom we want to know whether they still answer."""
+        return [name for name, peer in self._peers.items() if peer.doubts < DOUBTS]
+
+    def listened(self) -> None:
+        """All that was said until now is known. After a time in which we were deaf, every lease begins anew."""
+        now = self._clock.monotonic()
+        if now - self._listened > DEAF:
+            for peer in self._peers.values():
+                peer.seen = now if self._counts(peer) else peer.seen
+        self._listened = now
+
+    def spoke(self, name: str, revision: int) -> bool:
+        """Somebody's heartbeat stands at this revision; True: they have come, or come back."""
+        known = self._peers.get(name)
+        # Unequal, not greater: a store that was wiped counts from one again.
+        if known is not None and known.revision == revision:
+            return False
+        there = known is not None and self._counts(known)
+        self._peers[name] = _Peer(revision, self._clock.monotonic())
+        return not there
+
+    def left(self, name: str) -> None:
+        """Somebody has said goodbye."""
+        self._peers.pop(name, None)
+
+    def answered(self, name: str, answer: bool | None) -> bool:
+        """Somebody was asked (`Bus.ask`); True: they are gone by now."""
+        peer = self._peers.get(name)
+        if peer is None:
+            return False  # it left meanwhile
+        peer.doubts = peer.doubts + 1 if answer is False else 0
+        return peer.doubts == DOUBTS
+
+    def names(self) -> Sequence[str]:
+        """Everybody of whom we know, there or not."""
+        return list(self._peers)
+
+    def _counts(self, peer: _Peer) -> bool:
+        listened = min(self._clock.monotonic(), self._listened + DEAF)
+        return peer.doubts < DOUBTS and listened - peer.seen < LEASE

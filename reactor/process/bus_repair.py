@@ -1,0 +1,118 @@
+"""Looks again and again whether all that the reactor keeps on the bus is still there, and makes anew what was lost.
+
+A stream or a queue that somebody deleted is no error to anybody who waits for what comes out of it: they wait for ever.
+The same with a queue that somebody paused: it is resumed. Only what is missing is made. What is there in another form
+is left to the next start: two versions of the reactor side by side would change it back and forth.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from bus.errors import BusError
+from bus.jetstream import JetStreamBus, provision
+from bus.jetstream.provisioning import paused, plan, resume
+from bus.port import Extent
+from bus.topology import EXECUTORS, FACTS, PARKED_POSTS, ROUTERS, Queue
+from reactor.process.session import agree_on_partitions
+from reactor.runtime.errors import ReactorError, SettingsError
+from reactor.settings.model import BusSettings
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+QUEUES: Mapping[str, Sequence[Queue]] = {"router": (ROUTERS, PARKED_POSTS), "executor": (EXECUTORS,)}
+"""What each role takes from, and so may resume."""
+INIT = "run reactor bus init where this process may not make it"
+
+
+class Upkeep:
+    """Keeps streams, buckets, queues and the agreed number of partitions there while `run` runs."""
+
+    def __init__(self, bus: JetStreamBus, settings: BusSettings, roles: Iterable[str] = QUEUES) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._queues = [queue for role in roles for queue in QUEUES.get(role, ())]
+        self._doubt = asyncio.Event()
+        self.lacking: Sequence[str] = ()
+        """What is missing and could not be made, or cannot be used; as it was at the last look."""
+        self.paused: Sequence[str] = ()
+        """Queues that were paused at the last look."""
+        self._told: Sequence[str] = ()
+        """What was missing when that was last logged."""
+        self._facts: Extent | None = None
+        self._wakers: set[Callable[[], None]] = set()
+
+    def look_now(self) -> None:
+        """Something failed that should not: look before the minute is over."""
+        self._doubt.set()
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` when the stream of facts was made anew, or ends before where it ended, until the function that is
+        given back is called."""
+        self._wakers.add(wake)
+        return lambda: self._wakers.discard(wake)
+
+    async def run(self) -> None:
+        """Look every LOOK_SECONDS, and whenever the connection came or went.
+
+        Raises BusError, SettingsError: call it again.
+        """
+        forget = self._bus.connection.watch(self._doubt.set)
+        try:
+            if self._facts is None:
+                self._doubt.set()  # from here on it is known what is there
+            while True:
+                await self._due()
+                self._doubt.clear()
+                try:
+                    await self.look()
+                except (BusError, ReactorError):
+                    self._doubt.set()  # until it has succeeded
+                    raise
+        finally:
+            forget()
+
+    async def look(self) -> None:
+        """Look once, and make what is missing. Raises Unavailable, WrongServer, SettingsError."""
+        steps = await plan(self._bus, replicas=self._settings.replicas)
+        found = [str(step) for step in steps if step.wrong or step.new]
+        self.lacking = [f"{one} ({INIT})" for one in found]
+        if found and found != self._told:
+            log.error("what the reactor keeps on the bus was lost, and is made anew", extra={"lost": "; ".join(found)})
+        self._told = found
+        if found:
+            await provision(self._bus, replicas=self._settings.replicas, only_missing=True)
+        await self._compare_facts()
+        try:
+            await agree_on_partitions(self._bus, self._settings.partitions)
+        except SettingsError as error:
+            self.lacking = [str(error)]
+            raise
+        self.lacking = ()
+        await self._resume()
+
+    async def _resume(self) -> None:
+        found = await paused(self._bus, self._queues)
+        if found and not self.paused:
+            log.error("%s", "; ".join(found.values()))
+        self.paused = [*found.values()]
+        for queue in found:
+            await resume(self._bus, queue)
+
+    async def _compare_facts(self) -> None:
+        before, self._facts = self._facts, await self._bus.extent(FACTS)
+        if before is None or (self._facts.created == before.created and self._facts.last >= before.last):
+            return
+        log.warning("the bus has lost facts: all that the sources of this process know is published again")
+        for wake in [*self._wakers]:
+            wake()
+
+    async def _due(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._doubt.wait()
+        except TimeoutError:
+            return

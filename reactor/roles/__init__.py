@@ -1,1 +1,0 @@
-"""The long-running loops. One process may run all of them, or any."""

@@ -1,0 +1,1 @@
+"""From a fact to the partitions that it concerns."""

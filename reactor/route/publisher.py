@@ -1,0 +1,85 @@
+"""From a fact to the partitions that it concerns. Every role that learns a fact publishes it through here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bus import subjects
+from bus.envelope import encode
+from bus.errors import Unavailable
+from bus.messages import Fact, Observation, iso
+from bus.port import Bus, Outgoing
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
+from rules.engine.routing import Routing
+
+
+class Publisher:
+    """Publishes facts under the partitions of the groups that they concern."""
+
+    def __init__(self, bus: Bus, routing: Routing, partitions: int, clock: Clock, *, source: str) -> None:
+        """`source`: the CloudEvents source of what is published, such as `/reactor/observer`."""
+        self._bus = bus
+        self._routing = routing
+        self._partitions = partitions
+        self._clock = clock
+        self._source = source
+
+    @property
+    def routing(self) -> Routing:
+        """By which it finds the partitions."""
+        return self._routing
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return self._partitions
+
+    def messages(
+        self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()
+    ) -> Sequence[Outgoing]:
+        """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
+
+        `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with.
+        `also`: partitions that it concerns by whatever rules another process goes by.
+        """
+        if self._routing.everywhere(fact):
+            partitions = set(range(self._partitions))
+        else:
+            addresses = self._routing.addresses(fact)
+            partitions = {subjects.partition_of(rule, scope, self._partitions) for rule, scope in addresses}
+        partitions.update(also)
+        if not partitions:
+            return ()
+        id_ = id_ or _id(fact)
+        body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
+        return [
+            Outgoing(_subject(partition, fact), body, f"{partition}/{id_}", traceparent=trace)
+            for partition in sorted(partitions)
+        ]
+
+    async def publish(
+        self, fact: Fact, id_: str | None = None, trace: str | None = None, *, also: Iterable[int] = ()
+    ) -> None:
+        """Publish; return once every partition has stored it. Raises Unavailable."""
+        await self._bus.publish_all(self.messages(fact, id_, trace, also=also))
+
+    async def tell(self, fact: Fact) -> None:
+        """Publish what a source has seen. Raises Retryable: the source owes it, and says it again."""
+        try:
+            await self.publish(fact)
+        except Unavailable as error:
+            raise Retryable(str(error)) from error
+
+
+def _subject(partition: int, fact: Fact) -> str:
+    if isinstance(fact, Observation):
+        return subjects.observed(partition, fact.target, f"{fact.signal}-{fact.status}")
+    return subjects.fact(partition, type(fact).__name__.lower(), fact.about)
+
+
+def _id(fact: Fact) -> str:
+    """The same fact has the same id, whoever publishes it and however often."""
+    kind = type(fact).__name__.lower()
+    signal = f"{fact.signal}/{fact.status}/" if isinstance(fact, Observation) else ""
+    return f"{kind}/{signal}{iso(fact.observed_at)}/{subjects.token(fact.about)}"

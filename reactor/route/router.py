@@ -1,0 +1,217 @@
+"""The router role: what came in from outside becomes facts under the partitions that they concern.
+
+Anybody may publish observations; webhooks are journaled by the receiver; commands are people's words. Any number of
+routers share the queue; a message is done when its facts are stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol, get_args
+
+from bus import subjects
+from bus.admission import read
+from bus.envelope import Event
+from bus.errors import Malformed, Unavailable
+from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
+from bus.port import Bus, Delivery, Outgoing, Work
+from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
+from reactor.audit.chain import Chain
+from reactor.audit.commands import audited
+from reactor.audit.signing import Signer
+from reactor.route.publisher import Publisher
+from reactor.route.quarantine import put_aside
+from reactor.route.spoken import Spoken
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SourceUnknown
+from reactor.runtime.failpoints import reach
+
+log = logging.getLogger(__name__)
+
+WAIT = timedelta(seconds=1)
+BATCH = 200
+CONCURRENCY = 64
+AGAIN = timedelta(seconds=2)
+FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
+"""What anybody may say. Outcomes, claims and verdicts are the reactor's own."""
+AHEAD = timedelta(seconds=2)
+"""By so much another's clock may be ahead of the bus's, unnoticed: what we do not trust of our own (decision 0012)."""
+SWEEP = 1.0
+"""How often, in seconds, standing alerts are looked at; each has its own schedule."""
+
+
+class Alerts(Protocol):
+    """What the router asks of the keeper of alerts."""
+
+    def take_post(self, post: WebhookPost) -> Awaitable[None]:
+        """Fold one journaled chunk in."""
+        ...
+
+    def sweep(self) -> Awaitable[None]:
+        """Do what is due: say standing alerts again, confirm resolved ones, reconcile."""
+        ...
+
+
+class Router:
+    """Routes what came in."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        publisher: Publisher,
+        alerts: Alerts,
+        clock: Clock,
+        *,
+        targets_max: Mapping[str, int] | None = None,
+        signer: Signer | None = None,
+    ) -> None:
+        """`targets_max`: of how many targets the sources of the rules may speak, by their names. `signer`: signs the
+        audit of people's words.
+        """
+        self._targets = Spoken(targets_max or {}, clock)
+        self._bus = bus
+        self._publisher = publisher
+        self._alerts = alerts
+        self._audit = Chain(bus, subjects.COMMANDS, signer)
+
+    async def run(self) -> None:
+        """Route until cancelled. Raises Unavailable."""
+        await self._serve(ROUTERS, INBOX)
+
+    async def run_parked(self) -> None:
+        """Route posts whose source became known, until cancelled. Raises Unavailable."""
+        await self._serve(PARKED_POSTS, PARKED)
+
+    async def _serve(self, queue: Queue, stream: Stream) -> None:
+        slots = asyncio.Semaphore(CONCURRENCY)
+        async with self._bus.work(queue, batch=BATCH) as work, asyncio.TaskGroup() as group:
+            while True:
+                together: list[tuple[Delivery, Sequence[Outgoing]]] = []
+                for delivery in await work.next(WAIT):
+                    reach("router.taken")
+                    if (messages := self._forwarded(delivery)) is not None:
+                        together.append((delivery, messages))
+                        continue
+                    await slots.acquire()
+                    task = group.create_task(self._one(work, stream, delivery))
+                    task.add_done_callback(lambda _: slots.release())
+                if together:
+                    await slots.acquire()
+                    task = group.create_task(self._many(work, stream, together))
+                    task.add_done_callback(lambda _: slots.release())
+
+    async def sweep(self) -> None:
+        """Look after standing alerts until cancelled."""
+        while True:
+            await self._alerts.sweep()
+            await asyncio.sleep(SWEEP)
+
+    def _forwarded(self, delivery: Delivery) -> Sequence[Outgoing] | None:
+        """Give the messages of what is only passed on; None: a command, a post, or what cannot be read."""
+        try:
+            event = read(delivery.subject, delivery.body)
+            return None if isinstance(event.data, Command | WebhookPost) else self._messages(delivery, event)
+        except Exception:  # noqa: BLE001 - met again where it is routed alone, which tells of it
+            return None
+
+    async def _many(self, work: Work, stream: Stream, together: Sequence[tuple[Delivery, Sequence[Outgoing]]]) -> None:
+        """Pass on what came with one pull in one round: a round costs as much as a message."""
+        deliveries = [delivery for delivery, _ in together]
+        try:
+            await self._bus.publish_all([message for _, messages in together for message in messages])
+        except Unavailable as error:
+            log.warning("routing waits for the bus: %s", error)
+            for delivery in deliveries:
+                await _later(work, delivery)
+            return
+        except Exception:  # noqa: BLE001 - one of them: each alone, so that it harms no other, and is told of
+            for delivery in deliveries:
+                await self._one(work, stream, delivery)
+            return
+        await _done(work, deliveries)
+
+    async def _one(self, work: Work, stream: Stream, delivery: Delivery) -> None:
+        try:
+            await self._routed_or_parked(delivery, stream)
+        except Malformed as error:
+            put_aside(delivery, stream, error)
+        except SourceUnknown as error:
+            log.info("a parked post waits: %s", error)
+            await _later(work, delivery)
+            return
+        except Unavailable as error:
+            log.warning("routing waits for the bus: %s", error)
+            await _later(work, delivery)
+            return
+        except Exception:
+            # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
+            telemetry.quarantined.labels(stream.name).inc()
+            log.exception("message %s on %s is put aside", delivery.sequence, delivery.subject)
+        await _done(work, [delivery])
+
+    async def _routed_or_parked(self, delivery: Delivery, stream: Stream) -> None:
+        """Windows wait for all that is in the inbox, so a post for a source that is unknown here waits elsewhere."""
+        try:
+            await self._route(delivery)
+        except SourceUnknown:
+            if stream is PARKED:
+                raise
+            source = read(delivery.subject, delivery.body).data.source
+            log.info(
+                "message %s waits for rules that name its source",
+                delivery.sequence,
+                extra={"subject": delivery.subject},
+            )
+            # One id for the message, however often it is given out.
+            id_ = f"parked/{delivery.stored_at.timestamp()}/{delivery.sequence}"
+            await self._bus.publish(
+                Outgoing(subjects.parked(source), delivery.body, id_, traceparent=delivery.traceparent)
+            )
+
+    async def _route(self, delivery: Delivery) -> None:
+        event = read(delivery.subject, delivery.body)
+        if isinstance(event.data, WebhookPost):
+            await self._alerts.take_post(event.data)
+        else:
+            await self._bus.publish_all(self._messages(delivery, event))
+        if isinstance(event.data, Command):
+            command = event.data.model_copy(update={"user": subjects.user_in(delivery.subject)})
+            await self._audit.write_among_others(audited(command, _id(delivery, event)))
+
+    def _messages(self, delivery: Delivery, event: Event) -> Sequence[Outgoing]:
+        """Give the messages that carry what is said; none where no rule wants it. Raises Malformed."""
+        fact = event.data
+        if not isinstance(fact, FROM_OUTSIDE):
+            raise Malformed(f"{type(fact).__name__} is nothing that may come in from outside")
+        if isinstance(fact, Command):
+            fact = fact.model_copy(update={"user": subjects.user_in(delivery.subject)})
+        elif not self._targets.admits(delivery.subject, fact.about):
+            return ()
+        fact = _not_from_the_future(fact, delivery.stored_at)
+        return self._publisher.messages(fact, _id(delivery, event), delivery.traceparent)
+
+
+def _id(delivery: Delivery, event: Event) -> str:
+    """The id begins with the subject: no publisher can take the id of a fact of another's."""
+    return f"{delivery.subject}/{event.source}/{event.id}"
+
+
+def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
+    """A source whose clock is ahead has seen it when it said it: dated later, it would outlast what it says next."""
+    return fact.model_copy(update={"observed_at": stored_at}) if fact.observed_at - stored_at > AHEAD else fact
+
+
+async def _done(work: Work, deliveries: Sequence[Delivery]) -> None:
+    reach("router.before-ack")
+    await work.done(deliveries)
+
+
+async def _later(work: Work, delivery: Delivery) -> None:
+    try:
+        await work.later(delivery, AGAIN)
+    except Unavailable as error:
+        log.info("the queue gives the message again by itself: %s", error)

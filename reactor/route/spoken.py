@@ -1,0 +1,41 @@
+"""How many things the sources outside of the reactor may speak of, each as many as its rule file or the default says.
+
+Counted in memory, by each router for itself: with two routers a source may speak of twice as many, and after a restart
+of as many others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bus import subjects
+from reactor.runtime.clock import Clock
+from reactor.sources.target_limit import TargetLimit
+from rules.rulefile.sources import OBJECTS_MAX
+
+STRANGERS_MAX = 1000
+"""Sources that no rule file names; those beyond share the places of one. Each may speak of OBJECTS_MAX targets: the bus
+lets nobody publish who was given no right to."""
+UNKNOWN = "unknown"
+"""What metrics call a source that no rule file names: a stranger must not make new time series."""
+
+
+class Spoken:
+    """What each source has spoken of."""
+
+    def __init__(self, targets_max: Mapping[str, int], clock: Clock) -> None:
+        """`targets_max`: by the names of the sources of the rules."""
+        self._most = targets_max
+        self._clock = clock
+        self._limits: dict[str, TargetLimit] = {}
+
+    def admits(self, subject: str, about: str) -> bool:
+        """Whether whoever may publish on this subject may speak of this; counted and told where not."""
+        source = subjects.source_in(subject)
+        if source not in self._limits:
+            if source not in self._most and len(self._limits) >= STRANGERS_MAX:
+                source = ""
+            named = source if source in self._most else UNKNOWN
+            most = self._most.get(source, OBJECTS_MAX)
+            self._limits.setdefault(source, TargetLimit(named, most, self._clock))
+        return self._limits[source].admits(about)

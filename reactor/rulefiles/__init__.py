@@ -1,0 +1,1 @@
+"""Rule files on disk: found, read, written."""

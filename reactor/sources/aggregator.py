@@ -1,0 +1,182 @@
+"""What several objects say of one target: the worst speaks. Of a target that no object makes any more, nobody knows.
+
+A template may take labels of the object, so that many objects make one target, and one whose label changes makes
+another one than before. What a whole batch of changes says is noted first and spoken afterwards, so that nobody hears
+half of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Hashable, Mapping
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+
+from bus.messages import Health
+from reactor.clients.changes import Look, digest
+from reactor.runtime.clock import Clock
+from reactor.sources.publisher import Voice
+from reactor.sources.refresh import LookAgain, Requests
+from reactor.sources.standing import LONG_AGO, together
+
+CATCH_UP_SECONDS = 5.0
+"""So often it is looked whether what could not be spoken, as a watch was lost, can be spoken now."""
+WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class _Note(NamedTuple):
+    target: str
+    status: Health
+    labels: Mapping[str, str]
+    detail: str
+    gone: bool
+    look: Look
+    version: str
+    healthy_percent: float | None = None
+
+
+class _Heard(NamedTuple):
+    note: _Note
+    seen: datetime
+    version: str
+
+
+class Chorus(Generic[Key]):
+    """The objects of one source, and the targets that they make."""
+
+    def __init__(
+        self,
+        voice: Voice,
+        clock: Clock,
+        seen: Callable[[Key], datetime | None],
+        *,
+        doubted: Callable[[Key], bool],
+        resolution_seconds: float = 0,
+    ) -> None:
+        """`seen`: until when what this object said is known to be so; None: it cannot be believed now.
+
+        `doubted`: whether that is because a LIST lacks it that is not believed. `resolution_seconds`: what is not seen
+        of a target that is Healthy.
+        """
+        self._voice = voice
+        self._clock = clock
+        self._seen = seen
+        self._doubted = doubted
+        self._resolution = resolution_seconds
+        self._notes: dict[Key, _Note] = {}
+        self._makers: dict[str, set[Key]] = {}
+        self._unspoken: dict[str, _Note] = {}
+        """Targets of which something was noted, and who last said it."""
+        self._broken: set[str] = set()
+        """Those of them that may have been otherwise since the last word, as nobody watched."""
+
+    def note(
+        self, key: Key, status: Health, *, labels: Mapping[str, str], look: Look, detail: str = "", gone: bool = False,
+        version: str = "", unbroken: bool = True, healthy_percent: float | None = None,
+    ) -> None:  # fmt: skip
+        """Let this be what an object says, from the next `speak` on. `gone`: it counts where no other is there.
+
+        `look`: what found it. `version`: the state of what it was found in. `unbroken`: whether all that happened to it
+        since the last note was seen.
+        """
+        target = self._voice.target(labels)
+        before = self._notes.get(key)
+        if before is not None and before.target != target:
+            self.leave(key, "its labels have changed")
+        if target is not None:
+            note = _Note(target, status, labels, detail, gone, look, version, healthy_percent)
+            self._notes[key] = self._unspoken[target] = note
+            self._makers.setdefault(target, set()).add(key)
+            if not unbroken:
+                self._broken.add(target)
+
+    def leave(self, key: Key, detail: str) -> None:
+        """Let an object say nothing any more. A target that was its alone is Unknown, for this reason."""
+        if note := self._dropped(key):
+            self._unspoken[note.target] = note._replace(detail=detail)
+
+    def forget(self, key: Key) -> None:
+        """The same, without a word: a target that was its alone becomes Unknown in its time."""
+        note = self._dropped(key)
+        if note is not None and note.target in self._makers:
+            self._unspoken[note.target] = note
+        elif note is not None:
+            self._unspoken.pop(note.target, None)
+            self._voice.forget(note.target)
+
+    async def speak(self) -> None:
+        """Say what was noted, each target once, and what was asked for."""
+        unspoken, self._unspoken = self._unspoken, {}
+        sayings = []
+        for target, last in sorted(unspoken.items()):
+            heard = self._heard(target)
+            if target not in self._makers:
+                words = self._voice.say_once(target, Health.UNKNOWN, labels=last.labels, detail=last.detail, gone=True)
+                sayings.append(words)
+            elif heard is None:
+                self._unspoken.setdefault(target, last)
+            else:
+                note = heard.note
+                # Where something is not seen of a target, a gap that is no longer than this is none.
+                resolution = self._resolution if note.status is Health.HEALTHY else 0.0
+                unbroken = None if resolution else True
+                saying = self._voice.say(
+                    target, note.status, labels=note.labels, detail=note.detail,
+                    look=Look(heard.seen, max(heard.seen, last.look.ended)), version=heard.version,
+                    unbroken=unbroken if target not in self._broken else False, resolution_seconds=resolution,
+                    healthy_percent=note.healthy_percent,
+                )  # fmt: skip
+                self._broken.discard(target)
+                sayings.append(saying)
+        await together(sayings)
+        await self._voice.answer(self._until)
+
+    async def keep(self, look_again: LookAgain, requests: Requests) -> None:
+        """Repeat what stands, for ever, and speak what could not be spoken, where all who make a target are seen."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._voice.keep(self._until, look_again, requests, self._in_doubt))
+            group.create_task(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        while True:
+            await self._clock.sleep(CATCH_UP_SECONDS)
+            await self.speak()
+
+    def _in_doubt(self, target: str) -> bool:
+        return any(self._doubted(key) for key in self._makers.get(target, ()))
+
+    def _until(self, target: str) -> datetime | None:
+        if target not in self._makers:
+            return LONG_AGO  # a last word that is still owed
+        heard = self._heard(target)
+        return None if heard is None else heard.seen
+
+    def _heard(self, target: str) -> _Heard | None:
+        """Give the worst that can be believed; None: one that is not seen may be worse."""
+        keys = self._makers.get(target, set())
+        there = [key for key in keys if not self._notes[key].gone] or keys
+        seen = {key: until for key in there if (until := self._seen(key)) is not None}
+        # Of several that are as bad always the same, so that its detail does not jump.
+        worst = min(seen, key=lambda key: (WORST_FIRST.index(self._notes[key].status), repr(key)), default=None)
+        if worst is None:
+            return None
+        note = self._notes[worst]
+        if len(seen) < len(there) and note.status is not Health.UNHEALTHY:
+            return None
+        until = seen[worst] if note.status is Health.UNHEALTHY else min(seen.values())
+        return _Heard(note, until, self._version(there))
+
+    def _version(self, keys: Collection[Key]) -> str:
+        versions = [self._notes[key].version for key in keys]
+        return versions[0] if len(versions) == 1 else digest(versions)
+
+    def _dropped(self, key: Key) -> _Note | None:
+        note = self._notes.pop(key, None)
+        if note is not None:
+            makers = self._makers[note.target]
+            makers.discard(key)
+            if not makers:
+                del self._makers[note.target]
+        return note

@@ -1,0 +1,1 @@
+"""Sources that watch a Kubernetes API."""

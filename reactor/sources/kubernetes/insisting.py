@@ -1,0 +1,34 @@
+"""Asking a Kubernetes API until it answers: a CRD may be installed, a permission granted, later."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from reactor.runtime import telemetry
+from reactor.runtime.backoff import Backoff
+from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable, Terminal
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+async def insist(
+    call: Callable[[], Awaitable[T]], clock: Clock, *, source: str, what: str, where: Mapping[str, str]
+) -> T:
+    """Call until there is an answer. Why there is none is counted, and logged once: `cannot read the <what>`."""
+    backoff, complaint = Backoff(first_seconds=0.5, most_seconds=60), ""
+    while True:
+        try:
+            return await call()
+        except (Retryable, Terminal) as error:
+            reason = type(error).__name__
+            telemetry.source_errors.labels(source, reason).inc()
+            if reason != complaint:
+                log.warning("cannot read the %s, trying again", what, extra={**where, "reason": str(error)})
+                complaint = reason
+            asked = error.after if isinstance(error, Retryable) else None
+        await clock.sleep(backoff.failed(asked_seconds=asked))

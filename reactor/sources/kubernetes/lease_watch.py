@@ -1,0 +1,113 @@
+"""LeaseWatch: a target whose Lease is renewed is Healthy, one whose Lease has fallen silent is Unknown.
+
+    - {name: heartbeats, kind: LeaseWatch, cluster: karmada}   # namespace: karmada-cluster, target: cluster/{name}
+
+A renewal that we saw is the only proof: timestamps are those of another clock, and a Lease that is merely there may be
+years old. More than `graceSeconds` without one is Unknown; one that was never seen renewed has `startupGraceSeconds`.
+While the watch is lost nothing is said, and that time is no silence of theirs. A Lease that is deleted says nothing
+any more, and its target is Unknown after `staleSeconds`. Several Leases of one target: the worst speaks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bus.messages import Health
+from reactor.clients.changes import Change, Key, Kind, Look, key_of, strings_of
+from reactor.clients.reflector import Reflector
+from reactor.clients.watching import WatchApi
+from reactor.sources.aggregator import Chorus
+from reactor.sources.context import World
+from reactor.sources.kubernetes.endpoints_watch import collection
+from reactor.sources.kubernetes.heartbeats import Heartbeats, mark, project
+from reactor.sources.publisher import Voice
+from rules.kinds.cluster_health import heartbeat
+from rules.rulefile.sources import LeaseWatch
+
+LEASES = "/apis/coordination.k8s.io/v1"
+
+
+async def run(source: LeaseWatch, world: World) -> None:
+    """Watch until cancelled."""
+    await Watch(source, world, await world.clusters.get(source.cluster)).run()
+
+
+@dataclass(slots=True)
+class _Lease:
+    """What its target is made of, and what was last said."""
+
+    labels: dict[str, str]
+    said: Health | None = None
+
+
+class Watch:
+    """The Leases of one namespace."""
+
+    def __init__(self, source: LeaseWatch, world: World, api: WatchApi) -> None:
+        self._source = source
+        self._clock = world.clock
+        self._known: dict[Key, _Lease] = {}
+        self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
+        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+        self._requests = world.requests
+        # A silence that is shorter than the grace is not seen; so nobody has to look for so long.
+        self.chorus: Chorus[Key] = Chorus(
+            self.voice,
+            world.clock,
+            lambda key: self.leases.seen_of(key),
+            doubted=lambda key: key in self.leases.doubted,
+            resolution_seconds=source.grace_seconds,
+        )
+        self.leases = Reflector(
+            api, collection(LEASES, "leases", source.namespace), self._changed, clock=world.clock, project=project,
+            # A watch that is dead and does not know it has to be found out before its silence is taken for theirs.
+            idle_seconds=source.grace_seconds / 2,
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.leases.run())
+            group.create_task(self.chorus.keep(self.leases.look_again, self._requests))
+            group.create_task(self._monitor())
+
+    async def _changed(self, changes: Sequence[Change]) -> None:
+        for kind, found, _ in changes:
+            key = key_of(found)
+            if key is None:
+                continue
+            if kind is Kind.DELETED:
+                self._beats.gone(key)
+                self._known.pop(key, None)
+                self.chorus.forget(key)
+                continue
+            labels = {**strings_of(found["metadata"]["labels"]), "cluster": self._source.cluster, **key._asdict()}
+            lease = self._known.setdefault(key, _Lease(labels))
+            lease.labels = labels
+            beat = self._beats.seen(key, mark(found), self._clock.monotonic())
+            if beat.last_beat is not None:
+                self._note(key, lease, Health.HEALTHY, "its Lease is renewed")
+        await self.chorus.speak()
+
+    async def _monitor(self) -> None:
+        while True:
+            await self._clock.sleep(self._source.monitor_seconds)
+            now = self._clock.monotonic()
+            self._beats.look(now, listening=self.leases.connected)
+            for key, beat in self._beats:
+                lease = self._known[key]
+                status = heartbeat(
+                    lease.said, first_seen=beat.first_seen, last_beat=beat.last_beat, now=now,
+                    grace_seconds=self._source.grace_seconds, startup_grace_seconds=self._source.startup_grace_seconds,
+                )  # fmt: skip
+                if status is Health.UNKNOWN:
+                    silent = beat.silent_seconds(now)
+                    self._note(key, lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
+            await self.chorus.speak()
+
+    def _note(self, key: Key, lease: _Lease, status: Health, detail: str) -> None:
+        lease.said = status
+        now = self._clock.now()
+        self.chorus.note(key, status, labels=lease.labels, look=Look(now, now), detail=detail)

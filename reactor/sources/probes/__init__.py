@@ -1,0 +1,1 @@
+"""Sources that connect to a target."""

@@ -1,0 +1,162 @@
+"""ClusterProbe: does a cluster's API server say that it is ready?
+
+    - {name: api, kind: ClusterProbe, cluster: member1}      # target: cluster/{cluster}
+
+One reading asks `/readyz`, and `/healthz` of servers that are too old for it; four tries, 500 ms apart and each with
+what is left of two seconds, have to fail before the reading has. The answer turns only after readings that agreed for
+`failureSeconds` or `successSeconds`. After a start nothing is remembered: a good reading is believed at once, a bad one
+only after `failureSeconds` of bad ones, and until then nothing is said.
+
+Unhealthy is a server that nothing can reach as well as one that says it is not ready: for Karmada, whose rules these
+are, both are Ready=False, and the taint is not-ready. Unknown is said where the fault is ours: credentials that are
+refused or cannot be read prove that somebody answers, and nothing about the cluster.
+
+What the settings say of the cluster (labels, region, zone, provider) is told as its inventory along with it. How many
+replicas it has room for is not: that needs each workload's requests, and is left unknown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from bus.messages import Cluster, Health
+from reactor.clients.changes import Look
+from reactor.clients.port import ApiUnavailable
+from reactor.clients.watching import WatchApi
+from reactor.runtime.errors import SettingsError, Terminal
+from reactor.sources.context import World
+from reactor.sources.pacing import Pace
+from reactor.sources.publisher import Voice
+from reactor.sources.standing import Standing
+from rules.kinds.cluster_health import NOT_FOUND, OK, Sample, damped, probe_reading
+from rules.rulefile.sources import ClusterProbe
+
+TRIES = 4  # Karmada: "retry 4 times within 2 seconds"
+APART_SECONDS = 0.5
+OURS = (401, 403)
+"""Answers that speak of our credentials, not of the server."""
+
+
+class Answer(NamedTuple):
+    """What one try, or one reading, found."""
+
+    status: Health
+    detail: str
+
+
+async def run(source: ClusterProbe, world: World) -> None:
+    """Probe until cancelled."""
+    api = await world.clusters.get(source.cluster)
+    voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+    target = voice.target({"cluster": source.cluster})
+    if target is None:
+        raise SettingsError(f"source {source.name}: its target takes the label cluster and no other")
+    ready = _Ready(source, world, api, voice, target)
+    pace = Pace(
+        world, ready.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=TRIES * APART_SECONDS
+    )
+    inventory = Standing[Cluster](
+        world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
+    )
+    await inventory.say(source.cluster, _described(source.cluster, world), changed=True)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(pace.run())
+        group.create_task(voice.keep(pace.seen, pace.look_again, world.requests))
+        group.create_task(inventory.keep(world.clock.now))  # settings, not sight: they hold while the server is away
+
+
+def _described(name: str, world: World) -> Cluster:
+    said = world.described.get(name)
+    if said is None:
+        return Cluster(name=name, observed_at=world.clock.now())
+    return Cluster(
+        name=name, labels=said.labels, region=said.region, zone=said.zone, provider=said.provider,
+        observed_at=world.clock.now(),
+    )  # fmt: skip
+
+
+class _Ready:
+    """The damped answer of one API server."""
+
+    def __init__(self, source: ClusterProbe, world: World, api: WatchApi, voice: Voice, target: str) -> None:
+        self._source = source
+        self._clock = world.clock
+        self._api = api
+        self._voice = voice
+        self._target = target
+        self._sample: Sample | None = None
+        self._said: Health | None = None
+
+    async def read(self, *, extra: bool = False) -> None:
+        """Take one reading and say what the thresholds make of it. An extra one only confirms what is said now.
+
+        One during which this process stood still says nothing.
+        """
+        began = self._clock.now()
+        found = await answer(self._api)
+        if (extra and found.status is not self._said) or self._clock.standstill.ended_at > began:
+            return
+        look = Look(began, self._clock.now())
+        if found.status is Health.UNKNOWN:
+            self._voice.complain("Forbidden")
+        before = self._said
+        if before is None and self._is_too_soon(found.status):
+            return
+        self._said, self._sample = damped(
+            found.status, self._sample, before, self._clock.monotonic(),
+            failure_seconds=self._source.failure_seconds, success_seconds=self._source.success_seconds,
+        )  # fmt: skip
+        detail = found.detail
+        if self._said is not found.status:
+            detail = f"{detail}, for {self._clock.monotonic() - self._sample.since:.0f} s so far"
+        await self._voice.say(
+            self._target, self._said, labels={"cluster": self._source.cluster}, detail=detail, look=look,
+            resolution_seconds=self._source.every_seconds + TRIES * APART_SECONDS,
+        )  # fmt: skip
+
+    def _is_too_soon(self, status: Health) -> bool:
+        """Whether a bad reading after a start has not lasted for failureSeconds yet: nothing is said of it."""
+        now = self._clock.monotonic()
+        if self._sample is None or self._sample.status is not status:
+            self._sample = Sample(status, now)
+        return status is Health.UNHEALTHY and now - self._sample.since < self._source.failure_seconds
+
+
+async def answer(api: WatchApi) -> Answer:
+    """Take one reading: the first try that does not fail, else the last that did."""
+    found = Answer(Health.UNHEALTHY, f"ClusterNotReachable: no answer within {TRIES * APART_SECONDS:g} s")
+    tries = [asyncio.create_task(_tried(api, number)) for number in range(TRIES)]
+    try:
+        for ended in asyncio.as_completed(tries, timeout=TRIES * APART_SECONDS):
+            found = await ended
+            if found.status is not Health.UNHEALTHY:
+                break
+    except TimeoutError:
+        pass  # what has not answered by now has not answered: what was found so far stands
+    finally:
+        for one in tries:
+            one.cancel()
+        await asyncio.gather(*tries, return_exceptions=True)
+    return found
+
+
+async def _tried(api: WatchApi, number: int) -> Answer:
+    await asyncio.sleep(number * APART_SECONDS)
+    seconds = (TRIES - number) * APART_SECONDS
+    try:
+        readyz, healthz = await api.status("/readyz", seconds=seconds), None
+        if readyz == NOT_FOUND:
+            healthz = await api.status("/healthz", seconds=seconds)
+    except ApiUnavailable as error:
+        return Answer(Health.UNHEALTHY, f"ClusterNotReachable: {error}")
+    except Terminal as error:
+        return Answer(Health.UNKNOWN, str(error))
+    if readyz in OURS:
+        return Answer(Health.UNKNOWN, f"/readyz was answered {readyz}: our credentials may not ask it")
+    path, status = ("/healthz", healthz) if readyz == NOT_FOUND else ("/readyz", readyz)
+    reading = probe_reading(readyz, healthz)
+    if reading.healthy:
+        return Answer(Health.HEALTHY, f"{path} was answered {OK}")
+    reason = "ClusterNotReady" if reading.online else "ClusterNotReachable"
+    return Answer(Health.UNHEALTHY, f"{reason}: {path} was answered {status}")

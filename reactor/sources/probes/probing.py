@@ -1,0 +1,81 @@
+"""What all probes share: a paced try, a streak of them, one target."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from bus.messages import Health
+from reactor.clients.changes import Look
+from reactor.runtime.errors import SettingsError
+from reactor.sources.context import World
+from reactor.sources.pacing import Pace
+from reactor.sources.probes.streak import Streak
+from reactor.sources.publisher import Voice
+from rules.rulefile.sources import Probe
+
+log = logging.getLogger(__name__)
+
+
+class TryFailed(Exception):
+    """The target did not answer as it should. The message is one line for people: `HTTP 503`."""
+
+
+Try = Callable[[], Awaitable[str]]
+"""One try: gives one line for people, or raises TryFailed. Anything else that it raises is a mistake of ours."""
+
+
+async def probe(source: Probe, world: World, attempt: Try) -> None:
+    """Try for ever, and say what the thresholds make of it."""
+    voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+    target = voice.target({})
+    if target is None:
+        raise SettingsError(f"source {source.name}: a probe has no labels, write its target without braces")
+    streak = Streak(failures=source.failure_threshold, successes=source.success_threshold)
+
+    async def reading(*, extra: bool) -> None:
+        began = world.clock.now()
+        succeeded, detail = await _tried(source, voice, attempt)
+        look = Look(began, world.clock.now())
+        if world.clock.standstill.ended_at > began:
+            return  # a try that we interrupted ourselves says nothing about the target
+        if succeeded is None and not extra:
+            # Our own mistake says nothing about the target: nobody knows, and the streak starts anew.
+            streak.lose()
+            await voice.say(target, Health.UNKNOWN, detail=detail, look=look)
+        if succeeded is None:
+            return
+        if not extra:  # it counts towards no threshold: often asked for, it would turn the verdict too soon
+            streak.add(succeeded=succeeded)
+        # A try that disagrees confirms nothing: what stands was last seen at the try before it.
+        if (verdict := streak.verdict) is not None and streak.agrees(succeeded=succeeded):
+            await voice.say(target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict))
+
+    pace = Pace(
+        world, reading, name=source.name, every_seconds=source.every_seconds, timeout_seconds=source.timeout_seconds
+    )
+    async with asyncio.TaskGroup() as group:
+        group.create_task(pace.run())
+        group.create_task(voice.keep(pace.seen, pace.look_again, world.requests))
+
+
+def resolution(source: Probe, status: Health) -> float:
+    """Give for how many seconds a target may be otherwise without this being seen: the other status has its threshold
+    as well."""
+    other = source.failure_threshold if status is Health.HEALTHY else source.success_threshold
+    return source.every_seconds * other + source.timeout_seconds
+
+
+async def _tried(source: Probe, voice: Voice, attempt: Try) -> tuple[bool | None, str]:
+    try:
+        async with asyncio.timeout(source.timeout_seconds):
+            return True, await attempt()
+    except TryFailed as error:
+        return False, str(error)
+    except TimeoutError:
+        return False, f"no answer within {source.timeout_seconds:g} s"
+    except Exception as error:
+        voice.complain(type(error).__name__)
+        log.exception("a probe broke", extra={"source": source.name})
+        return None, f"the probe itself broke: {type(error).__name__}"

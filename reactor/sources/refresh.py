@@ -1,0 +1,95 @@
+"""Answering those who need to know how a target is now: what was seen since they asked from, or a look of its own.
+
+Whoever needs the answer asks again every second until it has come, so that a request that cannot be answered now is
+only noted: it is answered by the first look that shows the target.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from bus import subjects
+from bus.errors import Unavailable
+from bus.messages import RefreshRequest
+from bus.port import Bus
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+from reactor.sources.standing import Doubted, SeenEach, Standing, never_doubted
+
+AHEAD_SECONDS_MAX = 1.0
+"""So far may the clock of those who ask be ahead of ours, and their moment is waited for."""
+AGAIN_SECONDS = 1.0
+"""A bus that is away when a source starts is asked again after this."""
+
+log = logging.getLogger(__name__)
+
+Handle: TypeAlias = Callable[[RefreshRequest], Awaitable[None]]
+Requests: TypeAlias = Callable[[str, Handle], Awaitable[None]]
+"""Hands all requests to the source of this name to the handler, until it is cancelled."""
+LookAgain: TypeAlias = Callable[[datetime], None]
+"""Has the source look as soon as it can, once for all that is asked until then; the look begins at this moment or
+later."""
+
+
+async def no_requests(source: str, handle: Handle) -> None:
+    """Where there is no bus, nothing is asked."""
+
+
+def requests_on(bus: Bus, clock: Clock) -> Requests:
+    """Give the requests that come over a bus."""
+
+    async def hear(source: str, handle: Handle) -> None:
+        async def handled(body: bytes) -> None:
+            try:
+                request = RefreshRequest.model_validate_json(body)
+            except ValidationError as error:
+                telemetry.source_errors.labels(source, "BadRequest").inc()
+                log.warning("a refresh request cannot be read", extra={"source": source, "reason": str(error)})
+                return
+            await handle(request)
+
+        stop = await _listening(bus, subjects.refresh(source), handled, clock)
+        try:
+            while True:
+                await clock.sleep(3600)
+        finally:
+            await stop()
+
+    return hear
+
+
+async def _listening(
+    bus: Bus, subject: str, handled: Callable[[bytes], Awaitable[None]], clock: Clock
+) -> Callable[[], Awaitable[None]]:
+    while True:
+        try:
+            return await bus.listen(subject, handled)
+        except Unavailable:
+            await clock.sleep(AGAIN_SECONDS)
+
+
+async def answer_requests(
+    source: str,
+    standing: Standing[Any],
+    seen: SeenEach,
+    look_again: LookAgain,
+    requests: Requests,
+    clock: Clock,
+    doubted: Doubted = never_doubted,
+) -> None:
+    """Answer for what stands, until cancelled."""
+
+    async def handle(request: RefreshRequest) -> None:
+        now = clock.now()
+        not_before = min(request.not_before, now + timedelta(seconds=AHEAD_SECONDS_MAX))
+        if not_before > now:
+            await clock.sleep((not_before - now).total_seconds())
+        if await standing.ask(request.targets, not_before, seen, doubted):
+            look_again(not_before)
+
+    await requests(source, handle)

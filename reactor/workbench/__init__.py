@@ -1,0 +1,1 @@
+"""Tools for people who write rules: `backtest`, `check --against`, `init`."""

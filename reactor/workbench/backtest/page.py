@@ -1,0 +1,148 @@
+"""A backtest as one HTML page: no scripts, nothing from elsewhere, so that it can be mailed and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from reactor.workbench.backtest import picture
+from reactor.workbench.backtest.run import Backtested
+from reactor.workbench.backtest.style import STYLE
+from reactor.workbench.backtest.text import COLUMNS, difference, length, row, summary, told
+from rules.rehearsal.backtest.report import depends, moment, numbers, timeline
+from rules.rehearsal.backtest.story import HEALTHY, UNHEARD, Played, Story
+
+MARKS_SHOWN = 500
+LANES_SHOWN = 60
+"""Of one rule: those with something to see first."""
+DIFFERENCES_SHOWN = 500
+UNFOLDED_MAX = 12
+"""Entries of a list that is open from the start: longer ones would part what is to be looked at together."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_QUIET = bytes([UNHEARD, HEALTHY])
+
+LEGEND = (
+    ("good", "Healthy"), ("bad", "Unhealthy"), ("unknown", "Unknown"), ("away", "failed over"), ("home", "at home"),
+    ("hold", "held"),
+)  # fmt: skip
+
+
+def page(done: Backtested) -> str:
+    """Give the page. The same backtest gives the same page, byte for byte."""
+    played = done.played
+    title = f"Backtest {moment(played.first)} to {moment(played.until)}"
+    parts = [*_head(done), *_overview(done), *_sweep(done), *_compare(done), *_stories(played, done)]
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def _head(done: Backtested) -> Iterator[str]:
+    played = done.played
+    yield "<h1>What would have happened</h1>"
+    span = f"{moment(played.first)} to {moment(played.until)} ({length(played.until - played.first)})"
+    yield f'<p class="dim">{escape(span)}</p>'
+    if done.notes:
+        yield "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in done.notes) + "</ul>"
+    colours = (f'<span><i style="--c:var(--{kind})"></i>{escape(word)}</span>' for kind, word in LEGEND)
+    yield f'<p class="legend">{"".join(colours)}</p>'
+
+
+def _overview(done: Backtested) -> Iterator[str]:
+    """One line for each rule, where there are several, and the way to it."""
+    stories = done.played.stories
+    if len(stories) > 1:
+        rows = [
+            (f'<a href="#rule-{number}">{escape(name)}</a>', row([story], done))
+            for number, (name, story) in enumerate(stories.items())
+        ]
+        yield _table("rule", rows)
+
+
+def _table(key: str, rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Give the numbers of COLUMNS for each of some things; how these are called is markup already."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in (key, *COLUMNS))
+    body = "".join(
+        f'<tr><th scope="row">{name}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for name, cells in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _stories(played: Played, done: Backtested) -> Iterator[str]:
+    for number, (name, story) in enumerate(played.stories.items()):
+        rule, within = story.rule, done.within[name]
+        yield f'<h2 id="rule-{number}">{escape(name)}</h2>'
+        words = f"{rule.kind}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}"
+        yield f'<p class="dim">{escape(words)}, recovery {escape(length(rule.recovery_seconds))}</p>'
+        said = [*summary(numbers([story], {name: within}), within), *depends(story)]
+        yield from (f"<p>{escape(text)}</p>" for text in said)
+        yield from _lanes(story, played)
+        yield from _marks(story, within)
+
+
+def _lanes(story: Story, played: Played) -> Iterator[str]:
+    lanes = sorted(story.lanes.values(), key=lambda lane: (not lane.columns.strip(_QUIET), lane.object, lane.target))
+    shown = lanes[:LANES_SHOWN]
+    for object_ in picture.objects(story):
+        here = [lane for lane in shown if lane.object == object_]
+        if not here:
+            continue
+        yield f"<h3>{escape(object_)}</h3>"
+        yield picture.doings(story, object_, played.first, played.until)
+        for lane in here:
+            told_ = f"{lane.target}: Unhealthy {length(lane.bad_seconds)}, Unknown {length(lane.unknown_seconds)}"
+            yield f'<p class="name">{escape(told_)}</p>{picture.lane(lane)}'
+        yield f'<p class="scale">{"".join(f"<span>{escape(one)}</span>" for one in _scale(played))}</p>'
+    if len(lanes) > len(shown):
+        yield f'<p class="dim">… and {len(lanes) - len(shown)} more targets</p>'
+
+
+def _scale(played: Played) -> Iterator[str]:
+    middle = (played.first + played.until) / 2
+    for second in (played.first, middle, played.until):
+        yield moment(float(round(second))).replace("T", " ").removesuffix("Z")[:16]
+
+
+def _marks(story: Story, within: float) -> Iterator[str]:
+    marks = timeline(story)
+    items = [f"<time>{escape(moment(mark.at))}</time>{escape(told(mark, within))}" for mark in marks[:MARKS_SHOWN]]
+    yield from _list(items, len(marks) + story.left_out, "in the order of time")
+
+
+def _compare(done: Backtested) -> Iterator[str]:
+    if done.pairs is None:
+        return
+    others = [pair for pair in done.pairs if not pair.same]
+    yield "<h2>Compared with the other version</h2>"
+    yield f"<p>A: the rules, B: the other version. {len(done.pairs) - len(others)} the same, {len(others)} differ.</p>"
+    yield from _list([escape(difference(pair)) for pair in others[:DIFFERENCES_SHOWN]], len(others), "that differ")
+
+
+def _list(items: Sequence[str], all_: int, what: str) -> Iterator[str]:
+    """Give a list, folded where it is long. `items` are markup already; `all_`: how many there are."""
+    if not items:
+        return
+    entries = "<ol>" + "".join(f"<li>{item}</li>" for item in items) + "</ol>"
+    if all_ > len(items):
+        entries += f'<p class="dim">… and {all_ - len(items)} more: -o json has all of them</p>'
+    unfolded = " open" if len(items) <= UNFOLDED_MAX else ""
+    entry = "1 entry" if all_ == 1 else f"{all_} entries"
+    yield f"<details{unfolded}><summary>{entry} {what}</summary>{entries}</details>"
+
+
+def _sweep(done: Backtested) -> Iterator[str]:
+    if done.swept is None:
+        return
+    key, rows = done.swept
+    yield f"<h2>{escape(key)}: reaction time against false failovers</h2>"
+    yield _table(key, [(f"{value:g}", row(played.stories.values(), done)) for value, played in rows])
+    found = [(f"{value:g}", numbers(played.stories.values(), done.within)) for value, played in rows]
+    points = [
+        (value, one.reaction_median, one.false_failovers) for value, one in found if one.reaction_median is not None
+    ]
+    yield picture.trade(points, key)

@@ -1,0 +1,1 @@
+"""What every rule kind is made of: groups, reasons, desired state, timers. Imports nothing of the other layers."""

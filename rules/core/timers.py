@@ -1,0 +1,47 @@
+"""Clocks of what is bad: they wait while nobody knows, and stop only when it has been good for long enough.
+
+A restart forgets nothing: all times are stored. Whoever looks late, or at several changes at once, may see a clock
+begin again, and never one that runs ahead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rules.kinds.workload.state import Clock
+
+NO_TIME = timedelta()
+
+
+def ticked(
+    clock: Clock | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta
+) -> Clock | None:
+    """Give the clock of something that has been bad, or good, since then; None as status: nobody knows.
+
+    No clock: there is nothing to time. It ends when it has been good for as long as `recovery`.
+    """
+    if clock is not None and clock.healthy_since is not None:
+        until = now if is_bad is False else since
+        if until >= clock.healthy_since + recovery:
+            clock = None
+    if is_bad:
+        return _running(clock, since)
+    if clock is None or (is_bad is False and now >= since + recovery):
+        return None
+    healthy_since = None if is_bad is None else clock.healthy_since or since
+    return replace(clock, waiting_since=clock.waiting_since or max(since, clock.since), healthy_since=healthy_since)
+
+
+def _running(clock: Clock | None, since: datetime) -> Clock:
+    if clock is not None and clock.waiting_since is not None:
+        return Clock(clock.since + max(since - clock.waiting_since, NO_TIME), since)
+    if clock is not None and clock.seen == since:
+        return clock
+    # It has left this status and come back, and nobody has seen what was between.
+    return Clock(since, since)
+
+
+def runs(clock: Clock | None) -> bool:
+    """Whether the clock is running."""
+    return clock is not None and clock.waiting_since is None

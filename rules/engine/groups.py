@@ -1,0 +1,310 @@
+"""Many groups, kept by one reader: facts in, decisions out. Used live for a partition, and in every rehearsal.
+
+It finds the groups that a fact concerns, opens groups as their things appear, and knows when to look again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import (
+    Approve,
+    ClusterTaints,
+    Fact,
+    FailbackTraffic,
+    FailoverTraffic,
+    Observation,
+    Outcome,
+    Pause,
+    Reject,
+    ReleaseTraffic,
+    Resume,
+    Route,
+    Verdict,
+)
+from rules.core.group import Group, updated
+from rules.core.reader import ALWAYS
+from rules.engine.decide import Decision, decide
+from rules.engine.evidence import Confirmation, Lack, confirmed
+from rules.engine.outbox import same
+from rules.engine.pauses import PAUSES, Pauses
+from rules.engine.registry import Kind, is_kept, kind_of
+from rules.engine.retention import as_it_counts, covers, untainted
+from rules.engine.routing import Routing, named_ref, scope_of
+from rules.engine.subscriptions import Key, Watching
+from rules.kinds.cluster_taint import kind as cluster_taint
+from rules.kinds.quorum import kind as quorum
+from rules.kinds.quorum.kind import QUORUM, QuorumRule
+from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.selectors import matches as selected
+from rules.rulefile.targets import matches
+
+
+class Book:
+    """The groups of one reader."""
+
+    def __init__(
+        self, routing: Routing, groups: Iterable[Group] = (), *, mine: Callable[[str, str], bool] = lambda *_: True
+    ) -> None:
+        """`mine(rule, scope)`: whether the groups of this address belong into this book."""
+        self._routing = routing
+        self._mine = mine
+        self._groups: dict[Key, Group] = {}
+        self._of_rule: dict[str, set[Key]] = defaultdict(set)
+        self._watching = Watching(routing)
+        self._alarms: list[tuple[datetime, Key]] = []
+        self._lacking: set[Key] = set()
+        """Groups that wait for a look."""
+        self.reader = ALWAYS
+        """Who reads the facts, as it is now; to be set by whoever is no rehearsal."""
+        self.dropped: set[Key] = set()
+        """Groups that are no more; whoever stores groups forgets them, and clears this."""
+        groups = list(groups)
+        self._pauses = Pauses(group for group in groups if group.rule == PAUSES)
+        for group in groups:
+            rule = routing.rules.get(group.rule)
+            if group.rule == PAUSES:
+                continue
+            if rule is None or not covers(rule, group.object):
+                # Nobody decides for it any more; kept, it would owe its last action for ever. But what stands in the
+                # world stays stored: its rule is kept for the way back, and comes with a later rule set.
+                if not is_kept(group):
+                    self.dropped.add((group.rule, group.object))
+            elif mine(group.rule, scope_of(rule, group.object)):
+                self._keep(as_it_counts(routing, group))
+        for group in [group for group in self._groups.values() if group.object == self._kind_of(_key(group)).census]:
+            others = [self._groups[key] for key in self._of_rule[group.rule] if key != _key(group)]
+            for mended in untainted(routing.rules, group, others):
+                self._keep(mended)
+        for rule in routing.rules.values():
+            ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
+            if ref is not None and mine(rule.name, ref.object) and (rule.name, ref.object) not in self._groups:
+                self._open(rule.name, ref.object)
+
+    @property
+    def groups(self) -> Mapping[Key, Group]:
+        """All groups, by rule and object."""
+        return self._groups
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """All rules that it decides by, those of quorums and limits included."""
+        return self._routing.rules
+
+    def stored(self, key: Key) -> Group:
+        """Give what is to be stored under this key: a group, or a pause."""
+        return self._pauses.group(key[1]) if key[0] == PAUSES else self._groups[key]
+
+    def reconsider(self, now: datetime) -> None:
+        """Have `ring` decide for the groups whose rules say something else than when they were last decided.
+
+        A window that is shorter now may be over already, and its alarm be set for later.
+        """
+        for key, group in list(self._groups.items()):
+            if group.digest and group.digest != self._routing.digest(key[0]):
+                self._keep(updated(group, wake_at=min(group.wake_at or now, now)))
+
+    def next_alarm(self) -> datetime | None:
+        """When `ring` has something to do."""
+        while self._alarms:
+            at, key = self._alarms[0]
+            group = self._groups.get(key)
+            if group is not None and group.wake_at == at:
+                return at
+            heapq.heappop(self._alarms)
+        return None
+
+    def gains(self, facts: Iterable[Fact]) -> bool:
+        """Whether a group is to listen to more targets by these facts: what was said of them before is wanted."""
+        return any(
+            self._selects(name, fact) and self._mine(name, scope) and self._watching.gained((name, fact.object), fact)
+            for fact in facts
+            if isinstance(fact, Route)
+            for name, scope in self._routing.addresses(fact)
+        )
+
+    def recall(self, observations: Iterable[Observation]) -> None:
+        """Know what a reader before us has heard, for groups that gain targets."""
+        for one in observations:
+            self._watching.heard(one)
+
+    def take(
+        self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
+    ) -> list[Decision]:
+        """Fold facts in that were read together, and decide once for every group that they concern.
+
+        `positions`: each fact's place in its stream; a group that was stored at that place or a later one has had it.
+        `known`: whether all is known that came in before `now`; otherwise these groups wait for the next `ring`.
+        """
+        touched: dict[Key, list[Fact]] = defaultdict(list)
+        placed = list(zip(facts, positions or [0] * len(facts), strict=True))
+        pauses: list[Decision] = []
+        # Routes last: a group that opens with its route then finds all that was heard in the same instant.
+        for fact, position in sorted(placed, key=lambda one: isinstance(one[0], Route)):
+            if isinstance(fact, Pause | Resume):
+                pauses += [Decision(group) for group in self._pauses.take(fact)]
+                self.dropped |= self._pauses.dropped
+            for key in self._concerned(fact):
+                if not position or self._groups[key].position < position:
+                    if isinstance(fact, Route):
+                        touched[key] += self._watching.earlier(key, fact)
+                    touched[key].append(fact)
+        return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]
+
+    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
+        """Decide for every group whose moment has come, or for so many of them, the earliest first."""
+        self.dropped |= self._pauses.end(now)
+        due: dict[Key, list[Fact]] = {}
+        while len(due) < at_most and (at := self.next_alarm()) is not None and at <= now:
+            due[heapq.heappop(self._alarms)[1]] = []
+        return self._decide_all(due, now, 0)
+
+    def confirm(self, rule: str, object_: str, action: str, since: datetime, now: datetime) -> Confirmation:
+        """Say whether an action is wanted still, by what was seen at `since` or later."""
+        known = self._routing.rules.get(rule)
+        key = (rule, kind_of(known).owner(known, object_)) if known is not None else (rule, object_)
+        group = self._groups.get(key)
+        if known is None or group is None:
+            return Confirmation(wanted=False, detail=f"no rule here decides for {object_}")
+        owed = next((owed for owed in group.owed if owed.action.id == action), None)
+        if owed is None or not owed.wanted:
+            return Confirmation(wanted=False, detail="it is no longer asked for")
+        around = self._around(key)
+        wish = kind_of(known).desire(known, group, around, now)
+        act = next((act for act in wish.acts if act.lane == owed.action.lane and same(owed.action, act)), None)
+        if act is None:
+            return Confirmation(wanted=False, detail="the rule no longer wants it")
+        return confirmed(known, group, around, act, since, now, self.reader)
+
+    def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
+        """Have a Quorum source say its judgement by looks from `since` or later; gives the looks that it lacks."""
+        key = (f"{QUORUM}{source}", "*")
+        rule, group = self._routing.rules.get(key[0]), self._groups.get(key)
+        if not isinstance(rule, QuorumRule) or group is None:
+            return []
+        group, missing = quorum.asked(rule, group, since)
+        self._keep(updated(group, wake_at=now))
+        return [Lack(source, target, since, signal) for source, target, signal in missing]
+
+    def said(self, now: datetime) -> list[Decision]:
+        """Give what groups have to say to others that may have heard nothing: of a reader that died, words are lost."""
+        decisions = []
+        for key, group in sorted(self._groups.items()):
+            facts = self._kind_of(key).says(self._routing.rules[key[0]], Group(*key), group, (), now)
+            if facts:
+                decisions.append(Decision(group, says=facts))
+        return decisions
+
+    def _decide_all(
+        self, touched: dict[Key, list[Fact]], now: datetime, position: int, *, known: bool = True
+    ) -> list[Decision]:
+        """Decide for these groups; a census first, and where it has changed, for all that go by it."""
+        decisions = []
+        for key in sorted(key for key in touched if self._kind_of(key).census == key[1]):
+            before = self._groups[key]
+            decisions.append(self._decide(key, touched.pop(key), now, position, known=known))
+            others = (self._groups[other] for other in self._of_rule[key[0]] if other != key)
+            for group in self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key], others):
+                touched.setdefault((group.rule, group.object), [])
+            for other in self._lacking & self._of_rule[key[0]]:
+                touched.setdefault(other, [])  # the look that it waits for may be one at what they know together
+        rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
+        return [*decisions, *rest]
+
+    def _kind_of(self, key: Key) -> Kind:
+        return kind_of(self._routing.rules[key[0]])
+
+    def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
+        group, around = self._groups[key], self._around(key)
+        rule, guards = self._routing.rules[key[0]], self._routing.file_guards
+        decision = decide(rule, group, facts, now, around, guards, known=known, reader=self.reader)
+        decision = replace(decision, group=updated(decision.group, digest=self._routing.digest(key[0])))
+        if position > group.position:
+            decision = replace(decision, group=replace(decision.group, position=position))
+        self._keep(decision.group)
+        (self._lacking.add if decision.lacks else self._lacking.discard)(key)
+        return decision
+
+    def _around(self, key: Key) -> Group | None:
+        census = self._kind_of(key).census
+        return self._groups.get((key[0], census)) if census is not None and census != key[1] else None
+
+    def _keep(self, group: Group) -> None:
+        key = (group.rule, group.object)
+        before = self._groups.get(key)
+        self._watching.keep(group, before)
+        self._groups[key] = group
+        self._of_rule[group.rule].add(key)
+        if group.wake_at is not None and (before is None or before.wake_at != group.wake_at):
+            heapq.heappush(self._alarms, (group.wake_at, key))
+
+    def _concerned(self, fact: Fact) -> Iterator[Key]:
+        match fact:
+            case Pause() | Resume():
+                yield from [key for key in self._groups if matches(fact.rule, key[0]) and not key[0].startswith("@")]
+                return
+            case Route():
+                yield from self._of_route(fact)
+                return
+            case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():
+                yield from [key for key in self._of_rule.get(fact.rule, ()) if fact.object in (None, key[1])]
+                return
+            case Observation():
+                yield from self._watching.heard(fact)
+            case Outcome() | Verdict() | Approve() | Reject() if fact.rule in self._routing.rules:
+                rule = self._routing.rules[fact.rule]
+                key = (fact.rule, kind_of(rule).owner(rule, fact.object))
+                if key in self._groups:
+                    yield key
+            case ClusterTaints() if not cluster_taint.acts(self._routing.rules, fact.rule, fact.cluster):
+                return  # of a rule that is no more, or at rest: nothing of it is left behind
+        for rule in self._routing.others:
+            if self._routing.is_passed_over(rule, fact):
+                continue
+            for object_ in kind_of(rule).objects(rule, fact):
+                key = (rule.name, object_)
+                if key not in self._groups:
+                    if not self._mine(rule.name, scope_of(rule, object_)) or not kind_of(rule).opens(rule, fact):
+                        continue
+                    self._open(*key)
+                yield key
+
+    def _of_route(self, fact: Route) -> Iterator[Key]:
+        for name, scope in self._routing.addresses(fact):
+            rule = self._routing.rules[name]
+            if not self._mine(name, scope) or not isinstance(rule, TrafficFailover):
+                continue
+            key = (name, fact.object)
+            if rule.route.selector is not None:
+                acted = key in self._groups and self._groups[key].generation > 0
+                if not (self._selects(name, fact) or (acted and not fact.exists)):
+                    self._drop(key)  # no longer ours: its last weights stay
+                    continue
+                if key not in self._groups:
+                    self._open(*key)
+            yield key
+
+    def _selects(self, name: str, fact: Route) -> bool:
+        rule = self._routing.rules[name]
+        if not isinstance(rule, TrafficFailover) or rule.route.selector is None:
+            return True
+        return fact.exists and selected(rule.route.selector, fact.labels)
+
+    def _open(self, rule: str, object_: str) -> None:
+        self._keep(Group(rule, object_, paused=self._pauses.of(rule)))
+
+    def _drop(self, key: Key) -> None:
+        if self._groups.pop(key, None) is not None:
+            self._of_rule[key[0]].discard(key)
+            self._lacking.discard(key)
+            self.dropped.add(key)
+            self._watching.forget(key)
+
+
+def _key(group: Group) -> Key:
+    return group.rule, group.object

@@ -1,0 +1,1 @@
+"""ClusterTaint: taints Karmada clusters by their conditions."""

@@ -1,0 +1,122 @@
+"""ClusterTaint: a cluster that is bad by any signal gets taints, and loses them when it is good again.
+
+What the taints lead to is the business of the WorkloadFailover rules and their tolerations. Those count from the moment
+in which a taint was put on: one that a pause or a guard held back has not been there meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
+from rules.core.desired import Act, Evidence, Wish
+from rules.core.group import Group
+from rules.core.reasons import Because, Held
+from rules.kinds.workload.state import WorkloadState
+from rules.rulefile.model import Rule, UnknownAs
+from rules.rulefile.targets import matches
+from rules.rulefile.workload import ClusterTaint
+
+_SILENT = (Mode.DRY_RUN, Mode.OFF)
+
+
+def objects(rule: ClusterTaint, fact: Fact) -> Iterable[str]:
+    """One group for each cluster that is matched."""
+    if isinstance(fact, Observation) and fact.target.startswith("cluster/") and matches(rule.match, fact.target):
+        return (fact.target,)
+    return ()
+
+
+def covers(rule: ClusterTaint, object_: str) -> bool:
+    """Whether the rule still speaks of this cluster."""
+    return matches(rule.match, object_)
+
+
+def acts(rules: Mapping[str, Rule], name: str, cluster: str) -> bool:
+    """Whether a rule of this name puts taints on this cluster. What others once put there is known to nobody now."""
+    rule = rules.get(name)
+    return isinstance(rule, ClusterTaint) and rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
+
+
+def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Group:
+    """While it is off, none of its taints stands; those that are on a Karmada object stay there."""
+    state = group.workload
+    if rule.mode is not Mode.OFF or rule.carrier == "Karmada" or state is None or state.taints is None:
+        return group
+    return replace(group, workload=replace(state, taints=None))
+
+
+def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Wish:
+    """Give the taints that are to be put on the cluster, or taken off."""
+    member, state = group.members.get(group.object), group.workload or WorkloadState()
+    if member is None or (rule.signals is not None and not any(name in member.signals for name in rule.signals)):
+        return Wish()  # an alert that never fired is no reason to worry
+    held = None
+    waits = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.HOLD
+    if waits and (member.window is not None or not member.settled):
+        held = (Held.TARGET_UNKNOWN, f"{group.object}: {member.detail or 'Unknown'}")
+    if member.settled is None:
+        return Wish(held=held)
+    want = () if member.settled else _timed(rule, state)
+    if [_content(taint) for taint in want] == [_content(taint) for taint in state.taints or ()]:
+        return Wish(held=held)
+    fields = {
+        "cluster": group.object.partition("/")[2], "taints": want, "before": state.taints or (),
+        "carrier": rule.carrier,
+    }  # fmt: skip
+    detail = f"{group.object} is {member.status}" + (f" ({member.detail})" if member.detail else "")
+    since = member.settled_at or member.since
+    needs = (Evidence(group.object, healthy=False, since=since),) if want else ()
+    act = Act(SetTaints, fields, Because.TARGET_CHANGED, detail, lane="taints", safe=not want, needs=needs)
+    return Wish(acts=(act,), held=held)
+
+
+def _timed(rule: ClusterTaint, state: WorkloadState) -> tuple[Taint, ...]:
+    """Those that stand keep their time; a new one has none before it is put on."""
+    since = {(taint.key, taint.effect): taint.time_added for taint in state.taints or ()}
+    return tuple(
+        Taint(key=one.key, value=one.value, effect=one.effect, time_added=since.get((one.key, one.effect)))
+        for one in rule.taints
+    )
+
+
+def _content(taint: Taint) -> tuple[str, str, str]:
+    return taint.key, taint.value, taint.effect
+
+
+def done(_rule: ClusterTaint, group: Group, action: Action, _at: datetime) -> Group:
+    """The taints stand as asked; the new ones since it was decided, which is the time that Karmada's objects show."""
+    if not isinstance(action, SetTaints):
+        return group
+    since = action.decided_at
+    taints = tuple(one if one.time_added else one.model_copy(update={"time_added": since}) for one in action.taints)
+    state = group.workload or WorkloadState()
+    standing = _standing(state) or () if action.mode is Mode.DRY_RUN else None
+    return replace(group, workload=replace(state, taints=taints, standing=standing))
+
+
+def _standing(state: WorkloadState) -> tuple[Taint, ...] | None:
+    return state.taints if state.standing is None else state.standing
+
+
+def reset(rule: ClusterTaint, group: Group) -> Group:
+    """What was only rehearsed stands on no cluster; what a Karmada object had before still does."""
+    state = group.workload
+    if state is None:
+        return group
+    taints = _standing(state) if rule.carrier == "Karmada" else None
+    return replace(group, workload=replace(state, taints=taints, standing=None))
+
+
+def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+    """Tell the rules that place workloads: when it changes, and again with each observation, as words can be lost."""
+    taints = after.workload.taints if after.workload is not None else None
+    earlier = before.workload.taints if before.workload is not None else None
+    if taints is None or rule.mode in _SILENT:
+        return ()
+    if taints == earlier and not any(isinstance(fact, Observation) for fact in facts):
+        return ()
+    cluster = after.object.partition("/")[2]
+    return (ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now),)

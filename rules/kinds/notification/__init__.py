@@ -1,0 +1,1 @@
+"""Notification: notifies when a target changes."""

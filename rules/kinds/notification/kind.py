@@ -1,0 +1,43 @@
+"""Notification: people are told when a target turns bad, and when it is good again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from bus.messages import Fact, Health, Observation, iso
+from rules.core.desired import Wish
+from rules.core.group import Group
+from rules.core.reasons import Because
+from rules.rulefile.model import Notification, UnknownAs
+from rules.rulefile.targets import matches
+from rules.rulefile.template import substitute
+
+
+def desire(rule: Notification, group: Group, _around: Group | None, _now: datetime) -> Wish:
+    """Give what people should be told. A target that was good from the start is no news."""
+    member = group.members.get(group.object)
+    if member is None or member.settled is None:
+        return Wish()
+    told = "Healthy" if member.settled else "Unhealthy"
+    if told == group.told or (member.settled and group.told is None):
+        return Wish()
+    # Where Unknown counts as bad, people are not told that somebody knows.
+    unknown = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY
+    words = dict(member.labels) | {
+        "target": group.object, "status": "Unknown" if unknown else told, "since": iso(member.since),
+        "detail": member.detail,
+    }  # fmt: skip
+    return Wish(
+        told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail
+    )
+
+
+def objects(rule: Notification, fact: Fact) -> Iterable[str]:
+    """A group for each target that matches."""
+    return (fact.target,) if isinstance(fact, Observation) and covers(rule, fact.target) else ()
+
+
+def covers(rule: Notification, target: str) -> bool:
+    """Whether the rule speaks of this target."""
+    return matches(rule.match, target)

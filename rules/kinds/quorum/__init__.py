@@ -1,0 +1,1 @@
+"""Quorum: one health of a target from what several sources say."""

@@ -1,0 +1,176 @@
+"""The Quorum source as an actor: it hears its members, and says how its target is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+from bus.messages import Fact, Health, Mode, Observation
+from rules.core.desired import Wish
+from rules.core.expiry import forget, next_end
+from rules.core.group import Group, Member, updated
+from rules.limits.rates import amount
+from rules.limits.state import QuorumState
+from rules.rulefile.model import Rule
+from rules.rulefile.sources import Quorum
+from rules.rulefile.targets import matches
+
+QUORUM = "@quorum."
+PERCENT_POINTS = 5.0
+"""By so much the share of healthy members has to change to be said at once."""
+
+
+class QuorumRule(Rule):
+    """A Quorum source in the form of a rule. Nobody writes it: it follows from the sources in rule files."""
+
+    name: str
+    """`@quorum.` and the source's name."""
+    mode: Mode = Mode.ENFORCE
+    source: Quorum
+
+
+def objects(rule: QuorumRule, fact: Fact) -> Iterable[str]:
+    """The one group there is, where the fact is about a member."""
+    return ("*",) if isinstance(fact, Observation) and matches(rule.source.members, fact.target) else ()
+
+
+def covers(_rule: QuorumRule, object_: str) -> bool:
+    """Whether the source has this group."""
+    return object_ == "*"
+
+
+def advance(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Group:
+    """Forget who is gone, and say how the target is: when that changes, where it was asked for, and again every
+    refreshSeconds."""
+    group = forget(_without_deleted(group), now)
+    status, detail = judged(rule.source, group)
+    said = group.quorum
+    if status is None:
+        return group
+    since, proven_until = _stretch(rule.source, group, status, now)
+    percent = _healthy_percent(rule.source, group)
+    goes_on = said is not None and said.status is status
+    if said is not None and goes_on:
+        if status is Health.UNKNOWN or (said.proven_until is not None and since <= said.proven_until):
+            since = said.since or said.said_at
+        answers = said.wanted_from is not None and proven_until >= said.wanted_from
+        moved = said.healthy_percent is not None and abs(percent - said.healthy_percent) >= PERCENT_POINTS
+        if not answers and not moved and now < _again_at(rule, said):
+            return updated(group, quorum=replace(said, since=since, proven_until=proven_until))
+    return replace(group, quorum=QuorumState(status, detail, now, since, proven_until, healthy_percent=percent))
+
+
+def asked(rule: QuorumRule, group: Group, moment: datetime) -> tuple[Group, list[tuple[str, str, str]]]:
+    """Note that the judgement is wanted by what is seen at this moment or later.
+
+    Gives the sources, targets and signals of the looks that are missing for that.
+    """
+    if group.quorum is None:
+        return group, []
+    wanted_from = max(moment, group.quorum.wanted_from or moment)
+    missing = [
+        (signal.source, target, name)
+        for target, member in group.members.items()
+        if _matches(rule.source.members, target)
+        for name, signal in member.signals.items()
+        if signal.source and not signal.proves(moment)
+    ]
+    return updated(group, quorum=replace(group.quorum, wanted_from=wanted_from)), missing
+
+
+def _without_deleted(group: Group) -> Group:
+    """A member of which one signal says that it is deleted, and none says anything else, is a member no more."""
+    deleted = {target for target, member in group.members.items() if _is_deleted(member)}
+    if not deleted:
+        return group
+    return replace(group, members={target: one for target, one in group.members.items() if target not in deleted})
+
+
+def _is_deleted(member: Member) -> bool:
+    if member.status is not Health.UNKNOWN:
+        return False
+    signals = member.signals.values()
+    return any(one.gone for one in signals) and all(one.gone or one.status_before is not None for one in signals)
+
+
+def _stretch(source: Quorum, group: Group, status: Health, now: datetime) -> tuple[datetime, datetime]:
+    """Since when, and until when, enough members are known to be as the judgement says."""
+    members = [member for target, member in group.members.items() if _matches(source.members, target)]
+    limit = max(amount(source.unhealthy_at, len(members), source.rounding or "Down"), 1)
+    enough = limit if status is Health.UNHEALTHY else len(members) - limit + 1
+    deciding = [member for member in members if member.status is status]
+    if status is Health.UNKNOWN or not 0 < enough <= len(deciding):
+        return now, now
+    since = sorted(member.since for member in deciding)[enough - 1]
+    lasts = now + timedelta(seconds=source.stale_seconds)
+    until = sorted((_proven_until(member, lasts) for member in deciding), reverse=True)[enough - 1]
+    return min(since, now), until
+
+
+def _proven_until(member: Member, lasts: datetime) -> datetime:
+    """Until when its signals prove a member's status; `lasts`: what never goes stale."""
+    saying = [one for one in member.signals.values() if one.status is member.status]
+    return max((one.proven_until or one.stale_at or lasts for one in saying), default=member.since)
+
+
+def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
+    """Give the target's health by its members', and why; None: no member was ever heard of.
+
+    Members that nobody knows may be bad: only where they cannot decide it does their health not matter.
+    """
+    total = unknown = 0
+    bad = []
+    for target, member in group.members.items():
+        if not _matches(source.members, target):
+            continue
+        total += 1
+        if member.status is Health.UNHEALTHY:
+            bad.append(target)
+        elif member.status is Health.UNKNOWN:
+            unknown += 1
+    if not total:
+        return None, ""
+    if total < source.min_members:
+        return Health.UNKNOWN, f"{total} of at least {source.min_members} members known"
+    bad.sort()
+    limit = max(amount(source.unhealthy_at, total, source.rounding or "Down"), 1)
+    counts = f"{len(bad)} of {total} members Unhealthy, {unknown} Unknown (Unhealthy at {limit})"
+    if len(bad) >= limit:
+        return Health.UNHEALTHY, f"{counts}: {', '.join(bad[:3])}{', …' if bad[3:] else ''}"
+    return (Health.UNKNOWN if len(bad) + unknown >= limit else Health.HEALTHY), counts
+
+
+def _healthy_percent(source: Quorum, group: Group) -> float:
+    members = [member for target, member in group.members.items() if _matches(source.members, target)]
+    return 100 * sum(member.status is Health.HEALTHY for member in members) / len(members)
+
+
+def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Wish:
+    """Give when to say it again, or somebody is to be forgotten."""
+    moments = [_again_at(rule, group.quorum) if group.quorum is not None else None, next_end(group, now)]
+    return Wish(look_again=min((at for at in moments if at is not None), default=None))
+
+
+def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+    """Give the observation of the target, where it is time for one."""
+    said, source = after.quorum, rule.source
+    if said is None or (before.quorum is not None and said.said_at == before.quorum.said_at):
+        return ()
+    observation = Observation(
+        target=source.target, status=said.status, signal=source.says, observed_at=now, source=source.name,
+        stale_seconds=source.stale_seconds, detail=said.detail, since=said.since,
+        valid_seconds=((said.proven_until or now) - now).total_seconds(), healthy_percent=said.healthy_percent,
+    )  # fmt: skip
+    return (observation,)
+
+
+@lru_cache(maxsize=100_000)
+def _matches(pattern: str, target: str) -> bool:
+    # Asked for every member at every look.
+    return matches(pattern, target)
+
+
+def _again_at(rule: QuorumRule, said: QuorumState) -> datetime:
+    return said.said_at + timedelta(seconds=rule.source.refresh_seconds)

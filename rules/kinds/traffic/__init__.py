@@ -1,0 +1,1 @@
+"""TrafficFailover: moves weights between the backends of routes."""

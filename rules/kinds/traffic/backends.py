@@ -1,0 +1,114 @@
+"""The backends of a route, each with all that a decision needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bus.messages import Health, RouteRef
+from rules.core.group import Group, Member, RouteState
+from rules.kinds.traffic import backoff as traffic_backoff
+from rules.kinds.traffic.backoff import service_target as service_target
+from rules.kinds.traffic.backoff import weights_of
+from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One backend with all that a decision needs to know of it."""
+
+    service: str
+    target: str
+    member: Member | None
+    weight: int
+    """As it stands."""
+    share: int
+    """When healthy."""
+    tier: int
+    waits_until: datetime | None = None
+    """It has failed again and again, and gets no traffic before."""
+    assumed: bool | None = None
+    """Of one that nobody knows about: whether it is taken as healthy; None: nothing is assumed."""
+
+    @property
+    def settled(self) -> bool | None:
+        if self.assumed is not None:
+            return self.assumed
+        return self.member.settled if self.member else None
+
+    @property
+    def healthy_now(self) -> bool:
+        return self.assumed is True or (self.member is not None and self.member.status is Health.HEALTHY)
+
+    @property
+    def ready(self) -> bool:
+        """May it get traffic? A serving one until its toleration is over; another one only while it is healthy."""
+        if self.weight > 0:
+            return self.settled is not False
+        return self.settled is True and self.healthy_now and self.waits_until is None
+
+
+def backends_of(rule: TrafficFailover, group: Group, route: RouteState, ref: RouteRef, now: datetime) -> list[Backend]:
+    """Give the rule's backends, or those of the route, as they are now."""
+    weights = weights_of(group)
+    flaps = group.traffic.flaps if group.traffic is not None else {}
+    rules = rule.backends or [BackendRule(service=service) for service in weights]
+    out = []
+    for backend in rules:
+        target = backend.target or service_target(ref, backend.service)
+        member = group.members.get(target)
+        share = backend.weight if backend.weight is not None else (route.healthy.get(backend.service) or 1)
+        flap = flaps.get(backend.service)
+        waits = traffic_backoff.waits_until(rule, flap, member) if flap is not None else None
+        out.append(
+            Backend(
+                backend.service, target, member, weights.get(backend.service, 0), share, backend.tier,
+                waits if waits is not None and waits > now else None,
+                _assumed(rule, member, now) if backend.treat_unknown_as is not None else None,
+            )
+        )  # fmt: skip
+    return out
+
+
+def _assumed(rule: TrafficFailover, member: Member | None, now: datetime) -> bool | None:
+    """Whether one that nobody knows about is taken as healthy: if it was bad, once its recovery would be over."""
+    if member is None or member.status is not Health.UNKNOWN:
+        return None
+    return member.settled is not False or (now - member.since).total_seconds() >= rule.recovery_seconds
+
+
+def primary_name(rule: TrafficFailover, route: RouteState, services: Sequence[str]) -> str:
+    """The service that is the primary: by the rule, else by annotation, else the first."""
+    if rule.primary is not None:
+        return rule.primary
+    return route.primary if route.primary is not None else services[0]
+
+
+def serving(secondaries: Sequence[Backend]) -> list[Backend]:
+    """The ready secondaries of the lowest tier that has any."""
+    ready = [backend for backend in secondaries if backend.ready]
+    lowest = min((backend.tier for backend in ready), default=None)
+    return [backend for backend in ready if backend.tier == lowest]
+
+
+def shares_of(rule: TrafficFailover, some: Sequence[Backend]) -> dict[str, int]:
+    """What each of these gets of what they share."""
+    if rule.distribution is Distribution.EQUAL or not any(backend.share for backend in some):
+        return {backend.service: 1 for backend in some}
+    return {backend.service: backend.share for backend in some}
+
+
+def everything(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int]:
+    """All of it to the primary."""
+    explicit = next((b.weight for b in rule.backends or () if b.service == primary.service), None)
+    weight = primary.share if rule.distribution is Distribution.PROPORTIONAL or explicit else 1
+    return {primary.service: weight or 1} | {backend.service: 0 for backend in secondaries}
+
+
+def detail_of(backend: Backend) -> str:
+    """How it is, in one line."""
+    if backend.member is None:
+        return f"{backend.service}: not heard of"
+    seen = f" ({backend.member.detail})" if backend.member.detail else ""
+    return f"{backend.service}: {backend.member.status}{seen}"

@@ -1,0 +1,198 @@
+"""Overflow between tiers, as Envoy's priority levels: a tier that is partly healthy keeps what it can bear.
+
+Tiers in order, the primary a tier of its own before tier 1. A tier bears min(100, factor × healthy %) of the load; what
+it does not bear spills to the next. Where all together bear less than 100, they share it as they bear (Envoy's
+"normalized total health"). https://www.envoyproxy.io/docs/envoy/latest/intro/arch_overview/upstream/load_balancing/priority
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Health, RouteRef, SetWeights
+from rules.core.desired import Evidence, Wish
+from rules.core.group import Group, RouteState, Signal, updated
+from rules.core.reasons import Because
+from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.backends import Backend, backends_of, primary_name, shares_of
+from rules.kinds.traffic.state import Spill, TrafficState
+from rules.rulefile.model import TrafficFailover, UnknownAs
+
+LEAST_POINTS = 5
+"""A smaller change of any backend's percent writes nothing."""
+
+
+def loads(health: Sequence[float], factor: int) -> list[int] | None:
+    """Give what each tier gets of 100, by its healthy percent; `factor` in percent. None: no tier bears anything."""
+    bears = [min(100, int(factor * percent // 100)) for percent in health]
+    if not any(bears):
+        return None
+    if sum(bears) < 100:
+        return divide(100, bears)
+    left, out = 100, []
+    for most in bears:
+        out.append(min(left, most))
+        left -= out[-1]
+    return out
+
+
+def healthy_percent(rule: TrafficFailover, backend: Backend) -> float | None:
+    """Give how much of a backend is healthy by the worst of its signals: what each says, else 100 or 0 by its status.
+
+    Who does not know now counts with what it said last, and by then the backend is no better than it was settled; one
+    that does not serve and of which a signal does not know gets nothing. None: it was never known.
+    """
+    member = backend.member
+    if backend.assumed is not None:
+        return 100.0 if backend.assumed else 0.0
+    if member is None:
+        return None
+    if not backend.weight and (backend.waits_until is not None or member.status is Health.UNKNOWN):
+        return None if member.settled is None else 0.0
+    signals = [signal for name, signal in member.signals.items() if rule.signals is None or name in rule.signals]
+    said = [_said(rule, signal) for signal in signals]
+    if not said or any(signal.status is Health.UNKNOWN for signal in signals):
+        said.append(None if member.settled is None else 100.0 * member.settled)
+    return min((percent for percent in said if percent is not None), default=None)
+
+
+def _said(rule: TrafficFailover, signal: Signal) -> float | None:
+    if signal.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
+        return 0.0
+    if signal.healthy_percent is not None or signal.status is Health.UNKNOWN:
+        return signal.healthy_percent
+    return 100.0 if signal.status is Health.HEALTHY else 0.0
+
+
+def wanted(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int] | None:
+    """Give each backend's percent as the health is at this moment; None: none bears anything."""
+    if rule.overflow is None:
+        return None
+    tiers = [[primary], *([one for one in secondaries if one.tier == tier] for tier in _tiers(secondaries))]
+    health = {one.service: healthy_percent(rule, one) or 0.0 for tier in tiers for one in tier}
+    shared = loads([_of_tier(tier, health) for tier in tiers], rule.overflow.overprovisioning_factor)
+    if shared is None:
+        return None
+    out = dict.fromkeys(health, 0)
+    for tier, load in zip(tiers, shared, strict=True):
+        bearing = [one for one in tier if health[one.service]]
+        parts = divide(load, [*shares_of(rule, bearing).values()])
+        out |= {one.service: part for one, part in zip(bearing, parts, strict=True)}
+    return out
+
+
+def _tiers(secondaries: Sequence[Backend]) -> list[int]:
+    return sorted({one.tier for one in secondaries})
+
+
+def _of_tier(tier: Sequence[Backend], health: Mapping[str, float]) -> float:
+    shares = [one.share or 1 for one in tier]
+    return sum(health[one.service] * share for one, share in zip(tier, shares, strict=True)) / sum(shares)
+
+
+def _in_percent(weights: Mapping[str, int]) -> dict[str, float]:
+    whole = sum(weights.values())
+    return {service: 100 * weight / whole if whole else 0.0 for service, weight in weights.items()}
+
+
+def base(group: Group, route: RouteState) -> Mapping[str, int]:
+    """Give the weights that a change is measured against: those asked for, else our last, else those that stand."""
+    for owed in group.owed:
+        if isinstance(owed.action, SetWeights) and owed.wanted:
+            return owed.action.weights
+    if group.asked is not None:
+        return group.asked
+    return route.written if route.written is not None else dict(route.backends)
+
+
+def watched(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Group:
+    """Remember since when the health calls for other weights: a change that is over sooner writes nothing."""
+    route = group.route
+    if route is None or not route.exists or route.problem:
+        return group
+    backends = backends_of(rule, group, route, ref, now)
+    if not backends or {one.service for one in backends} - {*dict(route.backends)}:
+        return group
+    name = primary_name(rule, route, [one.service for one in backends])
+    primary = next((one for one in backends if one.service == name), None)
+    if primary is None:
+        return group
+    percents = wanted(rule, primary, [one for one in backends if one is not primary])
+    state = group.traffic or TrafficState()
+    spill = _spill(state.spill, name, percents, base(group, route), backends, now)
+    return group if spill == state.spill else updated(group, traffic=replace(state, spill=spill))
+
+
+def _spill(
+    before: Spill | None, primary: str, percents: Mapping[str, int] | None, standing: Mapping[str, int],
+    backends: Sequence[Backend], now: datetime,
+) -> Spill | None:  # fmt: skip
+    if percents is None:
+        return None
+    stands = _in_percent({one.service: standing.get(one.service, 0) for one in backends})
+    much = any(abs(percents[name] - stands[name]) >= LEAST_POINTS for name in percents)
+    dead = any(one.settled is False and stands[one.service] and not percents[one.service] for one in backends)
+    if not much and not dead:
+        return None
+    rising = percents[primary] > stands[primary]
+    return before if before is not None and before.rising is rising else Spill(now, rising)
+
+
+def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
+    """When the change has lasted for long enough: what comes back to the primary waits for its recovery, too."""
+    recovery = rule.recovery_seconds if spill.rising else 0.0
+    return spill.since + timedelta(seconds=max(rule.toleration_seconds, recovery))
+
+
+def wish(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish | None:
+    """Give the weights by what each tier bears; None: no tier bears anything."""
+    percents = wanted(rule, primary, secondaries)
+    route = group.route
+    if percents is None or route is None:
+        return None
+    standing = base(group, route)
+    stands = _in_percent({name: standing.get(name, 0) for name in percents})[primary.service]
+    because = _because(percents[primary.service], stands)
+    spill = group.traffic.spill if group.traffic is not None else None
+    if spill is not None and now >= due_at(rule, spill):
+        return Wish(
+            percents, because=because, detail=", ".join(_health_of(rule, one) for one in (primary, *secondaries))
+        )
+    # What is asked for, or was written and is no more, is kept up until the change has lasted for long enough.
+    ours = standing != dict(route.backends) and standing.keys() >= percents.keys()
+    weights = {name: standing[name] for name in percents} if ours else None
+    return Wish(weights, because=because, look_again=due_at(rule, spill) if spill is not None else None)
+
+
+def _because(percent: int, stands: float) -> str:
+    """By what becomes of the primary."""
+    if percent == stands:
+        return Because.SECONDARIES_CHANGED
+    return Because.PRIMARY_HEALTHY if percent > stands else Because.PRIMARY_UNHEALTHY
+
+
+def _health_of(rule: TrafficFailover, backend: Backend) -> str:
+    percent = healthy_percent(rule, backend)
+    return f"{backend.service}: not heard of" if percent is None else f"{backend.service}: {percent:g} % healthy"
+
+
+def evidence(
+    rule: TrafficFailover, group: Group, backends: Sequence[Backend], weights: Mapping[str, int]
+) -> Iterator[Evidence]:
+    """Whose share changes has to be seen once the change has lasted for long enough, as it is then."""
+    spill = group.traffic.spill if group.traffic is not None else None
+    if spill is None or group.route is None:
+        return
+    stands = _in_percent({one.service: one.weight for one in backends})
+    asked = _in_percent(weights)
+    for backend in backends:
+        member = backend.member
+        if member is None or backend.assumed is not None or member.status is Health.UNKNOWN:
+            continue
+        if asked.get(backend.service) != stands[backend.service]:
+            healthy = member.status is Health.HEALTHY
+            yield Evidence(backend.target, healthy=healthy, since=max(due_at(rule, spill), member.since))

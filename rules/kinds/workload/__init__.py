@@ -1,0 +1,1 @@
+"""WorkloadFailover: takes workloads off failed clusters and places them on others."""

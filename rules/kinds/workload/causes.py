@@ -1,0 +1,215 @@
+"""Why a workload leaves a cluster: what is timed, when the toleration is over, and when the cause has passed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache, partial
+
+from pydantic import ValidationError
+
+from bus.messages import Health, Mode, Place
+from rules.core.group import Group, Member, updated
+from rules.core.reasons import Because
+from rules.core.timers import runs, ticked
+from rules.kinds.workload import surplus
+from rules.kinds.workload.constraints import limits_that_stood
+from rules.kinds.workload.eviction import fails_at
+from rules.kinds.workload.inventory import clusters_of
+from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Move, WorkloadState
+from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
+from rules.rulefile.checks import workload as workload_checks
+from rules.rulefile.model import UnknownAs
+from rules.rulefile.targets import encode_segment
+from rules.rulefile.workload import Behaviour, Policy, PurgeMode, WorkloadFailover
+from rules.rulefile.yaml import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The toleration of a copy's cluster, or of the copy itself, ends at this moment."""
+
+    at: datetime
+    cause: Cause
+    because: Because
+    detail: str
+
+
+def policy_of(rule: WorkloadFailover, state: WorkloadState) -> Policy | str | None:
+    """Give the policy that governs a workload, why it cannot be used, or None where the rule honours none for it."""
+    if rule.policies is None:
+        return rule
+    added = rule.policies.failover.model_dump_json(by_alias=True, exclude_unset=True)
+    return _read(state.policy, added) if state.policy is not None else None
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str, added: str) -> Policy | str:
+    """Read a policy, with what the rule adds to the failovers that it has."""
+    body = json.loads(text)
+    failover = body.get("failover")
+    for kind, more in json.loads(added).items():
+        if isinstance(failover, dict) and isinstance(failover.get(kind), dict):
+            known = failover[kind].get("decisionConditions") or {}
+            if "decisionConditions" in more:
+                more["decisionConditions"] = {**known, **more["decisionConditions"]}
+            failover[kind] |= more
+    try:
+        policy = Policy.model_validate_json(json.dumps(body), by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    # What a rule file may not say, a policy may not say either: one that is suspended moves nothing.
+    found = workload_checks.policy(policy, Document("", body), ())
+    wrong = next((one for one in found if one.severity == "error"), None)
+    return f"{wrong.path}: {wrong.message}" if wrong is not None else policy
+
+
+def member_of(group: Group, cluster: str, copy: Copy) -> Member | None:
+    """Give what is known of a copy's health; None where nothing was heard since it was placed."""
+    member = group.members.get(f"workload/{encode_segment(cluster)}/{group.object}")
+    if member is None or copy.placed_at is None:
+        return member
+    newest = max((signal.observed_at for signal in member.signals.values()), default=None)
+    return member if newest is not None and newest > copy.placed_at else None
+
+
+def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Member, now: datetime) -> Copy:
+    """Let a copy's clock know how the copy is."""
+    application = policy.failover.application if policy.failover is not None else None
+    bad = application.decision_conditions.healthy_state if application is not None else (Health.UNHEALTHY,)
+    if rule.treat_unknown_as is UnknownAs.UNHEALTHY:
+        bad = (*bad, Health.UNKNOWN)
+    is_bad = True if member.status in bad else None if member.status is Health.UNKNOWN else False
+    known = is_bad is not None or member.settled is not None
+    # What was said of this cluster's copy before this one was placed is about another copy.
+    since = member.since
+    if copy.placed_at is not None:
+        words = [one.observed_at for one in member.signals.values() if one.observed_at > copy.placed_at]
+        since = max(since, copy.placed_at if copy.first_status_at is not None else min(words, default=copy.placed_at))
+    clock = copy.bad
+    if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
+        # Where both are bad, going from one to the other is no break.
+        clock = ticked(clock, is_bad, since, now, timedelta(seconds=rule.recovery_seconds))
+    return updated(
+        copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
+        once_healthy=(
+            copy.once_healthy or member.status is Health.HEALTHY or (copy.placed_at is None and member.settled is True)
+        ),
+    )  # fmt: skip
+
+
+def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> Due | None:
+    """Give when and why the workload leaves this cluster, as it stands now; None: nothing runs against it."""
+    dues = [_by_cluster(policy, cluster, now), _by_application(policy, copy)]
+    return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
+
+
+def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Due | None:
+    if not cluster.acute or policy.failover is None or policy.failover.cluster is None:
+        return None
+    standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
+    coming = [taint.time_added for taint in cluster.acute if taint.time_added is not None and taint.time_added > now]
+    at = leaves_at(standing, with_defaults(policy.placement.cluster_tolerations))
+    at = min([*coming, *([at] if at is not None else [])], default=None)
+    if at is None:
+        return None
+    own = {key for key, clock in cluster.clocks.items() if runs(clock)}
+    names = ", ".join(taint.key for taint in standing) or min(own)
+    # By whose taint the time is over: the cluster's own health, or what somebody else has put there.
+    others = [taint for taint in cluster.acute if taint.key not in own]
+    by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations))
+    because = Because.CLUSTER_TAINTED if not own or by_others == at else Because.CLUSTER_UNHEALTHY
+    return Due(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
+
+
+def _by_application(policy: Policy, copy: Copy) -> Due | None:
+    application = policy.failover.application if policy.failover is not None else None
+    at = fails_at(application, copy) if application is not None else None
+    if at is None or copy.bad is None:
+        return None
+    return Due(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
+
+
+def over(policy: Policy, move: Move, cluster: ClusterState, copy: Copy | None) -> bool:
+    """Whether the cause of a move has passed: not that it waits, but that it is good again."""
+    if move.cause == "Application":
+        return copy is None or copy.bad is None
+    if policy.failover is None or policy.failover.cluster is None:
+        return True
+    tolerations = with_defaults(policy.placement.cluster_tolerations)
+    waits = any(key in cluster.clocks for key in (NOT_READY, UNREACHABLE))
+    return not waits and leaves_at(cluster.acute, tolerations) is None
+
+
+def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
+    """What the policy says about failures of this cause."""
+    failover = policy.failover
+    found = failover and (failover.application if cause == "Application" else failover.cluster)
+    return found or Behaviour()
+
+
+def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Group:
+    """Let time pass: copies turn bad or good again, tolerations end, causes pass."""
+    state = group.workload
+    policy = policy_of(rule, state) if state is not None else None
+    if state is None or not isinstance(policy, Policy):
+        return group
+    copies = _ticked(rule, policy, group, state.copies, now)
+    moves = dict(state.moves)
+    clusters = clusters_of(around)
+    for name, copy in copies.items():
+        cluster, move = clusters.get(name, UNHEARD), moves.get(name)
+        due = next_due(policy, cluster, copy, now)
+        if move is not None and not move.surplus and move.evicted_at is None and over(policy, move, cluster, copy):
+            del moves[name]
+            move = None  # and what else speaks for leaving counts from this moment on
+        if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
+            move = moves[name] = _begun(policy, copy, due, now)
+        if move is None and due is not None and due.at <= now:
+            moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)
+    for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
+        del moves[name]
+    placing = any(isinstance(owed.action, Place) for owed in group.owed)
+    after = surplus.counted(replace(state, copies=copies), moves, placing=placing)
+    limits = partial(limits_that_stood, policy, clusters)
+    moves = surplus.with_surplus(rule, behaviour_of(policy, "Cluster").purge_mode, after, moves, limits)
+    after = replace(after, moves=dict(sorted(moves.items())))
+    return group if after == state else replace(group, workload=after)
+
+
+def _begun(policy: Policy, copy: Copy, due: Due | None, now: datetime) -> Move:
+    """An eviction whose task stands though we remember none: its outcome never came, or our memory was wiped.
+
+    Without a cause it is taken back, else it goes on.
+    """
+    cause = due.cause if due is not None else "Cluster"
+    because = due.because if due is not None else Because.TOLERATION_ELAPSED
+    grace = behaviour_of(policy, cause).grace_seconds
+    detail = due.detail if due is not None else "its eviction task stands"
+    return Move(
+        cause, because, detail, copy.replicas, placed=True, evicted_at=now, purge_mode=PurgeMode.GRACEFULLY,
+        grace_seconds=600 if grace is None else grace,
+    )  # fmt: skip
+
+
+def heard(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
+    """An observation of a copy has been folded in: let its clock know at once, so that nothing between is lost."""
+    state = group.workload
+    policy = policy_of(rule, state) if state is not None else None
+    if state is None or not isinstance(policy, Policy):
+        return group
+    copies = _ticked(rule, policy, group, state.copies, at)
+    return group if copies == state.copies else replace(group, workload=replace(state, copies=copies))
+
+
+def _ticked(
+    rule: WorkloadFailover, policy: Policy, group: Group, copies: Mapping[str, Copy], now: datetime
+) -> dict[str, Copy]:
+    out = {}
+    for name, copy in copies.items():
+        member = member_of(group, name, copy)
+        out[name] = copy if member is None else ticked_copy(rule, policy, copy, member, now)
+    return out

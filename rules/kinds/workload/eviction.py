@@ -1,0 +1,104 @@
+"""How a workload leaves a cluster: when a failure counts, what becomes of the old copy, and who is blocked.
+
+Every limit is reached at exactly its moment. What is here are single answers; `workload` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from bus.messages import Health
+from rules.core.reasons import Because, Held
+from rules.core.timers import runs
+from rules.kinds.workload.state import Copy, Left, Move
+from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreConditions
+
+
+def armed_at(conditions: PreConditions | None, copy: Copy) -> datetime | None:
+    """Give the moment from which a failure of this copy counts; None: not yet, and no moment is known.
+
+    All conditions that are set must hold: the delay since its status was first seen, and that it was once Healthy.
+    """
+    if copy.first_status_at is None:
+        return None
+    if conditions is None:
+        return copy.first_status_at
+    if conditions.healthy_state is not None and not copy.once_healthy:
+        return None
+    return copy.first_status_at + timedelta(seconds=conditions.delay_seconds or 0)
+
+
+def borne_until(application: ApplicationFailover, copy: Copy) -> datetime | None:
+    """Give the moment in which the toleration of a bad copy ends; None: nothing is timed."""
+    if copy.bad is None or not runs(copy.bad):
+        return None
+    return copy.bad.since + timedelta(seconds=application.decision_conditions.toleration_seconds)
+
+
+def fails_at(application: ApplicationFailover, copy: Copy) -> datetime | None:
+    """Give the moment from which a copy has failed; None: it is not bad, nobody knows, or it does not count yet."""
+    armed, until = armed_at(application.pre_conditions, copy), borne_until(application, copy)
+    return max(until, armed) if until is not None and armed is not None else None
+
+
+def purged_because(
+    age: timedelta, grace_seconds: int | None, targets: Mapping[str, Health | None], *, placed: bool,
+    source: Health | None, on_expired: OnGraceExpired,
+) -> Because | Held | None:  # fmt: skip
+    """Say why the old copy goes now, or why it stays although its grace is over; None: it waits.
+
+    `targets`: the copies that stay, None where nothing was heard of one since it was placed. No targets at all are
+    never taken as Healthy ones. `grace_seconds` None: nobody but a person removes it.
+    """
+    if grace_seconds is None:
+        return None
+    healthy = [name for name, status in targets.items() if status is Health.HEALTHY]
+    if placed and targets and len(healthy) == len(targets):
+        return Because.REPLACEMENT_HEALTHY
+    if age < timedelta(seconds=grace_seconds):
+        return None
+    if on_expired is OnGraceExpired.KEEP:
+        return Because.GRACE_ELAPSED if placed and healthy else Held.GRACE_EXPIRED
+    if source is Health.HEALTHY and not healthy:
+        return Held.LAST_HEALTHY_COPY
+    return Because.GRACE_ELAPSED
+
+
+def next_purge(moves: Iterable[Move], now: datetime) -> datetime | None:
+    """Give the moment in which the next grace is over; None: none is running."""
+    ends = [
+        move.evicted_at + timedelta(seconds=move.grace_seconds)
+        for move in moves
+        if move.evicted_at is not None and move.grace_seconds is not None
+    ]
+    return min((end for end in ends if end > now), default=None)
+
+
+def evicted(moves: Mapping[str, Move], cluster: str, move: Move) -> Mapping[str, Move]:
+    """Give the moves with this one. One that is open already is never replaced: its grace does not begin again."""
+    known = moves.get(cluster)
+    if known is not None and known.evicted_at is not None:
+        return moves
+    return dict(sorted({**moves, cluster: move}.items()))
+
+
+def bound(copies: Mapping[str, Copy], moves: Mapping[str, Move]) -> dict[str, Copy]:
+    """Give the copies that stay."""
+    return {name: copy for name, copy in copies.items() if name not in moves}
+
+
+def unblocked_at(left: Left, block_seconds: float | None) -> datetime | None:
+    """Give the moment from which a cluster that was left may be used again; None: never.
+
+    `block_seconds` None: it is not blocked; 0: for ever.
+    """
+    if block_seconds is None:
+        return left.at
+    return left.at + timedelta(seconds=block_seconds) if block_seconds > 0 else None
+
+
+def blocked(left: Left, block_seconds: float | None, now: datetime) -> bool:
+    """Whether a cluster that was left is still closed to the workload."""
+    until = unblocked_at(left, block_seconds)
+    return until is None or now < until

@@ -1,0 +1,219 @@
+"""What is heard of a workload's copies, and what actions make of them.
+
+Inventory that says what it said before changes nothing: in a dry run it would undo the rehearsal, and after an action
+it may have been seen before that action.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from bus.messages import (
+    Action,
+    CancelEviction,
+    Evict,
+    Fact,
+    Mode,
+    Outcome,
+    Place,
+    Purge,
+    Workload,
+    WorkloadCopy,
+)
+from rules.core.group import Group
+from rules.kinds.workload import surplus
+from rules.kinds.workload.affinity import means
+from rules.kinds.workload.eviction import evicted
+from rules.kinds.workload.state import Copy, Left, Move, WorkloadState
+from rules.rulefile.workload import WorkloadFailover
+
+PLACED_ELSEWHERE = "PlacedElsewhere"
+"""The carrier's word for a done action after which the copies are not where it asked."""
+
+
+def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold in inventory. A late fact never undoes a newer one, nor what an action has changed since."""
+    state = group.workload or WorkloadState()
+    match fact:
+        case Workload():
+            state = _workload(rule, state, fact, min(fact.observed_at, now))
+        case WorkloadCopy():
+            state = _copy(rule, state, fact, min(fact.observed_at, now), _placing(group))
+    state = surplus.changed(group.workload or state, state, _placing(group))
+    return group if state == group.workload else replace(group, workload=state)
+
+
+def _placing(group: Group) -> set[str]:
+    """The clusters in which a copy is being made: it may be listed before we hear that it is done."""
+    return {name for owed in group.owed if isinstance(owed.action, Place) for name in owed.action.clusters}
+
+
+def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: datetime) -> WorkloadState:
+    if state.listed_at is not None and at < state.listed_at:
+        return state
+    if fact.exists and not means(rule, fact):
+        return replace(state, meant=False, exists=False, listed_at=at, listed={}, copies={}, moves={})
+    again = state.listed_at is not None and dict(state.listed) == fact.clusters
+    appeared_at = at if state.listed_at is not None else None
+    policy = json.dumps(fact.policy, sort_keys=True) if fact.policy is not None else None
+    state = replace(
+        state, api_version=fact.api_version, uid=fact.uid, replicas=fact.replicas, exists=fact.exists, listed_at=at,
+        meant=True, policy=policy, states={**state.states, **fact.states},
+    )  # fmt: skip
+    if state.acted_at is not None and at <= state.acted_at:
+        return state
+    state = replace(state, evicting=fact.evicting)
+    if again or not fact.exists:
+        return state
+    keeps = {name: copy for name, copy in state.copies.items() if rule.carrier == "Karmada" and name in state.moves}
+    # One that we are evicting holds its copy by its task, also where we remember nothing of it.
+    keeps |= {name: state.copies.get(name, Copy(None)) for name in fact.evicting}
+    told = {name: _resized(state.copies.get(name), count, appeared_at) for name, count in fact.clusters.items()}
+    state = replace(state, listed=dict(fact.clusters), copies=_sorted({**keeps, **told}))
+    for name in state.moves.keys() - state.copies.keys():
+        state = _gone(state, name)
+    return state
+
+
+def _copy(
+    rule: WorkloadFailover, state: WorkloadState, fact: WorkloadCopy, at: datetime, placing: set[str]
+) -> WorkloadState:
+    name, known = fact.cluster, state.copies.get(fact.cluster)
+    seen_at = state.copy_seen.get(name)
+    if seen_at is not None and at < seen_at:
+        return state
+    if fact.exists and not means(rule, fact):
+        return _let_go(state, name, at)
+    state = replace(state, meant=True)
+    if fact.state:
+        state = replace(state, states={**state.states, name: fact.state})
+    again = seen_at is not None and state.listed.get(name) == (fact.replicas or 0 if fact.exists else None)
+    acted_at = known.placed_at if known is not None else state.acted_at
+    if again or (acted_at is not None and at <= acted_at):
+        return replace(state, copy_seen={**state.copy_seen, name: max(at, seen_at or at)})
+    state = replace(state, api_version=fact.api_version, copy_seen={**state.copy_seen, name: at})
+    listed = {key: count for key, count in state.listed.items() if key != name}
+    if not fact.exists:
+        state = replace(state, listed=listed, copies=_without(state.copies, name))
+        state = _gone(state, name) if name in state.moves else state
+        return replace(state, exists=bool(state.copies))
+    appeared_at = at if seen_at is not None or name in placing else None
+    copies = _sorted({**state.copies, name: _resized(known, fact.replicas, appeared_at)})
+    listed = {**listed, name: fact.replicas or 0}
+    return replace(state, exists=True, uid=state.uid or fact.uid, listed=listed, copies=copies)
+
+
+def _let_go(state: WorkloadState, name: str, at: datetime) -> WorkloadState:
+    """A copy that has lost the labels by which it was selected is none of ours: it is neither counted nor moved."""
+    copies = _without(state.copies, name)
+    return replace(
+        state, meant=bool(copies), exists=bool(copies), copy_seen={**state.copy_seen, name: at}, copies=copies,
+        listed=_without(state.listed, name), moves=_without(state.moves, name),
+    )  # fmt: skip
+
+
+def _resized(known: Copy | None, replicas: int | None, appeared_at: datetime | None) -> Copy:
+    """A copy as it is listed. What appears where there was none is new: health seen before is that of another one."""
+    return Copy(replicas, placed_at=appeared_at) if known is None else replace(known, replicas=replicas)
+
+
+def _gone(state: WorkloadState, name: str) -> WorkloadState:
+    """The old copy is gone, by an action or by somebody's hand: the workload has left the cluster."""
+    move = state.moves[name]
+    if move.purge_mode == "Directly":
+        return state  # it went first: the move ends when its replacement is placed
+    left = state.left
+    if move.evicted_at is not None and not move.surplus:
+        left = dict(sorted({**left, name: Left(move.evicted_at, move.cause)}.items()))
+    return replace(state, moves=_without(state.moves, name), left=left)
+
+
+def done(rule: WorkloadFailover, group: Group, action: Action, at: datetime) -> Group:
+    """The world is as the action asked."""
+    state = group.workload or WorkloadState()
+    match action:
+        case Place():
+            state = _placed(state, action, at)
+        case Evict():
+            state = _evicted(state, action, at)
+        case Purge():
+            state = replace(state, copies=_without(state.copies, action.from_))
+            state = _gone(state, action.from_) if action.from_ in state.moves else state
+        case CancelEviction():
+            state = replace(state, moves=_without(state.moves, action.from_))
+        case _:
+            return group
+    if isinstance(action, Purge | CancelEviction):
+        state = replace(state, evicting=tuple(name for name in state.evicting if name != action.from_))
+    if rule.mode is not Mode.DRY_RUN:
+        state = replace(state, listed={name: copy.replicas or 0 for name, copy in state.copies.items()})
+    return replace(group, workload=replace(state, acted_at=at))
+
+
+def said(_rule: WorkloadFailover, group: Group, _action: Action, fact: Outcome) -> Group:
+    """Keep in mind where the scheduler of the control plane has the last word."""
+    state = group.workload or WorkloadState()
+    overruled = fact.detail if fact.reason == PLACED_ELSEWHERE else ""
+    return group if state.overruled == overruled else replace(group, workload=replace(state, overruled=overruled))
+
+
+def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:
+    copies = dict(state.copies)
+    for name, count in action.clusters.items():
+        known = copies.get(name)
+        if known is None:
+            copies[name] = Copy(count, placed_at=at)
+        elif (known.replicas or 0) != count:
+            copies[name] = replace(known, replicas=count, placed_at=at)
+    moves = {name: replace(move, placed=name in action.leaving or move.placed) for name, move in state.moves.items()}
+    # What was purged first is over now that its replacement is there.
+    moves = {name: move for name, move in moves.items() if move.purge_mode != "Directly" or not move.placed}
+    # What was told of a copy that stood there before says nothing about the new one.
+    states = {name: told for name, told in state.states.items() if name in state.copies or name not in copies}
+    return replace(state, copies=_sorted(copies), moves=moves, states=states)
+
+
+def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState:
+    name = action.from_
+    if name not in state.copies:
+        return state
+    # It was carried out although nobody wants it any more: a move without its cause is taken back at once.
+    known = state.moves.get(name) or Move("Application", action.because, action.detail, action.replicas)
+    directly = action.purge_mode == "Directly"
+    move = replace(
+        known, evicted_at=at, purge_mode=action.purge_mode, grace_seconds=action.grace_period_seconds,
+        placed=not directly, preserved=action.preserved, planned=action.clusters,
+    )  # fmt: skip
+    state = replace(state, moves=evicted(state.moves, name, move))
+    if not directly:
+        return state
+    left = dict(sorted({**state.left, name: Left(at, known.cause)}.items()))
+    return replace(state, copies=_without(state.copies, name), left=left)
+
+
+def reset(_rule: WorkloadFailover, group: Group) -> Group:
+    """What was only rehearsed has not happened: the copies are where inventory has them."""
+    state = group.workload
+    if state is None or state.clusters:
+        return group
+    copies = {name: replace(state.copies.get(name, Copy(count)), replicas=count, placed_at=None)
+              for name, count in state.listed.items()}  # fmt: skip
+    state = replace(
+        state, copies=copies, moves={}, left={}, wanted_copies=None, wanted_replicas=None, acted_at=None
+    )  # fmt: skip
+    return replace(group, workload=state)
+
+
+def _sorted(copies: Mapping[str, Copy]) -> dict[str, Copy]:
+    return dict(sorted(copies.items()))
+
+
+Item = TypeVar("Item")
+
+
+def _without(items: Mapping[str, Item], name: str) -> dict[str, Item]:
+    return {key: value for key, value in items.items() if key != name}

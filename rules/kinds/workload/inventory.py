@@ -1,0 +1,209 @@
+"""The census of a WorkloadFailover rule: its clusters, their health as taints with times, and what else is known.
+
+A cluster that is Unhealthy has the taint not-ready, one that is Unknown the taint unreachable. Each has its own clock:
+it waits while the other stands, and both end when the cluster has been Healthy for recoverySeconds. So a cluster that
+is now the one and now the other is left in the end, and one that only nobody could see for a while is not left early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
+from rules.core.desired import Wish
+from rules.core.group import Group, Member, updated
+from rules.core.timers import runs, ticked
+from rules.kinds.workload import backoff as workload_backoff
+from rules.kinds.workload import outage as workload_outage
+from rules.kinds.workload.state import ClusterState, WorkloadState
+from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, added, system_taint
+from rules.rulefile.model import UnknownAs
+from rules.rulefile.workload import WorkloadFailover
+
+CENSUS = "*"
+"""The object of the census group; no workload is called so."""
+
+
+def clusters_of(around: Group | None) -> Mapping[str, ClusterState]:
+    """Give the clusters that a census knows."""
+    return around.workload.clusters if around is not None and around.workload is not None else {}
+
+
+def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold in what is said of a cluster. A late fact never undoes a newer one."""
+    match fact:
+        case Cluster():
+            return _with(rule, group, fact.name, _listed(clusters_of(group).get(fact.name), fact, now))
+        case ClusterTaints():
+            return _with(rule, group, fact.cluster, _tainted(clusters_of(group).get(fact.cluster), fact, now))
+        case _:
+            return group
+
+
+def _listed(known: ClusterState | None, fact: Cluster, now: datetime) -> ClusterState:
+    at = min(fact.observed_at, now)
+    state = known or ClusterState()
+    if state.observed_at is not None and at < state.observed_at:
+        return state
+    # A taint without a time would be borne for ever: it is from when it was first heard of.
+    wanted = {(taint.key, taint.effect) for taint in fact.taints}
+    kept = tuple(taint for taint in state.taints if (taint.key, taint.effect) in wanted)
+    timed = tuple(taint for taint in fact.taints if taint.time_added is not None)
+    return replace(
+        state if not fact.exists else replace(
+            state, labels=dict(fact.labels), region=fact.region, zone=fact.zone, provider=fact.provider,
+        ),
+        listed=fact.exists, gone=not fact.exists, available=fact.available_replicas,
+        observed_at=state.observed_at if state.gone and not fact.exists else at,
+        taints=added(added(timed, kept, at), fact.taints, at),
+    )  # fmt: skip
+
+
+def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> ClusterState:
+    at = min(fact.observed_at, now)
+    state = known or ClusterState()
+    said = state.said_at.get(fact.rule)
+    if said is not None and at < said:
+        return state
+    stamped = added((), fact.taints, at)
+    by_rule = {**state.by_rule, fact.rule: stamped} if stamped else _without(state.by_rule, fact.rule)
+    return replace(state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at})
+
+
+def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool]) -> Group:
+    """Give the census without the taints of rules that put none on a cluster any more. `acts(rule, cluster)`."""
+    for name, state in clusters_of(group).items():
+        by_rule = {taints_of: taints for taints_of, taints in state.by_rule.items() if acts(taints_of, name)}
+        if len(by_rule) < len(state.by_rule):
+            said_at = {said_of: at for said_of, at in state.said_at.items() if said_of in by_rule}
+            group = _with(rule, group, name, replace(state, by_rule=by_rule, said_at=said_at))
+    return group
+
+
+def without_signals(group: Group, is_foreign: Callable[[str, str], bool]) -> Group:
+    """Give the census without signals that say nothing of its clusters. `is_foreign(target, signal)`."""
+    for target, member in group.members.items():
+        signals = {name: one for name, one in member.signals.items() if not is_foreign(target, name)}
+        if len(signals) == len(member.signals):
+            continue
+        members = {**group.members, target: replace(member, signals=signals)}
+        if not signals:
+            del members[target]
+            kind, _, name = target.partition("/")
+            known = clusters_of(group).get(name) if kind == "cluster" else None
+            if known is not None and group.workload is not None:
+                quiet = replace(known, status=None, known=False, clocks={}, acute=())
+                clusters = {**clusters_of(group), name: quiet}
+                group = replace(group, workload=replace(group.workload, clusters=clusters))
+        group = replace(group, members=members)
+    return group
+
+
+def _without(by_rule: Mapping[str, tuple[Taint, ...]], rule: str) -> dict[str, tuple[Taint, ...]]:
+    return {name: taints for name, taints in by_rule.items() if name != rule}
+
+
+def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
+    """An observation of a cluster has been folded in: let its clocks know at once, so that nothing between is lost."""
+    kind, _, name = target.partition("/")
+    return _counted(rule, _looked_at(rule, group, name, group.members[target], at), at) if kind == "cluster" else group
+
+
+def advance(rule: WorkloadFailover, group: Group, now: datetime) -> Group:
+    """Let time pass: clusters go silent, and recover."""
+    for target, member in group.members.items():
+        group = _looked_at(rule, group, target.partition("/")[2], member, now)
+    return _counted(rule, group, now)
+
+
+def _counted(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
+    """Begin or end an outage, by how many clusters are bad now."""
+    state = group.workload
+    if state is None:
+        return group
+    outage, clusters = workload_outage.assess(rule, state.outage, state.clusters, at)
+    if outage == state.outage:
+        return group
+    group = replace(group, workload=replace(state, outage=outage))
+    for name, cluster in clusters.items():
+        group = _with(rule, group, name, cluster)
+    return group
+
+
+def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, now: datetime) -> Group:
+    state = clusters_of(group).get(name) or ClusterState()
+    if rule.signals is not None and not any(signal in member.signals for signal in rule.signals):
+        return group  # none of those that the rule goes by has ever spoken of it
+    known = state.known or member.settled is not None
+    recovery = timedelta(seconds=rule.recovery_seconds)
+    clocks = {}
+    for key in (NOT_READY, UNREACHABLE):
+        if not known and rule.treat_unknown_as is UnknownAs.HOLD:
+            break  # nobody ever knew how it is: that is no failure
+        is_bad = False if member.status is Health.HEALTHY else system_taint(member.status) == key or None
+        clock = ticked(state.clocks.get(key), is_bad, member.since, now, recovery)
+        if clock is not None:
+            clocks[key] = clock
+    after = updated(state, status=member.status, known=known, clocks=clocks)
+    outage = group.workload is not None and group.workload.outage is not None
+    return _with(rule, group, name, workload_backoff.noted(rule, state, after, member, now, outage=outage))
+
+
+def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) -> Group:
+    """Give the group with this cluster, and the taints by which it is left."""
+    later = timedelta(seconds=rule.toleration_seconds)
+    own = [
+        Taint(key=key, effect="NoExecute", time_added=clock.since + later)
+        for key, clock in state.clocks.items()
+        if runs(clock)
+    ]
+    if state.gone and state.observed_at is not None:
+        # Nobody speaks of it any more, and nobody looks after what stands there.
+        own.append(Taint(key=UNREACHABLE, effect="NoExecute", time_added=state.observed_at + later))
+    others = (*state.taints, *(taint for taints in state.by_rule.values() for taint in taints))
+    state = updated(state, acute=(*own, *(taint for taint in others if taint.effect == "NoExecute")))
+    if clusters_of(group).get(name) == state:
+        return group
+    clusters = dict(sorted({**clusters_of(group), name: state}.items()))
+    return replace(group, workload=replace(group.workload or WorkloadState(), clusters=clusters))
+
+
+def desire(rule: WorkloadFailover, group: Group, now: datetime) -> Wish:
+    """The census does nothing; it wakes when a cluster has recovered."""
+    recovery = timedelta(seconds=rule.recovery_seconds)
+    moments = [
+        clock.healthy_since + recovery
+        for state in clusters_of(group).values()
+        for clock in state.clocks.values()
+        if clock.healthy_since is not None
+    ]
+    moments += [state.waits_until for state in clusters_of(group).values() if state.waits_until is not None]
+    return Wish(look_again=min((moment for moment in moments if moment > now), default=None))
+
+
+def stirs(_rule: WorkloadFailover, before: Group, after: Group, others: Iterable[Group]) -> Iterable[Group]:
+    """Give the workloads that have to be looked at again: those on a cluster that has changed, and those that wait.
+
+    Room and labels alone do not matter: who waits for them looks by itself.
+    """
+    old, new = clusters_of(before), clusters_of(after)
+    if old is new:
+        return ()
+    changed = {
+        name for name in {**old, **new} if name not in old or name not in new or _vital(old[name]) != _vital(new[name])
+    }
+    return (group for group in others if changed and _goes_by(group, changed))
+
+
+def _goes_by(group: Group, changed: AbstractSet[str]) -> bool:
+    state = group.workload
+    if state is None:
+        return False
+    return group.held is not None or bool(state.moves or group.owed) or not changed.isdisjoint(state.copies)
+
+
+def _vital(state: ClusterState) -> tuple[object, ...]:
+    return state.listed, state.gone, state.status, state.taints, state.by_rule, state.clocks, state.waits_until

@@ -1,0 +1,107 @@
+"""WorkloadFailover: a workload leaves clusters that fail it, and is placed on others.
+
+One group per workload, and one, the census, that knows the clusters. A move goes through fixed steps, each of them a
+fact or an outcome: its toleration ends; the replacement is placed; the old copy is evicted; the new ones are Healthy,
+or the grace is over; the old copy is purged. Directly evicts first and then places; Never stops before the purge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
+from rules.core.desired import Wish
+from rules.core.group import Group
+from rules.kinds.workload import causes as workload_causes
+from rules.kinds.workload import desire as workload_wish
+from rules.kinds.workload import facts as workload_facts
+from rules.kinds.workload import inventory as workload_census
+from rules.kinds.workload import unreachable as workload_away
+from rules.kinds.workload.affinity import means
+from rules.kinds.workload.inventory import CENSUS as CENSUS
+from rules.rulefile.workload import WorkloadFailover
+
+done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
+stirs = workload_census.stirs
+
+
+def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
+    """The groups that a fact concerns: clusters are the census' business, copies that of their workload."""
+    match fact:
+        case Cluster() | ClusterTaints():
+            return (CENSUS,)
+        case Workload() | WorkloadCopy():
+            # Not by its labels: that it has lost them, its group has to hear.
+            return (fact.object,) if _named(rule, *_path(fact)) else ()
+        case Observation():
+            kind, *path = fact.target.split("/")
+            if kind == "cluster":
+                return (CENSUS,)
+            if kind == "workload" and len(path) == 4 and _named(rule, *path[1:]):
+                return ("/".join(path[1:]),)
+    return ()
+
+
+def opens(rule: WorkloadFailover, fact: Fact) -> bool:
+    """Whether a fact is reason enough for a new group: not for what the rule does not mean."""
+    return not isinstance(fact, Workload | WorkloadCopy) or means(rule, fact)
+
+
+def _path(ref: WorkloadRef) -> tuple[str, str, str]:
+    return ref.namespace, ref.kind, ref.name
+
+
+def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool:
+    """Whether a target could be one of those that are meant; its labels are not known from its name."""
+    return rule.policies is not None or any(
+        one.kind == kind and one.namespace in (None, namespace) and one.name in (None, name)
+        for one in rule.resource_selectors
+    )
+
+
+def covers(rule: WorkloadFailover, object_: str) -> bool:
+    """Whether the rule, as it is written now, still speaks of this workload."""
+    if object_ == CENSUS:
+        return True
+    *namespace, kind, name = object_.split("/")
+    return _named(rule, "".join(namespace), kind, name)
+
+
+def scope(_rule: WorkloadFailover, _object: str) -> str:
+    """All workloads of a rule live where its census does."""
+    return CENSUS
+
+
+def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold in inventory."""
+    if group.object == CENSUS:
+        return workload_census.observe(rule, group, fact, now)
+    return workload_facts.observe(rule, group, fact, now)
+
+
+def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
+    """An observation has been folded in."""
+    if group.object == CENSUS:
+        return workload_census.heard(rule, group, target, at)
+    return workload_causes.heard(rule, group, at)
+
+
+def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Group:
+    """Let time pass."""
+    if group.object == CENSUS:
+        return workload_census.advance(rule, group, now)
+    if not _is_meant(group):
+        return group
+    return workload_away.advance(rule, workload_causes.advance(rule, group, around, now), around)
+
+
+def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:
+    """Give what the rule wants now."""
+    if group.object == CENSUS:
+        return workload_census.desire(rule, group, now)
+    return workload_wish.desire(rule, group, around, now) if _is_meant(group) else Wish()
+
+
+def _is_meant(group: Group) -> bool:
+    return group.workload is None or group.workload.meant

@@ -1,0 +1,118 @@
+"""How many copies a workload is to have while it moves: what flaps must not leave one more with each outage.
+
+When a cluster comes back before its copy is purged, that copy stays, and what was placed for it is too many. Until the
+others are seen Healthy both stay; then the newest one goes that breaks no spread constraint by leaving. One that is
+needed again meanwhile stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+
+from rules.core.reasons import Because
+from rules.kinds.workload.constraints import LOOKS_MAX, Limit
+from rules.kinds.workload.state import Copy, Move, WorkloadState
+from rules.rulefile.workload import PurgeMode, WorkloadFailover
+
+Limits = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
+"""What each constraint asks of copies that are on the first clusters now, and may be on the others."""
+
+
+def counted(state: WorkloadState, moves: Mapping[str, Move], *, placing: bool) -> WorkloadState:
+    """Remember how many copies, and replicas, there were when the first of them had to leave; until they are again.
+
+    `placing`: a copy is being made.
+    """
+    total = sum(copy.replicas or 0 for copy in state.copies.values())
+    if state.wanted_copies is None:
+        begins = bool(moves) and not state.moves
+        return replace(state, wanted_copies=len(state.copies), wanted_replicas=total) if begins else state
+    over = (
+        not moves and not placing and len(state.copies) <= state.wanted_copies and total <= (state.wanted_replicas or 0)
+    )
+    return replace(state, wanted_copies=None, wanted_replicas=None) if over else state
+
+
+def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) -> WorkloadState:
+    """Count what people add or remove while it moves. `ours`: where copies are being made."""
+    if after.wanted_copies is None:
+        return after
+    old = {name: copy.replicas or 0 for name, copy in before.copies.items() if name not in before.moves}
+    new = {name: copy.replicas or 0 for name, copy in after.copies.items() if name not in before.moves}
+    mine = {name for name in ours if name not in old}
+    copies = sum(name not in mine for name in new) - len(old)
+    replicas = sum(count for name, count in new.items() if name not in ours) - sum(
+        count for name, count in old.items() if name not in ours
+    )
+    return replace(
+        after, wanted_copies=max(after.wanted_copies + copies, 1),
+        wanted_replicas=max((after.wanted_replicas or 0) + replicas, 0),
+    )  # fmt: skip
+
+
+def with_surplus(
+    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Move], limits: Limits
+) -> dict[str, Move]:
+    """Give the moves with those of copies that are too many; one that is needed again and has not begun is none.
+
+    `limits`: what the spread constraints ask of the copies that stay, by where they are.
+    """
+    out = {name: move for name, move in moves.items() if not (move.surplus and move.evicted_at is None)}
+    wanted = state.wanted_copies
+    if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or mode is not PurgeMode.GRACEFULLY:
+        return out
+    stay = {name: copy for name, copy in state.copies.items() if name not in out}
+    too_many = _too_many(stay, len(stay) - wanted, limits([*stay], [])) if len(stay) > wanted else ()
+    for name in too_many:
+        detail = "what it was placed for has come back"
+        new = Move("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
+        out[name] = moves.get(name, new)
+    return out
+
+
+def may_return(rule: WorkloadFailover, state: WorkloadState, name: str, limits: Limits) -> bool:
+    """Whether a copy that is leaving can stay: not where each choice of what is then too many would break a constraint
+    that stands without it."""
+    stay = {other: copy for other, copy in state.copies.items() if other not in state.moves}
+    over = len(stay) + 1 - (state.wanted_copies or 0)
+    placed = [other for other, copy in stay.items() if copy.placed_at is not None]
+    if rule.carrier != "Kubernetes" or state.wanted_copies is None or not 0 < over <= len(placed):
+        return True
+    standing = limits([*stay], [name])
+    back = {*stay, name}
+    choices = islice(combinations(placed, over), LOOKS_MAX)
+    return any(all(limit.holds(back - {*chosen}) for limit in standing) for chosen in choices)
+
+
+def needed_again(state: WorkloadState, sick: Collection[str], limits: Limits) -> frozenset[str]:
+    """Which copies that are leaving as too many take the place of those that have to leave now.
+
+    As many as are missing, and no constraint that stood may break by it. `sick`: clusters that have to be left as well.
+    """
+    pending = [name for name, move in state.moves.items() if not move.placed and not move.surplus]
+    spare = [name for name, move in state.moves.items() if move.surplus and move.evicted_at and name not in sick]
+    stay = state.copies.keys() - state.moves.keys()
+    missing = len(pending) if state.wanted_copies is None else min(state.wanted_copies - len(stay), len(pending))
+    standing = limits([*stay, *pending], spare)
+    for count in range(min(missing, len(spare)), 0, -1):
+        for chosen in islice(combinations(sorted(spare), count), LOOKS_MAX):
+            if all(limit.can_hold({*stay, *chosen}, missing - count) for limit in standing):
+                return frozenset(chosen)
+    return frozenset()
+
+
+def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit]) -> Sequence[str]:
+    """The newest ones without which the constraints that stood stand; where there are none, the newest."""
+    placed = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)
+    newest = [name for _, name in placed]
+    for chosen in islice(combinations(newest, min(count, len(newest))), LOOKS_MAX):
+        if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):
+            return chosen
+    return newest[:count]
+
+
+def is_needed(moves: Mapping[str, Move]) -> bool:
+    """Whether a copy has to leave and nothing is placed for it yet."""
+    return any(not move.placed and not move.surplus for move in moves.values())

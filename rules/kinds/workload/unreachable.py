@@ -1,0 +1,62 @@
+"""What cannot be carried out because the cluster that is left does not answer: it waits until the cluster is back.
+
+A copy that nobody reaches can neither be marked nor be removed. Its eviction counts as begun all the same: its
+replacement must not wait for a dead cluster, and the old copy is purged when the cluster answers, before it may serve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bus.messages import Action, Evict, Health, Outcome, Purge
+from rules.core.group import Group, Owed
+from rules.kinds.workload.eviction import evicted
+from rules.kinds.workload.inventory import clusters_of
+from rules.kinds.workload.state import UNHEARD, ClusterState, Move, WorkloadState
+from rules.rulefile.workload import WorkloadFailover
+
+UNREACHABLE = "ClusterUnreachable"
+"""The carrier's word for a cluster that does not answer."""
+UNKNOWN = "UnknownCluster"
+"""And for one that the settings do not name (any more)."""
+GRACE_SECONDS = 600
+"""For a copy that was to go first, and cannot: what Gracefully has by default."""
+WHEN_BACK = datetime.max.replace(tzinfo=UTC)
+"""Not by the clock: a purge of each of ten thousand copies, tried every five minutes, would leave no hand for more."""
+
+
+def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, at: datetime) -> Group:
+    """An eviction that did not reach its cluster has begun: Directly goes on as Gracefully does."""
+    state = group.workload or WorkloadState()
+    if rule.carrier != "Kubernetes" or not isinstance(action, Evict) or fact.reason not in (UNREACHABLE, UNKNOWN):
+        return group
+    move: Move | None = state.moves.get(action.from_)
+    if move is None or move.evicted_at is not None:
+        return group
+    directly = action.purge_mode == "Directly"
+    move = replace(
+        move, evicted_at=at, purge_mode="Gracefully" if directly else action.purge_mode,
+        grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds, preserved=action.preserved,
+    )  # fmt: skip
+    owed = tuple(one for one in group.owed if one.action.id != action.id)  # nobody asks for it again
+    return replace(group, owed=owed, workload=replace(state, moves=evicted(state.moves, action.from_, move)))
+
+
+def advance(rule: WorkloadFailover, group: Group, around: Group | None) -> Group:
+    """Let purges wait while their cluster is away, and be due as soon as it is back."""
+    if rule.carrier != "Kubernetes" or not any(isinstance(owed.action, Purge) for owed in group.owed):
+        return group
+    clusters = clusters_of(around)
+    owed = tuple(_waiting(one, clusters) for one in group.owed)
+    return group if owed == group.owed else replace(group, owed=owed)
+
+
+def _waiting(owed: Owed, clusters: Mapping[str, ClusterState]) -> Owed:
+    if not isinstance(owed.action, Purge) or not owed.failed.startswith(UNREACHABLE):
+        return owed
+    away = clusters.get(owed.action.from_, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
+    if away:
+        return replace(owed, retry_at=WHEN_BACK)
+    return replace(owed, retry_at=owed.action.decided_at) if owed.retry_at == WHEN_BACK else owed

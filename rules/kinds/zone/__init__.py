@@ -1,0 +1,1 @@
+"""ZoneIsolation: takes a zone out of service, and back."""

@@ -1,0 +1,178 @@
+"""ZoneIsolation: a zone is taken out of service in order, and comes back in reverse. One group for one cluster.
+
+What a person or the rule wants moves the record (`zone_record`), what is known decides whether it may (`zone_request`,
+`zone_admission`), and the record says what is to be done next. One step at a time is on its way; a step that is not
+done in time makes the isolation Failed, and nothing is undone by itself, because the zone is still bad.
+
+A zone is never isolated without an inventory of the cluster's zones: observations alone do not say what the others can
+carry. That holds in rehearsals too; a history or rule test has to list the zones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import (
+    Action,
+    Fact,
+    FailbackZone,
+    IsolateZone,
+    Mode,
+    Observation,
+    Outcome,
+    RetryZone,
+    Zones,
+    ZoneStep,
+)
+from rules.core.group import Group, updated
+from rules.kinds.zone import commands as zone_commands
+from rules.kinds.zone import progress as zone_time
+from rules.kinds.zone import signals as zone_signals
+from rules.kinds.zone.desire import desire as desire
+from rules.kinds.zone.desire import stands_for_real
+from rules.kinds.zone.plan import ANNOTATION_REMOVED
+from rules.kinds.zone.record import asked, did, updated_record
+from rules.kinds.zone.state import ZoneNodes, ZonesSeen, ZoneState
+from rules.rulefile.targets import matches
+from rules.rulefile.zone import ZoneIsolation
+
+
+def objects(rule: ZoneIsolation, fact: Fact) -> Iterable[str]:
+    """The rule's one group, where the fact is about its cluster."""
+    match fact:
+        case Observation():
+            # One that was taken out of the rule while it is isolated has to be heard of, too.
+            watched = fact.target.startswith(rule.target(""))
+            stops = rule.practice.stop_signals if rule.practice is not None else ()
+            mine = watched or any(matches(pattern, fact.target) for pattern in stops)
+        case Zones():
+            mine = fact.cluster == rule.cluster_name
+        case IsolateZone() | FailbackZone() | RetryZone():
+            mine = fact.rule == rule.name
+        case _:
+            mine = False
+    return (rule.object,) if mine else ()
+
+
+def owner(rule: ZoneIsolation, _object: str) -> str:
+    """The group that asks for an action on `<cluster>/<zone>`."""
+    return rule.object
+
+
+def covers(rule: ZoneIsolation, object_: str) -> bool:
+    """Whether the rule still speaks of this cluster."""
+    return object_ == rule.object
+
+
+def keeps(group: Group) -> bool:
+    """Whether a zone is isolated in the world: with its record the way back would be lost."""
+    isolation = group.zone.isolation if group.zone is not None else None
+    return isolation is not None and bool(isolation.touched or group.owed) and not isolation.rehearsed
+
+
+def way_back_only(rule: ZoneIsolation) -> ZoneIsolation:
+    """Give the rule as it counts once it has left the rule files: what it has begun is ended and brought back as it
+    says, or by a person's command; nothing is begun, because it has no zone."""
+    return rule.model_copy(update={"zones": (), "practice": None})
+
+
+def observe(rule: ZoneIsolation, group: Group, fact: Fact, now: datetime) -> Group:
+    """Fold in the zones as they stand, or a person's word."""
+    group = _noted(rule, group)
+    state = group.zone or ZoneState()
+    match fact:
+        case Zones():
+            state = _listed(state, fact, min(fact.observed_at, now))
+        case IsolateZone() | FailbackZone() | RetryZone():
+            state = zone_commands.follow(rule, state, fact, now)
+    return updated(group, zone=state)
+
+
+def heard(rule: ZoneIsolation, group: Group, target: str, at: datetime) -> Group:
+    """A signal has spoken of a zone: let its clock know at once, so that nothing between is lost."""
+    if not target.startswith(rule.target("")):
+        return group
+    return updated(group, zone=zone_signals.ticked_zone(rule, group, group.zone or ZoneState(), target, at))
+
+
+def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
+    before = state.seen
+    if before is not None and at < before.observed_at:
+        return state
+    zones = {}
+    for name, one in sorted(fact.zones.items()):
+        known = before.zones.get(name) if before is not None else None
+        dark = one.nodes > 0 and not one.healthy_nodes
+        since = (known.dark_since if known is not None else None) or at
+        zones[name] = ZoneNodes(one.nodes, one.healthy_nodes, since if dark else None)
+    seen = ZonesSeen(
+        at, zones, fact.demand_nodes, dict(fact.quorum_members), fact.quorum_size, tuple(fact.single_zone_services),
+        dict(fact.leases_expired), fact.api_reachable, fact.maintenance,
+    )  # fmt: skip
+    if not fact.api_reachable and before is not None:
+        # Who could not ask has seen nothing: what was seen before is kept, and that it is old is known.
+        seen = replace(before, observed_at=at, api_reachable=False)
+    isolation = state.isolation
+    if isolation is not None and isolation.nodes is not None and isolation.zone in seen.zones:
+        isolation = replace(isolation, nodes=min(isolation.nodes, seen.zones[isolation.zone].nodes))
+    return replace(state, seen=seen, isolation=isolation)
+
+
+def _noted(rule: ZoneIsolation, group: Group) -> Group:
+    """Take note of the step that the engine has let through: only now is anything begun."""
+    state = group.zone
+    if state is None or state.isolation is None:
+        return group
+    for owed in group.owed:
+        action = owed.action
+        if isinstance(action, ZoneStep) and action.zone == state.isolation.zone and owed.wanted:
+            group = updated(group, zone=asked(rule, state, action.step, action.decided_at, undo=action.undo))
+    return group
+
+
+def advance(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> Group:
+    """What time and health alone change: a start, a timeout, another try, the way back."""
+    group = _noted(rule, group)
+    state = zone_signals.ticked_all(rule, group, group.zone or ZoneState(), now)
+    if rule.mode is Mode.OFF or (state.isolation is not None and stands_for_real(rule, state.isolation)):
+        return updated(group, zone=state)
+    return updated(group, zone=zone_time.passed(rule, replace(group, zone=state), state, now))
+
+
+def done(rule: ZoneIsolation, group: Group, action: Action, at: datetime) -> Group:
+    """A step is done, or undone. In a dry run nothing of it has happened, and the record says so."""
+    state = group.zone
+    if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
+        return group
+    if action.zone != state.isolation.zone:
+        return group
+    if action.mode is Mode.DRY_RUN:
+        state = replace(state, isolation=replace(state.isolation, rehearsed=True))
+    state = asked(rule, state, action.step, action.decided_at, undo=action.undo)
+    return updated(group, zone=did(rule, state, action.step, at, undo=action.undo))
+
+
+def failed(rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, at: datetime) -> Group:
+    """A step is not done yet. It is asked for again until its time is over; then this is told as the reason.
+
+    Where the annotation that asks for the isolation is gone, that is a person's word (GEP-21): it is aborted, or fails
+    back, as if it had been said here.
+    """
+    group = _noted(rule, group)
+    state = group.zone
+    if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
+        return group
+    if fact.reason == ANNOTATION_REMOVED and not action.undo and action.zone == state.isolation.zone:
+        return updated(group, zone=zone_commands.taken_back(rule, state, "the annotation's removal", at))
+    said = ": ".join(word for word in (fact.reason or "", fact.detail) if word)
+    return updated(group, zone=updated_record(state, trouble=said))
+
+
+def reset(_rule: ZoneIsolation, group: Group) -> Group:
+    """Forget an isolation that was only rehearsed."""
+    state = group.zone
+    if state is None or (state.isolation is not None and not state.isolation.rehearsed and state.isolation.touched):
+        return group
+    return updated(group, zone=replace(state, isolation=None, ended_at=None))

@@ -1,0 +1,204 @@
+"""What happens to an isolation by itself: a start, timeouts, tries, the way back, drills. Each at its own moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bus.messages import Health
+from rules.core.backoff import FAILURES_MAX
+from rules.core.group import Group
+from rules.core.reasons import Because
+from rules.kinds.zone.admission import admit
+from rules.kinds.zone.commands import over
+from rules.kinds.zone.drills import drilled, next_drill
+from rules.kinds.zone.machine import (
+    ABORTING,
+    BACK_FAILED,
+    BACK_PENDING,
+    BACK_RUNNING,
+    FAILED,
+    ISOLATED,
+    PENDING,
+    RUNNING,
+    Event,
+    Standing,
+)
+from rules.kinds.zone.plan import retry_after, seconds_for
+from rules.kinds.zone.question import Request
+from rules.kinds.zone.record import apply, begun, in_earnest, next_step, next_undo, place_of, standing, updated_record
+from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
+from rules.kinds.zone.state import Isolation, ZoneState
+from rules.rulefile.zone import OnExpiry, ZoneIsolation
+
+PENDING_MAX = timedelta(minutes=15)
+"""How long a start that somebody has asked for waits for its guards."""
+ROUNDS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """What happens to the record at a moment, if nothing else does before."""
+
+    at: datetime
+    event: Event
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+    """Give the state as time has made it. Timers run out in their order, also when they are looked at late."""
+    if not _stopped(group, state.isolation):
+        for _ in range(ROUNDS_MAX):
+            due = min(timers(rule, group, state), key=lambda timer: timer.at, default=None)
+            if due is None or due.at > now:
+                break
+            # A try begins when somebody looks: its time must not be over before anything is asked.
+            when = now if due.event is Event.RETRY else due.at
+            state = apply(rule, state, due.event, when, **due.changes)
+    state = drilled(rule, group, _well_again(rule, group, state), now)
+    state = _started(rule, group, state, now)
+    state = _watched(rule, group, state, now)
+    return _returned(rule, group, state, now)
+
+
+def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> datetime | None:
+    """When time alone changes something next."""
+    running = () if _stopped(group, state.isolation) else timers(rule, group, state)
+    moments = [timer.at for timer in running if timer.at > now]
+    if state.isolation is not None and state.isolation.asked_at is None:
+        # The step may be asked for in this very moment: its time runs from now.
+        forward = place_of(state.isolation) in (PENDING, RUNNING)
+        step = next_step(state.isolation) if forward else next_undo(rule, state.isolation)
+        if step is not None:
+            moments.append(now + timedelta(seconds=seconds_for(rule, step, undo=not forward)))
+    moments += [at for at in (next_drill(rule, state, now),) if at is not None]
+    moments += [at for zone in bad_zones(rule, group) for at in agreed_at(rule, state, zone).values() if at > now]
+    return min(moments, default=None)
+
+
+def _stopped(group: Group, isolation: Isolation | None) -> bool:
+    """Whether a pause stops all clocks. It does not stop the way back that a person has asked for."""
+    return group.paused is not None and not (isolation is not None and isolation.back_by)
+
+
+def timers(rule: ZoneIsolation, group: Group, state: ZoneState) -> Iterator[Timer]:
+    """Give all that is running."""
+    isolation = state.isolation
+    if isolation is None:
+        return
+    place = place_of(isolation)
+    went_on = [at for at in (group.commanded_at, group.pause_ended_at) if at is not None]
+    since = max([isolation.since, *went_on])  # a pause stops all clocks
+    if place == PENDING and isolation.by:
+        detail = f"the guards did not let it start within {PENDING_MAX.total_seconds():g} s"
+        yield Timer(since + PENDING_MAX, Event.DEADLINE, {"failure": detail, "tries": 0})
+    if place in (RUNNING, ABORTING, BACK_RUNNING) and isolation.asked_at is not None:
+        yield _step_timer(rule, isolation, max(since, isolation.asked_at), undo=place != RUNNING)
+    if place in (FAILED, BACK_FAILED) and (wait := retry_after(isolation.tries)) is not None:
+        yield Timer(since + wait, Event.RETRY)
+    if place == ISOLATED and rule.on_expiry is OnExpiry.FAILBACK:
+        yield Timer(since + timedelta(seconds=rule.expiry_seconds), Event.EXPIRY_FAILBACK)
+
+
+def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *, undo: bool) -> Timer:
+    step = (next_undo(rule, isolation) if undo else next_step(isolation)) or ""
+    seconds = seconds_for(rule, step, undo=undo)
+    failure = f"{'undoing ' if undo else ''}{step} was not done within {seconds:g} s"
+    if isolation.trouble:
+        failure += f": {isolation.trouble}"
+    event = Event.UNDO_TIMEOUT if undo else Event.STEP_TIMEOUT
+    return Timer(asked_at + timedelta(seconds=seconds), event, {"failure": failure, "tries": isolation.tries + 1})
+
+
+def request_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Request:
+    """The question whether this isolation may start, or start again."""
+    by_hand = bool(isolation.by) or isolation.practice
+    return request_for(
+        rule, group, isolation.zone, now, by_hand=by_hand, force=isolation.force, allowed=isolation.allowed
+    )
+
+
+def _well_again(rule: ZoneIsolation, group: Group, state: ZoneState) -> ZoneState:
+    """A zone that somebody has brought back is the rule's again once it was well."""
+    well = {
+        zone
+        for zone in state.left_open
+        if (member := group.members.get(rule.target(zone))) is not None
+        and (member.settled, member.status) == (True, Health.HEALTHY)
+    }
+    if not well:
+        return state
+    return replace(state, left_open={zone: words for zone, words in state.left_open.items() if zone not in well})
+
+
+def _started(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+    """One zone alone has been bad for its toleration, and everything speaks for it: a record is opened."""
+    isolation = state.isolation
+    group = replace(group, zone=state)
+    if isolation is None or over(rule, isolation):
+        first = next((zone for zone in bad_zones(rule, group) if zone not in state.left_open), None)
+        if first is not None and admit(request_for(rule, group, first, now), limits_of(rule)).admit:
+            return begun(rule, state, first, now, because=Because.ZONE_UNHEALTHY)
+        return state
+    if place_of(isolation) != PENDING:
+        return state
+    admitted = admit(request_of(rule, group, isolation, now), limits_of(rule)).admit
+    nothing = standing(rule, isolation) is Standing.NOTHING
+    if not isolation.by and nothing and not admitted:
+        return apply(rule, state, Event.REMOVED, now)  # the rule itself wanted it, and no longer does
+    if admitted and next_step(isolation) is None:
+        return apply(rule, state, Event.GUARDS_PASS, now)  # a failback that was called off before it began
+    return state
+
+
+def _watched(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+    """Remember since when the signals that may open the zone all call it healthy, and whether they saw it bad."""
+    isolation, names = state.isolation, rule.failback.signals
+    if isolation is None or names is None:
+        return state
+    member = group.members.get(rule.target(isolation.zone))
+    good = member is not None and dissent_on(rule, member) is None
+    since = (isolation.recovered_since or now) if good else None
+    witnessed = isolation.witnessed or Health.UNHEALTHY in counting(names, member).values()
+    if (since, witnessed) == (isolation.recovered_since, isolation.witnessed):
+        return state
+    return updated_record(state, recovered_since=since, witnessed=witnessed)
+
+
+def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+    """The way back begins when the zone is proven healthy; a zone that dies on its way back is isolated again."""
+    isolation = state.isolation
+    if isolation is None or _stopped(group, isolation):
+        return state
+    group = replace(group, zone=state)
+    place = place_of(isolation)
+    if group.paused is None and _died(rule, group, isolation, now):
+        if isolation.practice:
+            return in_earnest(rule, state, isolation, now, because=Because.ZONE_UNHEALTHY)
+        fresh = {"by": "", "reason": "", "force": False, "back_by": "", "waived": ""}
+        fresh["because"] = Because.ZONE_UNHEALTHY.value
+        failures = min(isolation.failures + 1, FAILURES_MAX)
+        return apply(rule, state, Event.SAME_ADDED, now, failures=failures, **fresh)
+    mine = not isolation.by and not isolation.practice and rule.failback.automatic
+    mine = mine and (rule.failback.signals is None or isolation.witnessed)
+    if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
+        return apply(rule, state, Event.REMOVED, now)
+    if place == BACK_PENDING and standing(rule, isolation) is Standing.NOTHING:
+        return apply(rule, state, Event.GUARDS_PASS, now)  # nothing was left behind, so there is nothing to wait for
+    return state
+
+
+def _died(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> bool:
+    """Whether a zone that is on its way back, or only drilled, is bad in earnest. It is no other zone's turn then."""
+    coming_back = place_of(isolation) in (BACK_RUNNING, BACK_FAILED)
+    drilled_only = isolation.practice and place_of(isolation) in (RUNNING, ISOLATED)
+    if not (coming_back or drilled_only) or isolation.zone not in bad_zones(rule, group):
+        return False
+    if isolation.waived or (group.zone is not None and isolation.zone in group.zone.left_open):
+        return False  # a person wants it open, and knows how it is
+    member = group.members.get(rule.target(isolation.zone))
+    if coming_back and rule.failback.signals is not None and member is not None and dissent_on(rule, member) is None:
+        return False  # its own nodes need their time; those that opened it still stand by that
+    return admit(replace(request_for(rule, group, isolation.zone, now), isolated=()), limits_of(rule)).admit

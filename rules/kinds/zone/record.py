@@ -1,0 +1,209 @@
+"""The record of an isolation, moved by events: the machine's answer, and what has to be remembered with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from rules.core.backoff import failures_with
+from rules.core.reasons import Because
+from rules.kinds.zone.machine import (
+    ABORTING,
+    BACK_RUNNING,
+    FAILED,
+    ISOLATED,
+    NONE,
+    RUNNING,
+    Event,
+    Phase,
+    Place,
+    Standing,
+    Status,
+    move,
+)
+from rules.kinds.zone.plan import in_order, leaves_something, mode_of, undo_order
+from rules.kinds.zone.state import Isolation, ZoneNodes, ZoneReturn, ZoneState
+from rules.rulefile.zone import StepName, ZoneIsolation
+
+FIRST_LOOK = timedelta(minutes=1)
+"""After the isolation stands. All later looks are the same action, which is never done and asked for again."""
+
+
+def place_of(isolation: Isolation | None) -> Place:
+    """Where it is."""
+    return NONE if isolation is None else Place(Phase(isolation.phase), Status(isolation.status))
+
+
+def standing(rule: ZoneIsolation, isolation: Isolation) -> Standing:
+    """How much of it may stand in the world. What leaves nothing to undo does not count."""
+    if not any(leaves_something(rule, step) for step in isolation.touched):
+        return Standing.NOTHING
+    return Standing.ALL if set(isolation.steps) <= set(isolation.done) else Standing.SOME
+
+
+def next_step(isolation: Isolation) -> str | None:
+    """The first step that does not stand for sure."""
+    return next((step for step in isolation.steps if step not in isolation.done), None)
+
+
+def next_undo(rule: ZoneIsolation, isolation: Isolation) -> str | None:
+    """The first step that has to be undone."""
+    return next(iter(undo_order(rule, isolation.touched)), None)
+
+
+def begun(
+    rule: ZoneIsolation, state: ZoneState, zone: str, at: datetime, *, because: str, practice: bool = False,
+    **asked: Any,
+) -> ZoneState:  # fmt: skip
+    """Give the state with a new record: step 0 of every plan. Nothing is touched yet."""
+    mode, known = mode_of(zone_seen(state, zone), at), rule.zone(zone)
+    wanted: Iterable[str] = rule.steps
+    if practice and rule.practice is not None:
+        wanted = [step for step in rule.steps if step in rule.practice.steps]
+    by_itself = because == Because.ZONE_UNHEALTHY and not practice
+    isolation = Isolation(
+        zone=zone, phase="Failover", status="Pending", because=because, began_at=at, since=at, mode=mode,
+        failures=failures_of(rule, state, zone, at) if by_itself else 0,
+        steps=in_order((str(step) for step in wanted), mode), practice=practice,
+        zone_id=(known.id if known else None) or "", targets=known.targets if known else (), **asked,
+    )  # fmt: skip
+    return replace(state, isolation=isolation, refused=None)
+
+
+def failures_of(rule: ZoneIsolation, state: ZoneState, zone: str, at: datetime) -> int:
+    """How often a zone that fails at this moment has failed again soon after its return."""
+    last = state.returns.get(zone)
+    return failures_with(rule.failback.backoff, last.failures, last.at, at) if last is not None else 0
+
+
+def in_earnest(
+    rule: ZoneIsolation, state: ZoneState, drill: Isolation, at: datetime, *, because: str, **asked: Any
+) -> ZoneState:
+    """Give the state where a drill has become what it rehearsed: what stands is kept, the rest of the plan follows."""
+    fresh = begun(rule, state, drill.zone, at, because=because, **asked)
+    kept = {"done": drill.done, "touched": drill.touched, "nodes": drill.nodes, "rehearsed": drill.rehearsed}
+    return updated_record(fresh, **kept)
+
+
+def updated_record(state: ZoneState, **changes: Any) -> ZoneState:
+    """Give the state with these fields of its record."""
+    return state if state.isolation is None else replace(state, isolation=replace(state.isolation, **changes))
+
+
+def zone_seen(state: ZoneState, zone: str) -> ZoneNodes | None:
+    """The zone's nodes as they were last seen."""
+    return state.seen.zones.get(zone) if state.seen is not None else None
+
+
+def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **changes: Any) -> ZoneState:
+    """Give the state after an event, with these changes of the record where the event moves it at all."""
+    isolation = state.isolation
+    if isolation is None:
+        return state
+    before = place_of(isolation)
+    to = move(before, event, standing=standing(rule, isolation), undoing=isolation.undoing).to
+    if to == before:
+        return state
+    if to.phase is None or to.status is None:
+        # Who is on the way back, or aborts, has touched something, though all of it may be undone by now. A drill must
+        # not keep the rule from the real thing.
+        undone = isolation.phase == "Failback" or before == ABORTING
+        if isolation.practice or not (isolation.touched or undone):
+            return replace(state, isolation=None)
+        return replace(state, isolation=None, ended_at=at, returns=_returned(isolation, state.returns, at))
+    moved = replace(
+        isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
+        undoing=to == FAILED and before == ABORTING, failure=isolation.failure if event is Event.RETRY else "",
+        look_at=at + FIRST_LOOK if to == ISOLATED and not isolation.rehearsed else None,
+    )  # fmt: skip
+    if event is Event.RETRY:
+        moved = _planned_again(rule, state, moved, at)
+    elif to.status is not Status.FAILED:
+        moved = replace(moved, tries=0)
+    return settled(rule, replace(state, isolation=replace(moved, **changes)), at)
+
+
+def _returned(isolation: Isolation, returns: Mapping[str, ZoneReturn], at: datetime) -> Mapping[str, ZoneReturn]:
+    """Take note that a zone is back. Who brings it back by hand answers for it: nothing counts against it any more."""
+    others = {zone: one for zone, one in returns.items() if zone != isolation.zone}
+    if isolation.back_by:
+        return others
+    return returns if isolation.by else {**others, isolation.zone: ZoneReturn(at, isolation.failures)}
+
+
+def _planned_again(rule: ZoneIsolation, state: ZoneState, isolation: Isolation, at: datetime) -> Isolation:
+    """A zone that has died meanwhile is cut before its pods are forced: what is left of the plan follows."""
+    mode = mode_of(zone_seen(state, isolation.zone), at)
+    if isolation.phase != "Failover" or mode == isolation.mode:
+        return isolation
+    left = [step for step in (s.value for s in rule.steps) if step in isolation.steps and step not in isolation.done]
+    return replace(isolation, mode=mode, steps=(*isolation.done, *in_order(left, mode)))
+
+
+def settled(rule: ZoneIsolation, state: ZoneState, at: datetime) -> ZoneState:
+    """Move on where there is no step left to do, or to undo."""
+    isolation = state.isolation
+    if isolation is None:
+        return state
+    place = place_of(isolation)
+    if place == RUNNING and next_step(isolation) is None:
+        return apply(rule, state, Event.ALL_STEPS_DONE, at)
+    if place in (ABORTING, BACK_RUNNING) and next_undo(rule, isolation) is None:
+        return apply(rule, state, Event.UNDO_FINISHED, at)
+    return state
+
+
+def asked(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo: bool) -> ZoneState:
+    """Remember that a step is on its way: from now on it may stand, or no longer stand, if only in part."""
+    isolation = state.isolation
+    if isolation is None:
+        return state
+    # One that was asked for before the record turned round still has its effect, but it is not what is waited for.
+    ours = undo == (isolation.phase == "Failback" or isolation.status == "Aborting")
+    if ours and isolation.status == "Pending":
+        state = apply(rule, state, Event.GUARDS_PASS, at)
+        if (isolation := state.isolation) is None:
+            return state
+    expected = next_undo(rule, isolation) if undo else next_step(isolation)
+    if undo:
+        isolation = replace(isolation, done=_without(rule, isolation.done, step))
+    elif step not in isolation.touched:
+        isolation = replace(isolation, touched=(*isolation.touched, step))
+    if ours and step == expected and isolation.asked_at is None:
+        # A step that is tried again was asked for long ago: its time runs anew.
+        isolation = replace(isolation, asked_at=max(at, isolation.since))
+    return replace(state, isolation=isolation)
+
+
+def did(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, undo: bool) -> ZoneState:
+    """Remember that a step is done, or undone."""
+    isolation = state.isolation
+    if isolation is None:
+        return state
+    if undo:
+        touched = tuple(one for one in isolation.touched if one != step)
+        done = _without(rule, isolation.done, step)
+    else:
+        touched = isolation.touched if step in isolation.touched else (*isolation.touched, step)
+        done = isolation.done if step in isolation.done else (*isolation.done, step)
+    failed = isolation.status == "Failed"  # done too late: the step counts, and a person is asked all the same
+    isolation = replace(
+        isolation, touched=touched, done=done, tries=isolation.tries if failed else 0,
+        since=isolation.since if failed or isolation.status == "Done" else at,
+        asked_at=None, trouble="", failure=isolation.failure if failed else "",
+    )  # fmt: skip
+    if step == StepName.FENCE and not undo:
+        seen = zone_seen(state, isolation.zone)
+        isolation = replace(isolation, nodes=seen.nodes if seen is not None else None)
+        if place_of(isolation) == ISOLATED and not isolation.rehearsed:
+            isolation = replace(isolation, look_at=at)  # a pod may have slipped onto the node that has joined
+    elif step == StepName.VERIFY and place_of(isolation) == ISOLATED:
+        isolation = replace(isolation, look_at=None)
+    return settled(rule, replace(state, isolation=isolation), at)
+
+
+def _without(rule: ZoneIsolation, done: tuple[str, ...], step: str) -> tuple[str, ...]:
+    """What still stands for sure when this is being undone: pods come back, and what was verified is so no longer."""
+    return tuple(one for one in done if one != step and leaves_something(rule, one))

@@ -1,0 +1,50 @@
+"""How long each signal has called a zone bad: two have to agree for the whole toleration, not one for a blip of it.
+
+A signal that nobody hears any more waits, as windows do; one that says Healthy begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import Health
+from rules.core.group import Group, Member
+from rules.core.timers import NO_TIME, runs, ticked
+from rules.kinds.workload.state import Clock
+from rules.kinds.zone.request import counting, is_bad
+from rules.kinds.zone.state import ZoneState
+from rules.rulefile.model import UnknownAs
+from rules.rulefile.zone import ZoneIsolation
+
+
+def ticked_zone(rule: ZoneIsolation, group: Group, state: ZoneState, target: str, at: datetime) -> ZoneState:
+    """Let the clocks of one zone's signals know how they are."""
+    member = group.members.get(target)
+    known = state.bad.get(target, {})
+    clocks = _ticked(rule, member, known, at) if member is not None else {}
+    if clocks == known:
+        return state
+    bad = {name: some for name, some in {**state.bad, target: clocks}.items() if some}
+    return replace(state, bad=dict(sorted(bad.items())))
+
+
+def ticked_all(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+    """Let time pass: signals go silent."""
+    for zone in rule.zones:
+        state = ticked_zone(rule, group, state, rule.target(zone.name), now)
+    return state
+
+
+def _ticked(rule: ZoneIsolation, member: Member, known: Mapping[str, Clock], at: datetime) -> dict[str, Clock]:
+    out = {}
+    for name, said in counting(rule.signals, member).items():
+        bad = None if said is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.HOLD else is_bad(rule, said)
+        since = member.signals[name].begun if said is not Health.UNKNOWN else at
+        clock = known.get(name)
+        if bad and clock is not None and runs(clock) and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
+            since = clock.seen  # from Unhealthy to Unknown and back is no break
+        if (new := ticked(clock, bad, since, at, NO_TIME)) is not None:
+            out[name] = new
+    return dict(sorted(out.items()))

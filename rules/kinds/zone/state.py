@@ -1,0 +1,137 @@
+"""What is remembered of the zones of one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from rules.kinds.workload.state import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneNodes:
+    """One zone as it was last seen."""
+
+    nodes: int
+    healthy: int
+    dark_since: datetime | None = None
+    """Since when none of its nodes is healthy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZonesSeen:
+    """The cluster's zones as they were last seen."""
+
+    observed_at: datetime
+    zones: Mapping[str, ZoneNodes]
+    demand_nodes: int | None = None
+    quorum_members: Mapping[str, int] = field(default_factory=dict)
+    quorum_size: int | None = None
+    single_zone_services: tuple[str, ...] = ()
+    leases_expired: Mapping[str, float] = field(default_factory=dict)
+    api_reachable: bool = True
+    maintenance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The record of one zone's isolation: what is wanted, how far it is, and what stands in the world."""
+
+    zone: str
+    phase: Literal["Failover", "Failback"]
+    status: Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
+    because: str
+    """Why it was started."""
+    began_at: datetime
+    since: datetime
+    """When it came into this status, or to this step."""
+    by: str = ""
+    """Who asked for it; empty: the rule itself."""
+    reason: str = ""
+    force: bool = False
+    allowed: tuple[str, ...] = ()
+    """Services that may go down with the zone."""
+    practice: bool = False
+    mode: Literal["degraded", "dead"] = "degraded"
+    """dead: the control plane had lost the zone, so its network is cut before pods are forced."""
+    steps: tuple[str, ...] = ()
+    """The plan, in its order."""
+    done: tuple[str, ...] = ()
+    """Steps that stand for sure, in the order in which they were done."""
+    touched: tuple[str, ...] = ()
+    """Steps that may stand, if only in part: whatever was begun and has not been undone."""
+    asked_at: datetime | None = None
+    """When the current step was asked for; None: not yet."""
+    tries: int = 0
+    """How often the current step was tried and not done in time."""
+    trouble: str = ""
+    """What the carrier last said of the current step: not done yet, and why."""
+    failure: str = ""
+    """What was not done: while it is Failed, and while it is tried again by itself."""
+    undoing: bool = False
+    """Failed while it was being aborted."""
+    rehearsed: bool = False
+    """In mode DryRun: nothing of it has happened."""
+    nodes: int | None = None
+    """Nodes of the zone when it was fenced, or the least that were seen since: more than these have joined."""
+    look_at: datetime | None = None
+    """Done: from when on it is gone over for what has come late, again and again; None: nobody has to."""
+    back_by: str = ""
+    """Who asked for it back; empty: the rule itself."""
+    waived: str = ""
+    """Why the way back needs no proof that the zone is healthy; empty: it does."""
+    zone_id: str = ""
+    """The provider's id and the traffic targets of the zone, in case it is taken out of the rule meanwhile."""
+    targets: tuple[str, ...] = ()
+    failures: int = 0
+    """How often the zone had failed again soon after its return, with this time."""
+    recovered_since: datetime | None = None
+    """failback.signals: since when they all call it healthy."""
+    witnessed: bool = False
+    """failback.signals: whether one of them has seen the zone bad. One that has not proves nothing by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A command that was not followed."""
+
+    zone: str
+    reason: str
+    detail: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneReturn:
+    """A zone has come back from an isolation by the rule itself."""
+
+    at: datetime
+    failures: int
+    """How often it had failed again by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneState:
+    """The zones of a cluster, and the isolation of one of them."""
+
+    seen: ZonesSeen | None = None
+    isolation: Isolation | None = None
+    ended_at: datetime | None = None
+    """When the last isolation was over: undone, aborted, or never begun."""
+    refused: Refused | None = None
+    commanded_at: datetime | None = None
+    """When the newest command was given."""
+    commands: tuple[str, ...] = ()
+    """The last commands, by which one that comes twice is known."""
+    practised_at: datetime | None = None
+    """The last moment of the practice schedule that was taken, or passed over."""
+    practice_outcome: str = ""
+    """What came of it."""
+    bad: Mapping[str, Mapping[str, Clock]] = field(default_factory=dict)
+    """Zone to signal to how long this signal has called the zone bad."""
+    returns: Mapping[str, ZoneReturn] = field(default_factory=dict)
+    """The last return of each zone; none of one that a person has brought back."""
+    left_open: Mapping[str, str] = field(default_factory=dict)
+    """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""

@@ -1,0 +1,1 @@
+"""Limits on what rules may do: rates, windows, concurrency, approvals."""

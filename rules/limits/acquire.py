@@ -1,0 +1,168 @@
+"""What a group asks of the guards that it shares with others: said, said again while it matters, and given back.
+
+A guard is asked once those before it have granted; while it denies, their slots are given back. A claim is good for
+what is done in one step: what the group wants after that is claimed anew, and keeps its slot meanwhile. Messages may be
+lost, doubled and late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bus.messages import Claim, Fact, Notify, Verdict
+from rules.core.group import Group
+from rules.core.reasons import Held
+from rules.limits.limiters import REHEARSED, holds_slots, spends
+from rules.limits.state import Asked, LeaveState
+from rules.rulefile.guards import Guards
+from rules.rulefile.model import Notification, Rule
+
+UNANSWERED = timedelta(seconds=15)
+"""A claim without an answer is said again after this long."""
+DENIED = timedelta(seconds=60)
+"""One that was denied: should the grant have been lost on its way."""
+GRANTED = timedelta(seconds=200)
+"""One that is in use: three times before the guard takes the group for dead."""
+CLOSED = (Held.WIDESPREAD_FAILURE, Held.DISRUPTED)
+"""Denials that say of all groups alike that this is no time to act, and may last for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of asking."""
+
+    group: Group
+    says: tuple[Fact, ...] = ()
+    granted: bool = True
+    held: tuple[Held, str] | None = None
+    look_again: datetime | None = None
+
+
+def ask(
+    rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime, *, use: bool = True
+) -> Answer:
+    """Ask these guards in turn for leave to do what the group wants now. `use`: it is done as soon as all grant it.
+
+    One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
+    they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
+    in which groups could wait for, or give way to, each other for ever.
+    """
+    leave = group.leave or LeaveState()
+    generation = max(leave.generation, group.generation)
+    given_back, waits = _given_back(rule, group, guards)
+    asked: dict[str, Asked] = {}
+    says: list[Fact] = []
+    held: tuple[Held, str] | None = None
+    granted = True
+    for guard in guards:
+        part = leave.asked.get(guard)
+        if part is not None and guard in given_back:
+            says.append(_claim(group, guard, part, now, wanted=False))
+            continue
+        if granted and (waits is None or guard == waits) and (part is None or part.spent):
+            generation += 1
+            part = Asked(generation, now, now)
+            says.append(_claim(group, guard, part, now, what=what))
+        elif part is None:
+            continue
+        elif now >= part.said_at + _patience(part):
+            part = replace(part, said_at=now)
+            says.append(_claim(group, guard, part, now, what=what))
+        asked[guard] = part
+        if granted and part.granted is not True:
+            granted, held = False, _why(group, guard, part, now)
+    moments = [part.said_at + _patience(part) for part in asked.values()]
+    if granted and use:
+        asked = {guard: replace(part, spent=True) for guard, part in asked.items()}
+    group = replace(group, leave=replace(leave, generation=generation, asked=asked))
+    return Answer(group, tuple(says), granted, held, min(moments, default=None))
+
+
+def _given_back(rule: Rule, group: Group, guards: Mapping[str, Guards]) -> tuple[frozenset[str], str | None]:
+    """Give the guards whose leave is given back, because another one denies, and the one that alone is waited for.
+
+    Nothing is given back of what is in flight.
+    """
+    asked = group.leave.asked if group.leave is not None else {}
+    denied = [name for name in guards if name in asked and asked[name].granted is False and not asked[name].spent]
+    if not denied or _in_flight(rule, group):
+        return frozenset(), None
+    names = list(guards)
+    closed = next((name for name in denied if asked[name].reason in CLOSED), None)
+    if closed is not None:
+        after = names[names.index(closed) + 1 :]
+        return frozenset(name for name in names if name in after or (name != closed and _has(guards[name]))), closed
+    # A token is used when it comes or not at all: kept while slots are waited for, many would act at once later.
+    after = [name for name in names[names.index(denied[0]) + 1 :] if not holds_slots(guards[name])]
+    full = next((name for name in reversed(denied) if asked[name].reason != Held.RATE_LIMITED), None)
+    if full is None:
+        return frozenset(after), None  # its turn comes by itself, and whoever waits for it holds up nobody for ever
+    before = [name for name in names[: names.index(full)] if _has(guards[name])]
+    return frozenset({*before, *after} - {full}), full
+
+
+def _has(guards: Guards) -> bool:
+    """Whether it gives away what others wait for."""
+    return holds_slots(guards) or spends(guards)
+
+
+def keep(rule: Rule, group: Group, now: datetime) -> Answer:
+    """Keep what is claimed while something done by it is in flight, and give it back once nothing is."""
+    leave = group.leave
+    if leave is None or not leave.asked:
+        return Answer(group)
+    if not _in_flight(rule, group):
+        says = tuple(_claim(group, guard, part, now, wanted=False) for guard, part in leave.asked.items())
+        return Answer(replace(group, leave=replace(leave, asked={})), says)
+    due = {guard for guard, part in leave.asked.items() if now >= part.said_at + GRANTED}
+    asked = {guard: replace(part, said_at=now) if guard in due else part for guard, part in leave.asked.items()}
+    if due:
+        group = replace(group, leave=replace(leave, asked=asked))
+    says = tuple(_claim(group, guard, asked[guard], now) for guard in asked if guard in due)
+    moment = min(part.said_at + GRANTED for part in asked.values())
+    return Answer(group, says, look_again=moment)
+
+
+def hear(group: Group, fact: Verdict, now: datetime) -> Group:
+    """Fold a verdict in. One on an older claim, or older than the last one, means nothing."""
+    leave = group.leave
+    part = leave.asked.get(fact.guard) if leave is not None else None
+    at = min(fact.observed_at, now)
+    if leave is None or part is None or fact.generation != part.generation:
+        return group
+    if part.answered_at is not None and at < part.answered_at:
+        return group
+    part = replace(part, granted=fact.granted, reason=fact.reason, detail=fact.detail, answered_at=at)
+    return replace(group, leave=replace(leave, asked={**leave.asked, fact.guard: part}))
+
+
+def _in_flight(rule: Rule, group: Group) -> bool:
+    """Whether anything that was done is without an outcome; a word to people about it does not count."""
+    return any(
+        owed.wanted and (isinstance(rule, Notification) or not isinstance(owed.action, Notify)) for owed in group.owed
+    )
+
+
+def _patience(part: Asked) -> timedelta:
+    if part.granted is None:
+        return UNANSWERED
+    return GRANTED if part.granted else DENIED
+
+
+def _why(group: Group, guard: str, part: Asked, now: datetime) -> tuple[Held, str] | None:
+    if part.granted is None:
+        if now < part.since + UNANSWERED:
+            return None  # it takes a moment, and is no hold yet
+        return Held.AWAITING_GUARD, f"guard {guard} has not answered since {part.since.isoformat()}"
+    name = guard.removesuffix(REHEARSED).removeprefix("guard.")
+    detail = part.detail if name == f"rule.{group.rule}" else f"{part.detail} (guard {name})"
+    return Held(part.reason), detail
+
+
+def _claim(group: Group, guard: str, part: Asked, now: datetime, *, wanted: bool = True, what: str = "") -> Claim:
+    return Claim(
+        guard=guard, rule=group.rule, object=group.object, generation=part.generation, wanted=wanted, what=what,
+        observed_at=now,
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""The queue of a shared guard: whose turn it is, and what the others are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from bus.messages import Claim
+from rules.core.group import updated
+from rules.core.reasons import Held
+from rules.limits.rates import Bucket, Census, Disrupted, disrupted, rate, widespread
+from rules.limits.state import Claimed
+from rules.rulefile.guards import Guards
+
+Refusal = tuple[Held, str]
+
+
+def queued(claims: Iterable[Claimed], facts: Iterable[Claim], now: datetime) -> tuple[Claimed, ...]:
+    """Give the claims with what groups say of their own folded in, in the order in which they are served.
+
+    All that was read together at once: ten thousand workloads may ask in the same moment.
+    """
+    known = {one.key: one for one in claims}
+    for fact in facts:
+        known[fact.rule, fact.object] = _said(known.get((fact.rule, fact.object)), fact, min(fact.observed_at, now))
+    return tuple(sorted(known.values(), key=lambda one: (one.since, one.key)))
+
+
+def _said(known: Claimed | None, fact: Claim, at: datetime) -> Claimed:
+    new = Claimed(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
+    if known is None:
+        return new
+    # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
+    if (at, fact.generation, not fact.wanted) <= (known.said_at, known.generation, not known.wanted):
+        return known  # late, or the same again
+    if not (known.wanted and fact.wanted):
+        return new
+    if known.generation == fact.generation:
+        return replace(known, said_at=at, reason="")  # it is answered anew
+    # It goes on: with its slot while that is in use, else in its place in the queue.
+    return replace(new, since=at if known.paid else known.since, slot=known.slot)
+
+
+def answered(
+    guards: Guards, peers: Census, claims: Sequence[Claimed], bucket: Bucket, now: datetime
+) -> tuple[tuple[Claimed, ...], Bucket]:
+    """Give the claims with their answers, and what is left in the bucket."""
+    speed, gate = rate(guards, peers), _gate(guards, peers)
+    out: list[Claimed] = []
+    flying = [one for one in claims if one.slot]
+    waiting = 0
+    for one in claims:
+        refusal = None
+        if one.wanted:
+            refusal = gate or (None if one.paid else _refusal(guards, peers, one, flying, bucket, waiting))
+        if one.wanted and refusal is None and not one.paid:
+            flying += [] if one.slot else [one]
+            bucket = bucket.taken(now).filled(speed, now)
+            one = replace(one, slot=True, paid=True)
+        waiting += refusal is not None and not one.paid
+        reason, detail = refusal or ("", "")
+        if reason and reason == one.reason and not one.granted:
+            # Nobody hears of another place in the queue before it asks again: ten thousand are not written anew.
+            out.append(one)
+        else:
+            out.append(updated(one, granted=one.wanted and refusal is None, reason=reason, detail=detail))
+    return tuple(out), bucket
+
+
+def _gate(guards: Guards, peers: Census) -> Refusal | None:
+    """Why nobody may act, also of those that were let go and have not acted yet."""
+    if (reason := widespread(guards, peers)) is not None:
+        return reason
+    if rate(guards, peers) == 0:
+        return Held.DISRUPTED, f"{_disruption(guards, peers)}: nothing is done"
+    return None
+
+
+def _refusal(
+    guards: Guards, peers: Census, claim: Claimed, flying: Sequence[Claimed], bucket: Bucket, waiting: int
+) -> Refusal | None:
+    """Why it is not this one's turn yet."""
+    most = guards.max_concurrent
+    if most is not None and not claim.slot and len(flying) >= most:
+        who = ", ".join(f"{one.rule} on {one.object}" for one in flying[:3])
+        return Held.MAX_CONCURRENT, f"{len(flying)} of {most} in flight: {who}{', …' if flying[3:] else ''}"
+    if bucket.at is None:
+        return None
+    pace = f"{rate(guards, peers):g} per second, {waiting} waiting before it"
+    if disrupted(guards, peers) is not Disrupted.NORMAL:
+        return Held.DISRUPTED, f"{_disruption(guards, peers)}: {pace}"
+    return Held.RATE_LIMITED, pace
+
+
+def _disruption(guards: Guards, peers: Census) -> str:
+    return f"{disrupted(guards, peers)}, {peers.bad} of {peers.total} peers are bad"

@@ -1,0 +1,108 @@
+"""Which limits hold for a rule, and the actors that keep those which several groups share.
+
+An actor's name is `@` and the guard's: `rule.<rule>` for a rule's own guards, `guard.<name>` for those of a file,
+`evictions` and `clusters` for the defaults, `quorum.<source>`. Rules in DryRun have actors of their own, with
+`~dry-run`: a rehearsal takes no turn away from what really happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bus.messages import Mode
+from rules.kinds.quorum.kind import QUORUM, QuorumRule
+from rules.limits.limiter import BudgetRule
+from rules.rulefile.guards import FileGuard, Guards
+from rules.rulefile.model import Notification, Rule
+from rules.rulefile.sources import Quorum
+from rules.rulefile.targets import matches
+
+EVICTIONS = Guards(rate_per_second=0.5)
+"""For all WorkloadFailover rules together, where nothing else limits their rate (Karmada's resource-eviction-rate)."""
+CLUSTERS = Guards(max_unhealthy="40%", rounding="Down", peers="cluster/*")
+"""For WorkloadFailover, where nothing else counts peers."""
+CLUSTERS_MIN = 3
+"""With fewer clusters, one bad one is already too many of them."""
+REHEARSED = "~dry-run"
+"""Ends the names of the guards that rules in DryRun ask."""
+_PEERS: Mapping[str, tuple[str, ...]] = {
+    "TrafficFailover": ("service/**",),
+    "WorkloadFailover": ("cluster/*",),
+    "ClusterTaint": ("cluster/*",),
+    "ZoneIsolation": ("zone/**",),
+}
+"""Whom a rule's guards count unless they say whom: all targets of the kind that it acts on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """All that limits one rule."""
+
+    own: tuple[Guards, ...]
+    """Whose windows, cooldown and approval each group of the rule checks by itself."""
+    shared: Mapping[str, Guards]
+    """The guards that its groups ask, by name, in the order in which they ask them, the same for all rules: first those
+    that only count peers, since they give nothing away, then slots, and last tokens, which are spent when given."""
+
+
+def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
+    """Give the limits of a rule: its own, those of its file that mean it, and the defaults of its kind."""
+    mine = [guard for guard in file_guards if any(matches(pattern, rule.name) for pattern in guard.rules)]
+    own: tuple[Guards, ...] = (*([rule.guards] if rule.guards is not None else []), *mine)
+    shared: dict[str, Guards] = {f"guard.{guard.label}": guard for guard in mine}
+    if rule.guards is not None:
+        shared[f"rule.{rule.name}"] = rule.guards
+    if _kind(rule) == "WorkloadFailover":
+        if not any(one.max_unhealthy is not None or one.min_healthy is not None for one in own):
+            shared["clusters"] = CLUSTERS
+        if not any(one.rate_per_second is not None for one in own):
+            shared["evictions"] = EVICTIONS
+    suffix = REHEARSED if rule.mode is Mode.DRY_RUN else ""
+    in_order = sorted(shared.items(), key=lambda one: (spends(one[1]), holds_slots(one[1]), one[0]))
+    return Limits(own, {f"{name}{suffix}": guards for name, guards in in_order if guards.shared})
+
+
+def actors(
+    rules: Iterable[Rule], file_guards: Sequence[FileGuard] = (), quorums: Iterable[Quorum] = ()
+) -> list[BudgetRule | QuorumRule]:
+    """Give the actors that these rules and sources need, as rules of internal kinds, to be routed like all others."""
+    asked: dict[str, tuple[Guards, list[Rule]]] = {}
+    for rule in rules:
+        if rule.mode is Mode.OFF:
+            continue
+        for name, guards in limits_of(rule, file_guards).shared.items():
+            asked.setdefault(name, (guards, []))[1].append(rule)
+    return [
+        *(_budget(name, guards, who) for name, (guards, who) in asked.items()),
+        *(QuorumRule(name=f"{QUORUM}{source.name}", source=source) for source in quorums),
+    ]
+
+
+def _budget(name: str, guards: Guards, rules: Sequence[Rule]) -> BudgetRule:
+    peers: list[str] = []
+    if guards.counts_peers:
+        peers = [guards.peers] if guards.peers is not None else [peer for rule in rules for peer in _peers(rule)]
+    return BudgetRule(
+        name=f"@{name}", guards=guards, guarded=tuple(rule.name for rule in rules), peers=tuple(dict.fromkeys(peers)),
+        signals=rules[0].signals if name.startswith("rule.") else None,
+        at_least=CLUSTERS_MIN if guards is CLUSTERS else 0,
+    )  # fmt: skip
+
+
+def _peers(rule: Rule) -> tuple[str, ...]:
+    return (rule.match,) if isinstance(rule, Notification) else _PEERS.get(_kind(rule), ())
+
+
+def _kind(rule: Rule) -> str:
+    return type(rule).__name__
+
+
+def holds_slots(guards: Guards) -> bool:
+    """Whether it lets only so many act at one time."""
+    return guards.max_concurrent is not None
+
+
+def spends(guards: Guards) -> bool:
+    """Whether it gives out tokens."""
+    return guards.rate_per_second is not None or guards.disruption is not None

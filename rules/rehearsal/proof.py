@@ -1,0 +1,83 @@
+"""What an act rests on, as the audit keeps it: each target's window, and the looks from its end or later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from bus.messages import Action, Evict, Health, LookSeen, Place, Purge, TargetEvidence
+from rules.core.group import Member
+from rules.engine.decide import Decision
+from rules.rulefile.targets import encode_segment
+
+TARGETS_MAX = 50
+"""How many targets are kept of one act."""
+SMALL = 16
+"""Of a group with more members only those that count as bad are kept."""
+
+
+def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
+    """Give what the actions of a decision rest on; empty where it has none."""
+    if not decision.actions or decision.seen is None:
+        return ()
+    seen, members = decision.seen, decision.group.members
+    around = seen.around.members if seen.around is not None else {}
+    wanted = {
+        target: member
+        for target, member in members.items()
+        if member.settled is False or (member.settled and len(members) <= SMALL)
+    }
+    named = {f"cluster/{encode_segment(name)}" for action in decision.actions for name in _clusters(action)}
+    wanted |= {target: around[target] for target in sorted(named & around.keys() - members.keys())}
+    before = {**around, **seen.before.members}
+    return tuple(_of(target, member, before.get(target)) for target, member in [*wanted.items()][:TARGETS_MAX])
+
+
+def _clusters(action: Action) -> Iterator[str]:
+    match action:
+        case Place():
+            yield from action.clusters
+            yield from action.leaving
+        case Evict() | Purge():
+            yield action.from_
+        case _:
+            return
+
+
+def _of(target: str, member: Member, before: Member | None) -> TargetEvidence:
+    window = before.window if before is not None else None
+    began = window.since if window is not None and window.healthy is member.settled else member.since
+    end = None if member.unproven else member.settled_at
+    return TargetEvidence(
+        target=target, status=member.status, window_began=min(began, end) if end is not None else began,
+        window_ended=end, looks=tuple(_looks(member)),
+    )  # fmt: skip
+
+
+def _looks(member: Member) -> Iterator[LookSeen]:
+    for name, signal in member.signals.items():
+        if signal.status is member.status:
+            yield LookSeen(
+                signal=name, source=signal.source, observed_at=signal.observed_at, since=signal.begun,
+                valid_until=signal.proven_until, detail=signal.detail,
+            )  # fmt: skip
+
+
+def line(found: Mapping[str, Any]) -> str:
+    """Give one target's evidence in a sentence."""
+    kind = "recovery" if found["status"] == Health.HEALTHY else "toleration"
+    began, ended = found["windowBegan"], found.get("windowEnded")
+    window = f"{kind} {_time(began)} to {_time(ended)}" if ended else "no window"
+    looks = "; ".join(_seen(look) for look in found["looks"]) or "no look is kept"
+    return f"{found['target']}: {found['status']}, {window}; {looks}"
+
+
+def _seen(look: Mapping[str, Any]) -> str:
+    whose = look["signal"] if look["source"] in ("", look["signal"]) else f"{look['signal']} by {look['source']}"
+    detail = f" ({look['detail']})" if look.get("detail") else ""
+    return f"{whose} saw it at {_time(look['observedAt'])}, so since {_time(look['since'])}{detail}"
+
+
+def _time(moment: str) -> str:
+    return datetime.fromisoformat(moment).isoformat(timespec="milliseconds").replace("+00:00", "Z")

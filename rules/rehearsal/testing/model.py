@@ -1,0 +1,234 @@
+"""What a rule test file may say.
+
+The words are promtool's: inputs with values at an interval, and what is expected of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
+
+from bus.messages import Health, LoadBalancerKind, Mode, RouteKind, check_place
+from rules.core.reasons import Because, Held
+from rules.rehearsal.testing.workloads import ClusterGiven, WorkloadGiven
+from rules.rehearsal.testing.zones import Commanded, ZonesGiven
+from rules.rulefile.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
+from rules.rulefile.workload import NewTaint, PurgeMode
+
+SAMPLES_MAX = 100_000
+"""How many values one input may stand for: a day at one a second, and some."""
+FILES_MAX = 1000
+_WORDS: Mapping[str, Health | None] = {"_": None} | {health.value: health for health in Health}
+TOP = ("apiVersion", "ruleFiles", "tests")
+"""The keys of a test file."""
+
+
+def samples(values: str) -> list[Health | None]:
+    """Give the values one by one; None: nothing is heard. Raises ValueError where a word is none."""
+    out: list[Health | None] = []
+    last: Health | None = None
+    for index, word in enumerate(values.split()):
+        if word in _WORDS:
+            last = _WORDS[word]
+            out.append(last)
+        elif word[0] == "x" and word[1:].isdecimal() and word.isascii():
+            if not index or (before := values.split()[index - 1]) not in _WORDS:
+                raise ValueError(f"{word} repeats the word before it: write a status first, as in `Healthy {word}`")
+            if not 1 <= int(word[1:9]) <= SAMPLES_MAX - len(out):
+                raise ValueError(f"{before} {word}: from 1 to {SAMPLES_MAX:,} values are taken")
+            out += [last] * (int(word[1:]) - 1)
+        else:
+            near = difflib.get_close_matches(word.capitalize(), _WORDS, n=1, cutoff=0.6)
+            hint = f"; did you mean {near[0]}?" if near else f"; words are {', '.join(_WORDS)} and xN"
+            raise ValueError(f"{word!r} is no value{hint}")
+    return out
+
+
+def _values(text: str) -> str:
+    samples(text)
+    return text
+
+
+def _text_or_other(value: object) -> str:
+    """Which member of a union is meant, so that a mistake inside of one is told once."""
+    return "text" if isinstance(value, str) else "other"
+
+
+Second = Annotated[float, Field(ge=0, le=YEAR)]
+
+
+class Input(Model):
+    """What one source says of one target, at second 0 and then every intervalSeconds."""
+
+    target: TargetName
+    values: Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_values)]
+    """`Healthy`, `Unhealthy`, `Unknown`, `_` (nothing heard), and `xN`: the word before it stands N times in all."""
+    signal: Annotated[str, StringConstraints(min_length=1, max_length=253)] = "health"
+    """Which opinion of the target this is."""
+    stale_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
+    """Silence for this long makes the target Unknown. Default: it never does."""
+
+
+class Standing(Model):
+    """One backend of a route as it stands."""
+
+    service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
+    weight: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+
+
+class RouteGiven(Model):
+    """A route as it stands in its cluster, or a load balancer: that one has neither cluster nor namespace."""
+
+    cluster: ClusterName | Literal[""] = ""
+    kind: RouteKind | LoadBalancerKind
+    custom_kind: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = None
+    """With the kind Custom: its name."""
+    namespace: KubeName | Literal[""] = ""
+    name: KubeName
+    rule: int | str | None = None
+    annotations: Mapping[str, str] = {}
+    labels: Mapping[str, str] = {}
+    backends: tuple[Standing, ...] = ()
+    sum_to: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """With the kind Custom: what the weights have to add up to; 0: their ratio counts."""
+    all_zero: bool = False
+    """With the kind Custom: whether all weights may be zero."""
+    exists: bool = True
+    life: Annotated[str, StringConstraints(max_length=253)] = ""
+    """Of a load balancer that forgets its weights when it starts: another word after each start."""
+
+    @model_validator(mode="after")
+    def _has_its_place(self) -> Self:
+        check_place(self.kind, cluster=self.cluster, namespace=self.namespace)
+        return self
+
+
+class Inventory(Model):
+    """What exists, from a second on: exactly one of its kinds."""
+
+    at: Second = 0
+    route: RouteGiven | None = None
+    zones: ZonesGiven | None = None
+    cluster: ClusterGiven | None = None
+    workload: WorkloadGiven | None = None
+    """As its copies stand then."""
+
+
+class Happening(Model):
+    """An action or a hold, by those of its keys that matter to the test."""
+
+    action: (
+        Literal["SetWeights", "Place", "Evict", "Purge", "CancelEviction", "SetTaints", "ZoneStep", "Notify"] | None
+    ) = None
+    held: Held | None = None
+    """A hold with this reason."""
+    rule: str | None = None
+    object: str | None = None
+    weights: Mapping[str, int] | None = None
+    """All weights of the action, not some of them."""
+    clusters: Mapping[str, int] | None = None
+    """Where the workload is placed, all of it."""
+    from_: Annotated[str | None, Field(alias="from")] = None
+    """The cluster that is left."""
+    purge_mode: PurgeMode | None = None
+    """How the old copy goes."""
+    grace_period_seconds: int | None = None
+    """How long it waits for the new ones."""
+    taints: tuple[NewTaint, ...] | None = None
+    """All taints of the action."""
+    phase: Literal["Failover", "Failback"] | None = None
+    status: Literal["Pending", "InProgress", "Aborting", "Done", "Failed"] | None = None
+    step: str | None = None
+    undo: bool | None = None
+    because: Because | Held | None = None
+    message: str | None = None
+    detail: str | None = None
+    mode: Mode | None = None
+    id: str | None = None
+
+
+class Absent(Happening):
+    """What must not happen. `from` is the cluster that is left, hence `since`."""
+
+    since: Second = 0
+    """From this second on, with it."""
+    until: Second | None = None
+    """Until this second, with it; default: to the end."""
+
+
+class Expected(Happening):
+    """What happens, by those of its keys that matter to the test. Holds that are not expected are no failure."""
+
+    at: Second | None = None
+    """The second in which it happens."""
+    absent: Absent | None = None
+    """Instead of all other keys: nothing like this happens. Worth saying of holds: an action that is not expected fails
+    the test anyhow."""
+
+
+class OutcomeGiven(Model):
+    """What became of an action, where it is not Done at once."""
+
+    at: Second
+    """The second in which that is known; the action has been asked for by then."""
+    action: Annotated[
+        Annotated[str, StringConstraints(min_length=1, max_length=1024), Tag("text")]
+        | Annotated[Happening, Tag("other")],
+        Discriminator(_text_or_other),
+    ]
+    """Its id, or some of its keys (`{action: Place, object: …}`): the last action that has them."""
+    status: Literal["Done", "Failed", "Refused"] = "Done"
+    """Failed: it is tried again. Refused: a newer decision stands."""
+    reason: Name | None = None
+    """In one word: `DisruptionBudget`."""
+    detail: Annotated[str, StringConstraints(max_length=1024)] = ""
+    """In a sentence."""
+
+
+class RuleTest(Model):
+    """A short history, and what the rules make of it."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    interval_seconds: Annotated[float, Field(ge=0.001, le=YEAR)] = 60
+    """The time between two values."""
+    inventory: tuple[Inventory, ...] = Field(default=(), max_length=1000)
+    """Routes that do not stand in their healthy state, or whose rule reads its backends from them; zones; clusters;
+    workloads."""
+    commands: tuple[Commanded, ...] = Field(default=(), max_length=1000)
+    """What people say."""
+    outcomes: Annotated[
+        Annotated[Literal["auto", "none"], Tag("text")]
+        | Annotated[tuple[OutcomeGiven, ...], Field(max_length=10_000), Tag("other")],
+        Discriminator(_text_or_other),
+    ] = "auto"
+    """What becomes of the actions of rules that enforce. auto: each is Done at once. none: nothing is heard of any. A
+    list: those that it means wait for it, all others are Done at once."""
+    inputs: tuple[Input, ...] = Field(default=(), max_length=1000)
+    expect: tuple[Expected, ...] = Field(max_length=10_000)
+    """All actions, in order, and those holds that matter. Empty: nothing is done."""
+
+
+@cache
+def adapter() -> TypeAdapter[RuleTest]:
+    """Reads one test."""
+    return TypeAdapter(RuleTest)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a rule test file, for editors."""
+    part = adapter().json_schema(ref_template="#/$defs/{model}")
+    definitions = part.pop("$defs", {})
+    files = {"type": "array", "minItems": 1, "maxItems": FILES_MAX, "items": {"type": "string", "minLength": 1}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "alert-reactor rule test file",
+        "type": "object", "required": list(TOP), "additionalProperties": False,
+        "properties": {
+            "apiVersion": {"const": API_VERSION}, "ruleFiles": files,
+            "tests": {"type": "array", "minItems": 1, "items": part},
+        },
+        "$defs": dict(sorted(definitions.items())),
+    }  # fmt: skip

@@ -1,0 +1,111 @@
+"""Rule tests: each is a short history, played through the same decisions as the live service, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
+from rules.engine.routing import Routing
+from rules.rehearsal.answers import Answer, Answers
+from rules.rehearsal.simulate import Said, at, play
+from rules.rehearsal.testing.loader import Suite
+from rules.rehearsal.testing.loader import examine as examine
+from rules.rehearsal.testing.loader import load as load
+from rules.rehearsal.testing.matching import compare, fits
+from rules.rehearsal.testing.model import Expected, Inventory, OutcomeGiven, RuleTest
+from rules.rehearsal.testing.model import samples as samples
+from rules.rehearsal.testing.model import schema as schema
+from rules.rulefile.model import Notification
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one test."""
+
+    name: str
+    file: str
+    line: int
+    expected: tuple[Expected, ...]
+    said: tuple[Said, ...]
+    """All that happened, holds and words to people included."""
+    missing: tuple[Expected, ...] = ()
+    """Expected, and did not happen (or not in this order)."""
+    unexpected: tuple[Said, ...] = ()
+    """Happened, and was not expected."""
+    unmet: tuple[OutcomeGiven, ...] = ()
+    """Outcomes of actions that nobody had asked for by then, or only a rule that does not enforce."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything expected happened, and no other action."""
+        return not self.missing and not self.unexpected and not self.unmet
+
+
+def run(suite: Suite) -> Iterator[Result]:
+    """Run the tests of a file, each on its own."""
+    for test, number in zip(suite.tests, suite.lines, strict=True):
+        given = test.outcomes if isinstance(test.outcomes, tuple) else ()
+        answers = {_answer(outcome): outcome for outcome in given}
+        asked = Answers(tuple(answers))
+        routing = Routing.of(suite.rules)
+        said = tuple(play(routing, history(test), until=_until(test), outcomes=test.outcomes != "none", answers=asked))
+        found = compare(test.expect, said, may_be=partial(_is_word_about_another, suite))
+        unmet = tuple(answers[answer] for answer in asked.unmet)
+        yield Result(test.name, suite.file, number, test.expect, said, found.missing, found.unexpected, unmet)
+
+
+def _answer(given: OutcomeGiven) -> Answer:
+    def means(said: Said) -> bool:
+        if isinstance(given.action, str):
+            return not isinstance(said.what, Hold) and said.what.id == given.action
+        return fits(given.action, said)
+
+    return Answer(given.at, means, given.status, given.reason, given.detail)
+
+
+def history(test: RuleTest) -> list[tuple[float, Fact]]:
+    """Give the inventory and the inputs as the facts that they stand for, sorted by second."""
+    events: list[tuple[float, Fact]] = [(given.at, _listed(given)) for given in test.inventory]
+    events += [(command.at, command.fact()) for command in test.commands]
+    for given in test.inputs:
+        for index, status in enumerate(samples(given.values)):
+            if status is not None:
+                when = index * test.interval_seconds
+                seen = Observation(
+                    target=given.target, status=status, signal=given.signal, observed_at=at(when),
+                    stale_seconds=given.stale_seconds,
+                )  # fmt: skip
+                events.append((when, seen))
+    return sorted(events, key=lambda event: event[0])
+
+
+def _listed(given: Inventory) -> Fact:
+    listed = given.zones or given.cluster or given.workload
+    if listed is not None:
+        return listed.fact(given.at)
+    route = given.route
+    if route is None:
+        msg = "the reader lets no inventory through that has nothing"
+        raise AssertionError(msg)
+    return Route(
+        cluster=route.cluster, kind=route.kind, custom_kind=route.custom_kind or "", namespace=route.namespace,
+        name=route.name, rule=route.rule, sum_to=route.sum_to, all_zero=route.all_zero, life=route.life,
+        annotations=dict(route.annotations), labels=dict(route.labels), exists=route.exists,
+        backends=tuple(Backend(service=b.service, weight=b.weight) for b in route.backends), observed_at=at(given.at),
+    )  # fmt: skip
+
+
+def _until(test: RuleTest) -> float:
+    moments = [0.0, *(given.at for given in test.inventory), *(command.at for command in test.commands)]
+    moments += [(len(samples(given.values)) - 1) * test.interval_seconds for given in test.inputs]
+    moments += [expected.at for expected in test.expect if expected.at is not None]
+    moments += [one.absent.until for one in test.expect if one.absent is not None and one.absent.until is not None]
+    moments += [outcome.at for outcome in test.outcomes if not isinstance(outcome, str)]
+    return max(moments)
+
+
+def _is_word_about_another(suite: Suite, said: Said) -> bool:
+    """A rule's `notify` only says what the rule does: no test has to expect the same thing twice."""
+    return isinstance(said.what, Notify) and not isinstance(suite.rules.rule(said.what.rule), Notification)

@@ -1,0 +1,1 @@
+"""Rules in an invented world, with every promise checked: `reactor simulate --world`."""

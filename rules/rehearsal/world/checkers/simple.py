@@ -1,0 +1,86 @@
+"""What a witness asks of ClusterTaint and Notification: they follow one target's windows, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bus.messages import Health, Notify, SetTaints
+from rules.rehearsal.simulate import second as second_
+from rules.rehearsal.world.checkers.finding import (
+    GRACE,
+    Finding,
+    Promise,
+    Question,
+    counts_as_bad,
+    kept,
+    taken_for,
+    was_bad,
+)
+from rules.rehearsal.world.told import Told
+from rules.rehearsal.world.words import GOOD
+from rules.rulefile.model import Notification
+from rules.rulefile.targets import matches
+from rules.rulefile.workload import ClusterTaint
+
+EPSILON = 0.001
+"""Seconds; a moment that is computed twice, and not in the same way, is the same."""
+
+
+def tainted(question: Question) -> Iterator[Finding]:
+    """Taints come when the cluster was bad for long enough, and not back-dated; they go when it was good for so."""
+    action = question.action
+    if not isinstance(action, SetTaints):
+        return
+    yield _followed(question, action.object, bad=bool(action.taints))
+    for taint in action.taints:
+        since = second_(taint.time_added) if taint.time_added is not None else question.now
+        found = taken_for(question, action.object, counts_as_bad(question.rule))
+        late_enough = found.since is None or since >= found.since - EPSILON
+        yield kept(Promise.EARLY, late_enough, f"{taint.key} is dated before the toleration was over")
+
+
+def notified(question: Question) -> Iterator[Finding]:
+    """People are told once that it is bad, when it was so for long enough, and then once that it is good again."""
+    action, told = question.action, question.told
+    if not isinstance(action, Notify):
+        return
+    key = (action.rule, action.object)
+    told.news[key] = told.news.get(key, 0) + 1
+    yield _followed(question, action.object, bad=told.news[key] % 2 == 1)
+
+
+def _followed(question: Question, target: str, *, bad: bool) -> Finding:
+    if bad:
+        return was_bad(question, target)
+    found = taken_for(question, target, GOOD)
+    if not found.once_healthy:
+        return Finding(Promise.BLIND, f"nobody has said that {target} is Healthy")
+    return kept(Promise.EARLY, not found.bad, f"{target} was not good for recoverySeconds")
+
+
+def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterator[Finding]:
+    """What has been bad, or good, for long enough is answered, or held back with a reason."""
+    for target in told.words.of:
+        if not matches(rule.match, target):
+            continue
+        held = (rule.name, target) in told.holds
+        stands, coming = _answered(told, rule, target)
+        bad = told.words.surely(target, rule.signals, now, Health.UNHEALTHY)
+        good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
+        if bad > rule.toleration_seconds + GRACE:
+            what = f"{target} has been bad for {bad:g} s, and nobody was told"
+            yield Finding(Promise.LOST, "" if stands or coming or held else what, target)
+        elif good > rule.recovery_seconds + GRACE:
+            what = f"{target} has been good for {good:g} s, and nobody was told"
+            yield Finding(Promise.LOST, what if stands and coming and not held else "", target)
+
+
+def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
+    """Whether it is known to be answered that the target is bad, and whether it will be by what is on its way."""
+    if isinstance(rule, Notification):
+        is_told = told.news.get((rule.name, target), 0) % 2 == 1
+        return is_told, is_told
+    lane = (rule.name, target, "taints")
+    done, flying = told.done.get(lane), told.flying.get(lane)
+    stands = isinstance(done, SetTaints) and bool(done.taints)
+    return stands, bool(flying.taints) if isinstance(flying, SetTaints) else stands

@@ -1,0 +1,90 @@
+"""Who looks in a world, and who of them answers when a decision asks for a look.
+
+Most sources vouch for what they say: since when it has been so, and who can be asked to look again. The others are
+outsiders, who only say it. Both are silent in the same outages: of one signal, or of all signals at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bus.messages import Observation
+from rules.engine.evidence import Lack
+from rules.rehearsal.silence import ALL, Silence
+from rules.rehearsal.simulate import second as second_
+from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.eye import LATENCY, Eye
+from rules.rehearsal.world.outages import Outage
+from rules.rehearsal.world.topology import Cast
+from rules.rehearsal.world.weather import Interval, Weather, away, merged
+
+VOUCHING = 0.75
+"""The share of targets whose sources say since when it has been so, and answer."""
+DETECTED_WITHIN = (0.25, 1.0, 5.0)
+"""Seconds from a change to the look that sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A source looks because it is asked to."""
+
+    target: str
+    signal: str
+
+
+@dataclass(slots=True)
+class Eyes:
+    """All that look in a world."""
+
+    dice: Dice
+    of: dict[tuple[str, str], Eye] = field(default_factory=dict)
+    """By target and signal."""
+    _asked: set[tuple[str, str]] = field(default_factory=set)
+
+    def asked(self, lacks: Iterable[Lack], now: float) -> Iterator[tuple[float, Look]]:
+        """Give who looks when, because a decision lacks these looks."""
+        for lack in lacks:
+            key = (lack.target, lack.signal)
+            if lack.source and key in self.of and key not in self._asked:
+                self._asked.add(key)
+                yield max(now, second_(lack.since)) + LATENCY, Look(*key)
+
+    def answered(self, look: Look, now: float) -> tuple[float, Observation] | None:
+        """Let a source look, and give what is heard of it, and when. Who needs an answer that is lost asks again."""
+        key = (look.target, look.signal)
+        self._asked.discard(key)
+        dice = self.dice.of("answer", *key, now)
+        heard = now + (dice.between(LATENCY, 2) if dice.chance(0.05) else LATENCY)
+        word = self.of[key].answer(now, heard)
+        return None if word is None else (heard, word)
+
+    def lines(self) -> dict[str, dict[str, Sequence[Interval]]]:
+        """When each target is bad, as its sources see it if they look; none of a target of which an outsider speaks."""
+        out: dict[str, dict[str, Sequence[Interval]]] = {}
+        for (target, signal), eye in self.of.items():
+            if eye.vouches:
+                out.setdefault(target, {})[signal] = eye.unwell
+        return out
+
+
+def eyes(cast: Cast, sky: Weather, outages: Sequence[Outage], dice: Dice, seconds: float) -> Eyes:
+    """Give everybody who looks: how well, and when they are silent."""
+    out = Eyes(dice)
+    vouching = {target: dice.of("vouches", target).chance(VOUCHING) for target in sky.bad}
+    for speaker in cast.speakers:
+        mine = dice.of("eyes", speaker.target, speaker.signal)
+        vouches = vouching.get(speaker.target, False)
+        gone = away(mine.of("away"), seconds) if mine.of("dies").chance(0.3) else []
+        silences = [one for one in outages if one[1].signal in (ALL, speaker.signal)]
+        silences += [(first, Silence(signal=ALL, seconds=last - first, looking=False)) for first, last in gone]
+        lag = mine.pick(DETECTED_WITHIN)
+        bad = [span for span in sky.bad[speaker.target] if not mine.chance(0.05)]  # some troubles it does not see
+        seen = merged([(first + lag, last + lag) for first, last in bad if last - first > lag / 2])
+        # Who vouches loses nothing, and is not late: it says a word again until it is on the bus.
+        travels = {"loss": 0.0, "late_max": 2.0} if vouches else {"late_max": mine.pick((2.0, 12.0))}
+        skew = mine.pick((0.0, 0.0, -0.25, 0.25) if vouches else (0.0, 0.0, -1.0, 1.0))
+        out.of[speaker.target, speaker.signal] = Eye(
+            speaker, seen, tuple(silences), vouches, seconds, mine.of("words"), skew=skew, **travels
+        )  # fmt: skip
+    return out

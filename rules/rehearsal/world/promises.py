@@ -1,0 +1,189 @@
+"""The seven promises, judged from outside: by what was said, ordered and asked, never by what the engine believes.
+
+A finding says that a promise was tested, and what is wrong where it was broken. What each kind of rule has to keep is
+in `world_traffic`, `world_workload`, `world_zone` and `world_simple`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bus.messages import Action, DecisionRecord, Fact, Health, Notify, Observation, SetTaints, SetWeights, ZoneStep
+from rules.core.reasons import Because, Held
+from rules.engine.decide import Decision
+from rules.engine.routing import Routing
+from rules.rehearsal.replay import Match, recorded, replay
+from rules.rehearsal.simulate import second as second_
+from rules.rehearsal.world.checkers.finding import GRACE, Finding, Promise, Question, content, kept
+from rules.rehearsal.world.checkers.founded import founded
+from rules.rehearsal.world.checkers.guards import guarded
+from rules.rehearsal.world.checkers.simple import notified, tainted, untold
+from rules.rehearsal.world.checkers.traffic import unmoved, weighted
+from rules.rehearsal.world.checkers.workload import moved, unplaced
+from rules.rehearsal.world.checkers.zone import isolated, unisolated
+from rules.rehearsal.world.told import UNDOABLE, Told
+from rules.rehearsal.world.truth import Truth
+from rules.rulefile.model import Notification, Rule, TrafficFailover
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.zone import ZoneIsolation
+
+SAMPLE = 60.0
+"""Every so many seconds it is looked whether something was lost."""
+_WORDS = {*Because, *Held}
+_ACTS: dict[type[Rule], Callable[[Any], Iterable[Finding]]] = {
+    TrafficFailover: weighted, WorkloadFailover: moved, ZoneIsolation: isolated, ClusterTaint: tainted,
+    Notification: notified,
+}  # fmt: skip
+_LOSSES: dict[type[Rule], Callable[[Told, Any, float], Iterable[Finding]]] = {
+    TrafficFailover: unmoved, WorkloadFailover: unplaced, ZoneIsolation: unisolated, ClusterTaint: untold,
+    Notification: untold,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise that was not kept."""
+
+    promise: Promise
+    at: float
+    rule: str
+    object: str
+    what: str
+
+
+class Witness:
+    """Looks on while a world is played."""
+
+    def __init__(self, routing: Routing, truth: Truth) -> None:
+        self.routing, self.truth = routing, truth
+        self.told = Told()
+        self.tested: Counter[Promise] = Counter()
+        self.broken: list[Broken] = []
+        self._looked_at = 0.0
+        self._over: dict[tuple[str, str], float] = {}
+        """Since when the hold of a rule and object is over: what waited for it may still ask for a look."""
+
+    def heard(self, facts: Iterable[Fact], now: datetime) -> None:
+        """Take what is said in one instant, before anything is decided of it."""
+        second = second_(now)
+        self._passed(second)
+        # Of one moment the worst counts: clocks that are ahead put what was said one after the other into one moment.
+        for fact in sorted(facts, key=lambda fact: (min(fact.observed_at, now), _mildness(fact))):
+            self.told.hear(fact, second)
+
+    def decided(self, decisions: Sequence[Decision], now: datetime) -> None:
+        """Judge what comes of it."""
+        self._passed(second_(now))
+        for decision in decisions:
+            group, rule = decision.group, self.routing.rules.get(decision.group.rule)
+            if rule is None or rule.name.startswith("@"):
+                continue
+            if group.held is not None:
+                self.told.holds[group.rule, group.object] = group.held
+                self._over.pop((group.rule, group.object), None)
+            else:
+                self._over.setdefault((group.rule, group.object), second_(now))
+            fresh = [action for action in decision.actions if action.id not in self.told.asked]
+            for action in decision.actions:
+                if action.id in self.told.asked:
+                    same = self.told.asked[action.id] == action
+                    why = "" if same else f"{action.id} was asked before with another content"
+                    self._note([Finding(Promise.DOUBLED, why)], action, now)
+            for action in fresh:
+                question = Question(self.told, rule, self.routing, action, decision, second_(now), self.truth)
+                self._note(_doubled(question), action, now)
+                self._note(_named(question), action, now)
+                if not isinstance(action, Notify) or isinstance(rule, Notification):
+                    self._note(guarded(question), action, now)
+                    self._note(_ACTS[type(rule)](question), action, now)
+                    self._note(founded(question), action, now)
+                self.told.ask(action)
+            if fresh:
+                self._note([self._explained(decision, now)], fresh[0], now)
+
+    def _passed(self, second: float) -> None:
+        """Look for what was lost, in the moments up to this one."""
+        while self._looked_at + SAMPLE < second:
+            self._looked_at += SAMPLE
+            for key in [key for key, over in self._over.items() if over + GRACE < self._looked_at]:
+                del self._over[key]
+                self.told.holds.pop(key, None)
+            for rule in self.routing.rules.values():
+                look = _LOSSES.get(type(rule))
+                if look is None or self.told.paused(rule.name):
+                    continue
+                for finding in look(self.told, rule, self._looked_at):
+                    self.note(finding, self._looked_at, rule.name, finding.about)
+
+    def _explained(self, decision: Decision, now: datetime) -> Finding:
+        """The record, as the audit keeps it, decides the same again."""
+        digest = self.routing.digest(decision.group.rule)
+        body = recorded(decision, digest, now).model_dump_json()
+        again = replay(DecisionRecord.model_validate_json(body), self.routing)
+        why = "" if again.match is Match.SAME else f"its record replays as {again.match}: {again.why}"
+        return Finding(Promise.EXPLAINED, why)
+
+    def _note(self, findings: Iterable[Finding], action: Action, now: datetime) -> None:
+        for finding in findings:
+            self.note(finding, second_(now), action.rule, finding.about or action.object)
+
+    def note(self, finding: Finding, second: float, rule: str, object_: str) -> None:
+        """Count a finding."""
+        self.tested[finding.promise] += 1
+        if finding.wrong:
+            self.broken.append(Broken(finding.promise, second, rule, object_, finding.wrong))
+
+
+def _mildness(fact: Fact) -> int:
+    return (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY).index(fact.status) if isinstance(fact, Observation) else 0
+
+
+def _doubled(question: Question) -> Iterator[Finding]:
+    """No act is asked again, under another id, while it is on its way or when it already stands."""
+    told, action = question.told, question.action
+    if isinstance(action, Notify):
+        return
+    lane = (action.rule, action.object, action.lane)
+    flying = told.flying.get(lane)
+    if flying is not None:
+        # One that has failed is forgotten once nobody wants it, and is asked anew when somebody does.
+        again = content(flying) == content(action) and flying.id not in told.failed
+        yield kept(Promise.DOUBLED, not again, f"{action.id} asks for what is on its way as {flying.id}")
+        return
+    match action:
+        case SetWeights():
+            known = told.routes.get(action.route.object)
+            entries = [(one.service, one.weight) for one in known.route.backends] if known is not None else []
+            uneven = known is None or known.at == 0 or any(
+                action.weights.get(name, weight) != known.weights.get(name) for name, weight in known.weights.items()
+            )  # fmt: skip
+            twice = len({name for name, _ in entries}) < len(entries)
+            yield Finding(Promise.DOUBLED, "" if uneven or twice else f"{action.object} stands so already")
+        case SetTaints():
+            last = told.done.get(lane)
+            stands = isinstance(last, SetTaints) and last.taints == action.taints
+            yield Finding(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
+        case ZoneStep() if action.step in UNDOABLE and action.because != Because.NODES_JOINED:
+            last = told.done.get(lane)
+            stands = isinstance(last, ZoneStep) and content(last) == content(action)
+            yield Finding(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
+        case _:
+            pass
+
+
+def _name(action: Action) -> str:
+    return f"{type(action).__name__} of {action.object}"
+
+
+def _named(question: Question) -> Iterator[Finding]:
+    """Every action has a reason that is in the book, and each target that it rests on has its sentence."""
+    action = question.action
+    known, members = action.because in _WORDS, question.decision.group.members
+    yield kept(Promise.EXPLAINED, known, f"{action.id}: {action.because!r} is no reason that people know")
+    lines = question.decision.because
+    missing = [target for target in members if not any(line.startswith(f"{target} ") for line in lines)]
+    yield kept(Promise.EXPLAINED, not missing, f"{action.id}: no word about {', '.join(missing)}")

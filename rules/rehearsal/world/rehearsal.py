@@ -1,0 +1,85 @@
+"""Rehearsed: in mode DryRun a rule asks for the same first act in the same moment. After that the worlds differ,
+because what is only rehearsed does not happen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from bus.messages import Action, Fact, Hold, Mode, Notify
+from rules.engine.groups import Book
+from rules.engine.routing import Routing
+from rules.limits.limiters import limits_of
+from rules.rehearsal.simulate import Player, Said
+from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.world.checkers.finding import Finding, Promise, content
+from rules.rulefile.loader import LoadedRule, RuleSet
+from rules.rulefile.model import Notification
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+
+Asked = tuple[float, Action]
+"""Second, and what was asked for."""
+
+
+def rehearsed(
+    rules: RuleSet, history: Sequence[tuple[float, Fact]], acts: Iterable[Asked]
+) -> Iterator[tuple[Finding, float, Action]]:
+    """Play the history again in mode DryRun up to the last first act, and compare."""
+    live = _first(rules.rules, acts)
+    alone = [rule for rule in rules.rules if rule.name in live and _alone(rule, rules, live)]
+    if not alone:
+        return
+    until = max(live[rule.name][0] for rule in alone)
+    dry = replace(rules, rules=tuple(_dry(rule) for rule in rules.rules))
+    practised = _first(rules.rules, _played(dry, history, until))
+    for rule in alone:
+        at, act = live[rule.name]
+        then, same = practised.get(rule.name, (at, None))
+        wrong = f"DryRun does not ask for {act.id}" if same is None else ""
+        if same is not None and (then, content(same)) != (at, content(act)):
+            wrong = f"DryRun asks for {same.id} at second {then:g}, Enforce for {act.id} at {at:g}"
+        yield Finding(Promise.REHEARSED, wrong), at, act
+
+
+def _dry(rule: LoadedRule) -> LoadedRule:
+    return rule.model_copy(update={"mode": Mode.DRY_RUN}) if rule.mode is Mode.ENFORCE else rule
+
+
+def _first(rules: Iterable[LoadedRule], acts: Iterable[Asked]) -> dict[str, Asked]:
+    tells = {rule.name for rule in rules if isinstance(rule, Notification)}
+    out: dict[str, Asked] = {}
+    for at, act in acts:
+        if act.rule in tells or not isinstance(act, Notify):
+            out.setdefault(act.rule, (at, act))
+    return out
+
+
+def _alone(rule: LoadedRule, rules: RuleSet, live: dict[str, Asked]) -> bool:
+    """Whether nothing that really happened before could have changed its first act: a turn taken, a taint put."""
+    limits = limits_of(rule, rules.guards)
+    if rule.mode is not Mode.ENFORCE or any(one.approval is not None for one in limits.own):
+        return False
+    for other in rules.rules:
+        if other.name == rule.name or other.name not in live or live[other.name][0] > live[rule.name][0]:
+            continue
+        if limits.shared.keys() & limits_of(other, rules.guards).shared.keys():
+            return False
+        if isinstance(other, ClusterTaint) and isinstance(rule, WorkloadFailover):
+            return False
+    return True
+
+
+def _played(rules: RuleSet, history: Sequence[tuple[float, Fact]], until: float) -> Iterator[Asked]:
+    player = Player(Book(Routing.of(rules)), outcomes=False)
+    for when, together in groupby(history, key=lambda event: event[0]):
+        if when > until:
+            break
+        yield from _asked(player.until(at_(when)))
+        yield from _asked(player.take([fact for _, fact in together], at_(when)))
+    yield from _asked(player.until(at_(until)))
+    yield from _asked(player.ring(at_(until)))
+
+
+def _asked(said: Iterable[Said]) -> Iterator[Asked]:
+    return ((one.at, one.what) for one in said if not isinstance(one.what, Hold))

@@ -1,0 +1,61 @@
+"""TrafficFailover's way back: when, by whose word, and how long after a failure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from rules.rulefile.fields import YEAR, Model, Seconds
+
+
+class FailbackMode(StrEnum):
+    """How traffic comes back to the primary."""
+
+    AUTOMATIC = "Automatic"
+    TRIAL = "Trial"
+    MANUAL = "Manual"
+
+
+class OnDrift(StrEnum):
+    """What becomes of weights that somebody else has changed."""
+
+    RESTORE = "Restore"
+    HOLD = "Hold"
+
+
+class Trial(Model):
+    """A small part of the traffic, for a while."""
+
+    percent: Annotated[int, Field(ge=1, le=99)] = 5
+    """The primary's share while it is tried."""
+    seconds: Annotated[float, Field(gt=0, le=YEAR)] = 60
+    """How long it is tried: one range of the query, and two readings, or more."""
+
+
+class Backoff(Model):
+    """How long a backend that fails again and again has to wait."""
+
+    factor: Annotated[float, Field(ge=1, le=100)] = 2
+    """Each time the wait is so much longer."""
+    max_seconds: Seconds = 3600
+    """The longest wait, where recoverySeconds are not longer."""
+    reset_seconds: Seconds = 3600
+    """Who fails so long after the return, or later, begins anew."""
+
+
+class TrafficFailback(Model):
+    """The way back to the primary."""
+
+    mode: FailbackMode = FailbackMode.AUTOMATIC
+    """Automatic: when it has been Healthy for recoverySeconds. Trial: where nobody can know without traffic, it gets
+    `trial.percent` first. Manual: only by command."""
+    signals: tuple[Annotated[str, StringConstraints(min_length=1, max_length=253)], ...] | None = Field(
+        default=None, min_length=1
+    )
+    """Whose Healthy is needed for the way back; default: the rule's `signals`. Unknown of the others is ignored."""
+    trial: Trial = Trial()
+    """Mode Trial: how much, and for how long."""
+    backoff: Backoff = Backoff()
+    """The wait of a backend that fails again soon after its return, or in a trial."""

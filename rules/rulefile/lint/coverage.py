@@ -1,0 +1,203 @@
+"""Who speaks of which targets, and who listens: what sources could feed, and what rules wait for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from rules.rulefile.guards import FileGuard, Guards
+from rules.rulefile.model import BackendRule, Notification, RouteSelection, TrafficFailover
+from rules.rulefile.overlap import could_meet, is_plain
+from rules.rulefile.placement import ClusterAffinity, Placement
+from rules.rulefile.sources import EndpointsWatch, NodeWatch, Quorum, WorkloadWatch
+from rules.rulefile.targets import encode_segment
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.yaml import Path
+from rules.rulefile.zone import ZoneIsolation
+
+if TYPE_CHECKING:
+    from rules.rulefile.kinds import LoadedRule, LoadedSource
+
+KARMADA = "karmada"
+"""The signal of a control plane's own inventory."""
+_PEERS: Mapping[type, str] = {
+    TrafficFailover: "service/**", WorkloadFailover: "cluster/*", ClusterTaint: "cluster/*", ZoneIsolation: "zone/**",
+}  # fmt: skip
+"""Whom a guard counts by default, as in `rules.limits.limiters`."""
+
+
+class Feed(NamedTuple):
+    """What somebody could speak of."""
+
+    target: str
+    """A template; labels that are known beforehand are filled in."""
+    signal: str
+    source: LoadedSource | None = None
+    """None: the inventory of a Karmada control plane."""
+
+
+class Want(NamedTuple):
+    """What a rule waits to hear of. One of `targets` is enough, unless each is needed."""
+
+    at: Path
+    """Within the rule."""
+    targets: Mapping[str, Path]
+    """Targets or patterns, each with its place within the rule."""
+    each: bool = False
+    so: str = "it is never ready"
+    """What follows for one that nobody speaks of, where each is needed."""
+
+
+class Reader(NamedTuple):
+    """Somebody who listens."""
+
+    target: str
+    """A target or a pattern."""
+    signals: tuple[str, ...] | None = None
+    """None: all."""
+
+
+_PLACE = re.compile(r"\{[^{}]*\}")
+"""A name of the route, which may be any."""
+
+
+class Feeds:
+    """All feeds, so that thousands of readers find theirs among thousands."""
+
+    def __init__(self, feeds: Iterable[Feed]) -> None:
+        self._all = list(feeds)
+        self._open = [feed for feed in self._all if not is_plain(feed.target)]
+        self._named: dict[str, list[Feed]] = {}
+        for feed in self._all:
+            if is_plain(feed.target):
+                self._named.setdefault(feed.target, []).append(feed)
+
+    def heard(self, reader: Reader) -> list[Feed]:
+        """Give those that could say something to it."""
+        near = [*self._named.get(reader.target, ()), *self._open] if is_plain(reader.target) else self._all
+        return [
+            feed
+            for feed in near
+            if (reader.signals is None or feed.signal in reader.signals) and could_meet(reader.target, feed.target)
+        ]
+
+
+def feeds(sources: Iterable[LoadedSource], rules: Iterable[LoadedRule]) -> Iterator[Feed]:
+    """Give what these sources could say, and what the inventory of Karmada says where a rule needs one."""
+    for source in sources:
+        template = source.target
+        for label in ("cluster", "namespace"):
+            if value := getattr(source, label, None):
+                template = template.replace(f"{{{label}}}", encode_segment(value))
+        yield Feed(template, source.says, source)
+        if isinstance(source, NodeWatch):
+            yield Feed(f"zone/{encode_segment(source.cluster)}/{{zone}}", source.says, source)
+    if any(isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada" for rule in rules):
+        yield Feed("cluster/{name}", KARMADA)
+        yield Feed("workload/{cluster}/{namespace}/{kind}/{name}", KARMADA)
+
+
+def wants(rule: LoadedRule) -> Iterator[Want]:
+    """Give what the rule has to hear of before it ever acts."""
+    match rule:
+        case TrafficFailover():
+            yield _backends(rule.route, rule.backends)
+        case ZoneIsolation():
+            yield Want((), {rule.target(zone.name): ("zones", index) for index, zone in enumerate(rule.zones)})
+        case ClusterTaint() | Notification():
+            yield Want(("match",), {rule.match: ("match",)})
+        case WorkloadFailover():
+            yield from _clusters_and_copies(rule)
+
+
+def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -> Want:
+    cluster = encode_segment(route.cluster)
+    if backends is None:
+        return Want((), {f"service/{cluster}/*/*": ()})
+    targets: dict[str, Path] = {}
+    for index, backend in enumerate(backends):
+        namespace, _, name = backend.service.rpartition("/")
+        service = encode_segment(name) if "{" not in name else name
+        standard = f"service/{cluster}/{namespace or route.namespace or '*'}/{service}"
+        targets[_PLACE.sub("*", backend.target or standard)] = ("backends", index)
+    return Want((), targets, each=True)
+
+
+def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[Want]:
+    failover = rule.failover
+    clusters = clusters_of(rule.placement)
+    if rule.policies is not None or (failover is not None and failover.cluster is not None):
+        named = {f"cluster/{name}": path for name, path in _named(rule.placement)}
+        so = "no copy is ever placed there. Is it misspelt?"
+        yield Want((), named or {"cluster/*": ()}, each=True, so=so)
+    if failover is not None and failover.application is not None:
+        copies = {
+            f"workload/{cluster}/{one.namespace or '*'}/{one.kind}/{one.name or '*'}": ("resourceSelectors", index)
+            for index, one in enumerate(rule.resource_selectors)
+            for cluster in clusters
+        }
+        yield Want(("failover", "application"), copies)
+
+
+def clusters_of(placement: Placement) -> tuple[str, ...]:
+    """Give the names of the clusters where copies may be, as segments of targets; `*` where any may be one."""
+    return tuple(dict.fromkeys(name for name, _ in _named(placement))) or ("*",)
+
+
+def _named(placement: Placement) -> list[tuple[str, Path]]:
+    """Give each cluster where copies may be, and where its name stands; none where any may be one."""
+    here: Path = ("placement", "clusterAffinities")
+    affinities: list[tuple[ClusterAffinity, Path]] = []
+    if placement.cluster_affinity is not None:
+        affinities.append((placement.cluster_affinity, ("placement", "clusterAffinity")))
+    for index, one in enumerate(placement.cluster_affinities):
+        affinities.append((one, (*here, index)))
+        overflow = enumerate(one.overflow_affinities)
+        affinities += [(other, (*here, index, "overflowAffinities", number)) for number, other in overflow]
+    if any(not one.cluster_names for one, _ in affinities):
+        return []
+    return [
+        (encode_segment(name), (*path, "clusterNames", index))
+        for one, path in affinities
+        for index, name in enumerate(one.cluster_names)
+    ]
+
+
+def readers(
+    rules: Iterable[LoadedRule], sources: Iterable[LoadedSource], guards: Iterable[FileGuard]
+) -> Iterator[Reader]:
+    """Give all who listen to targets."""
+    kinds: set[type] = set()
+    for rule in rules:
+        kinds.add(type(rule))
+        signals = rule.signals
+        if isinstance(rule, ZoneIsolation):
+            if signals is not None:
+                signals += rule.failback.signals or ()
+            for pattern in rule.practice.stop_signals if rule.practice is not None else ():
+                yield Reader(pattern)
+        for want in wants(rule):
+            yield from (Reader(target, signals) for target in want.targets)
+        if rule.guards is not None:
+            yield from (Reader(peers, rule.signals) for peers in _peers(rule.guards, [type(rule)]))
+    for guard in guards:
+        yield from (Reader(peers) for peers in _peers(guard, kinds))
+    if WorkloadFailover in kinds:
+        yield Reader("cluster/*")  # its default guard counts them
+    yield from (Reader(source.members) for source in sources if isinstance(source, Quorum))
+
+
+def _peers(guards: Guards, kinds: Iterable[type]) -> Iterator[str]:
+    if guards.counts_peers:
+        yield from [guards.peers] if guards.peers is not None else [_PEERS[kind] for kind in kinds if kind in _PEERS]
+
+
+def lists_for(source: LoadedSource, rules: Iterable[LoadedRule]) -> bool:
+    """Whether a rule needs what the source tells besides health: zones with their nodes, copies of workloads."""
+    match source:
+        case NodeWatch():
+            return any(isinstance(rule, ZoneIsolation) and rule.cluster_name == source.cluster for rule in rules)
+        case WorkloadWatch() | EndpointsWatch():
+            return any(isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes" for rule in rules)
+    return False

@@ -1,0 +1,35 @@
+"""Zones that could not come back by proof: what is known of that before any is isolated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rules.core.errors import Problem
+from rules.rulefile.lint.coverage import Feeds, Reader
+from rules.rulefile.yaml import Document, Path
+from rules.rulefile.zone import ZoneIsolation
+
+
+def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Feeds) -> Iterator[Problem]:
+    """Say once for each reason which zones fewer than two signals speak of, and what brings them back."""
+    found: dict[str, list[int]] = {}
+    for index, zone in enumerate(rule.zones):
+        wanted = rule.failback.signals
+        names = sorted({feed.signal for feed in said.heard(Reader(rule.target(zone.name), wanted or rule.signals))})
+        missing = sorted(set(wanted or ()) - set(names))
+        if missing:
+            words = (
+                f"nothing here says {', '.join(missing)} of {{zones}}, and failback.signals needs it: only "
+                "reactor failback --force would open them"
+            )
+        elif len(names) == 1:
+            words = (
+                f"only {names[0]} speaks of {{zones}}: the rule isolates them, and opens them, by two signals; what a "
+                f"person isolates comes back by reactor failback, when {names[0]} calls it healthy"
+            )
+        else:
+            continue  # of one that nobody speaks of at all another hint tells
+        found.setdefault(words, []).append(index)
+    for words, indexes in found.items():
+        message = words.format(zones=", ".join(rule.zones[index].name for index in indexes))
+        yield document.problem((*at, "zones", indexes[0]), message, severity="hint", hint="one-witness")

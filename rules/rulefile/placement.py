@@ -1,0 +1,178 @@
+"""Where copies of a workload may be, and how many: the `placement` of a Karmada policy.
+
+Values that only make sense together, and numbers below their bounds, are findings of `workload_checks`, so that all
+mistakes of a policy are told at once. Shapes: Karmada's CRDs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from rules.rulefile.fields import ClusterName, Model
+
+Text = Annotated[str, StringConstraints(max_length=1024)]
+Short = Annotated[str, StringConstraints(min_length=1, max_length=317)]
+AtLeastZero = Annotated[float, Field(json_schema_extra={"minimum": 0})]
+"""Seconds. Bounds are checked with everything else."""
+Groups = Annotated[int, Field(json_schema_extra={"minimum": 0})]
+Many = 1000
+"""How many entries a list may have."""
+
+
+class OnInsufficient(StrEnum):
+    """What is done when there are fewer landing places than clusters to leave."""
+
+    KEEP = "Keep"
+    PARTIAL = "Partial"
+
+
+class Requirement(Model):
+    """One requirement of a selector."""
+
+    key: Short
+    """Of the label, or of the field."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """How it is compared."""
+    values: tuple[Text, ...] = Field(default=(), max_length=Many)
+    """For In and NotIn."""
+
+
+class LabelSelector(Model):
+    """Kubernetes' own: all of it has to hold."""
+
+    match_labels: Mapping[str, str] = {}
+    """Labels with these values."""
+    match_expressions: tuple[Requirement, ...] = Field(default=(), max_length=Many)
+    """Further requirements."""
+
+
+class FieldSelector(Model):
+    """By what is known of a cluster besides its labels."""
+
+    match_expressions: tuple[Requirement, ...] = Field(default=(), max_length=Many)
+    """Keys: `provider`, `region`, `zone`."""
+
+
+class ClusterAffinity(Model):
+    """Which clusters: those that all given keys allow."""
+
+    cluster_names: tuple[ClusterName, ...] = Field(default=(), max_length=Many)
+    """Empty: any."""
+    exclude: tuple[ClusterName, ...] = Field(default=(), max_length=Many)
+    """Not these."""
+    label_selector: LabelSelector | None = None
+    """With these labels."""
+    field_selector: FieldSelector | None = None
+    """Of these providers, regions or zones."""
+
+
+class NamedAffinity(ClusterAffinity):
+    """One of several groups of clusters, tried in order."""
+
+    affinity_name: Annotated[str, StringConstraints(min_length=1, max_length=32)]
+    """Its name, unique in the list."""
+
+
+class AffinityTerm(NamedAffinity):
+    """A group, and those that are used besides when it is full."""
+
+    overflow_affinities: tuple[NamedAffinity, ...] = Field(default=(), max_length=Many)
+    """Filled in order by room."""
+
+
+class Toleration(Model):
+    """A taint that is borne."""
+
+    key: Text = ""
+    """Empty: any."""
+    operator: Literal["", "Equal", "Exists"] = "Equal"
+    """Exists: whatever its value. Equal: with this value."""
+    value: Text = ""
+    """For Equal."""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+    """Empty: any."""
+    toleration_seconds: float | None = None
+    """For how long after it was added; none: for ever. Zero and less: not at all."""
+
+
+class SpreadConstraint(Model):
+    """Over how many groups the copies are spread."""
+
+    spread_by_field: Literal["cluster", "region", "zone", "provider"] | None = None
+    """Default, where spreadByLabel is not given either: cluster."""
+    spread_by_label: Short | None = None
+    """Clusters with the same value of this label are a group."""
+    min_groups: Groups = 0
+    """Fewer are not enough; 0: one."""
+    max_groups: Groups = 0
+    """More are not used; 0: any number."""
+
+    @property
+    def field(self) -> str | None:
+        """The field, with its default."""
+        return self.spread_by_field or (None if self.spread_by_label else "cluster")
+
+
+class StaticWeight(Model):
+    """The weight of some clusters."""
+
+    target_cluster: ClusterAffinity
+    """Which clusters."""
+    weight: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Their weight, in relation to the others."""
+
+
+class WeightPreference(Model):
+    """What Weighted goes by."""
+
+    static_weight_list: tuple[StaticWeight, ...] = Field(default=(), max_length=Many)
+    """A cluster has the largest weight of those that name it. None is named: all are equal."""
+    dynamic_weight: Literal["AvailableReplicas"] | None = None
+    """By room instead."""
+
+
+class ReplicaScheduling(Model):
+    """How replicas are shared."""
+
+    replica_scheduling_type: Literal["Duplicated", "Divided"] = "Divided"
+    """Duplicated: every chosen cluster gets the full count."""
+    replica_division_preference: Literal["Aggregated", "Weighted"] = "Weighted"
+    """Aggregated: on as few clusters as can be."""
+    weight_preference: WeightPreference | None = None
+    """For Weighted. Default: all clusters are equal."""
+
+    @property
+    def strategy(self) -> Strategy:
+        """In one word."""
+        if self.replica_scheduling_type == "Duplicated":
+            return "duplicated"
+        if self.replica_division_preference == "Aggregated":
+            return "aggregated"
+        dynamic = self.weight_preference is not None and self.weight_preference.dynamic_weight is not None
+        return "dynamic" if dynamic else "static"
+
+
+Strategy = Literal["duplicated", "static", "dynamic", "aggregated"]
+
+
+class Placement(Model):
+    """Where copies may be, and how many."""
+
+    cluster_affinity: ClusterAffinity | None = None
+    """Default: any cluster."""
+    cluster_affinities: tuple[AffinityTerm, ...] = Field(default=(), max_length=100)
+    """Groups tried in order; instead of clusterAffinity."""
+    cluster_tolerations: tuple[Toleration, ...] = Field(default=(), max_length=Many)
+    """Besides 300 s for not-ready and for unreachable, where these do not speak of them."""
+    spread_constraints: tuple[SpreadConstraint, ...] = Field(default=(), max_length=16)
+    """Over how many clusters, regions, zones or providers."""
+    replica_scheduling: ReplicaScheduling | None = None
+    """Default: Duplicated."""
+    on_insufficient: OnInsufficient | None = None
+    """Default: the rule's."""
+    workload_affinity: Mapping[str, Any] | None = None
+    """Not carried out: refused."""

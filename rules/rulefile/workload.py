@@ -1,0 +1,287 @@
+"""WorkloadFailover and ClusterTaint: the spec of a Karmada PropagationPolicy as people paste it, and a little more.
+
+Values that only make sense together, and numbers below their bounds, are findings of `workload_checks`, so that all
+mistakes of a policy are told at once. Shapes: Karmada's CRDs, and the three proposals that went beyond them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from bus.messages import Health
+from rules.rulefile.failback import Backoff
+from rules.rulefile.fields import KubeName, Model, Pattern, Selector
+from rules.rulefile.model import Rule
+from rules.rulefile.placement import AtLeastZero, LabelSelector, Many, OnInsufficient, Placement, Short, Strategy, Text
+
+
+class PurgeMode(StrEnum):
+    """How the old copy goes."""
+
+    DIRECTLY = "Directly"
+    GRACEFULLY = "Gracefully"
+    NEVER = "Never"
+
+
+_OLD_WORDS = {"Immediately": "Directly", "Graciously": "Gracefully", "": "Gracefully"}
+AnyPurgeMode = Annotated[
+    PurgeMode, BeforeValidator(lambda value: _OLD_WORDS.get(value, value) if isinstance(value, str) else value)
+]
+"""In today's words, or in those of Karmada before 1.15."""
+
+
+class OnGraceExpired(StrEnum):
+    """What becomes of the old copy when the new ones are not Healthy in time."""
+
+    KEEP = "Keep"
+    PURGE = "Purge"
+
+
+class PreservationRule(Model):
+    """One value of the old copy's status that the new one gets as a label."""
+
+    alias_label_name: Text
+    """The label's key."""
+    json_path: Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+    """Within `status`: `{.replicas}`, `{.conditions[?(@.type=="Ready")].status}`."""
+
+
+class StatePreservation(Model):
+    """State that is carried over. All values are there and fit into labels, or the copy does not leave."""
+
+    rules: tuple[PreservationRule, ...] = Field(min_length=1, max_length=100)
+    """One for each value."""
+
+
+class Behaviour(Model):
+    """What both failovers have."""
+
+    purge_mode: AnyPurgeMode = PurgeMode.GRACEFULLY
+    """Directly: the old copy goes first. Gracefully: when the new ones are Healthy. Never: a person removes it. The
+    words Immediately and Graciously are read, too."""
+    grace_period_seconds: Annotated[int, Field(json_schema_extra={"minimum": 1})] | None = None
+    """How long Gracefully waits; 600 by default. Only with Gracefully."""
+    on_grace_expired: OnGraceExpired | None = None
+    """Default: the rule's."""
+    block_predecessor_seconds: AtLeastZero | None = 600
+    """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
+    state_preservation: StatePreservation | None = None
+    """State that is carried over, with purgeMode Directly and into a single new cluster."""
+
+    @property
+    def grace_seconds(self) -> int | None:
+        """How long the old copy waits for the new ones; None: it does not wait for them."""
+        if self.purge_mode is not PurgeMode.GRACEFULLY:
+            return None
+        return 600 if self.grace_period_seconds is None else self.grace_period_seconds
+
+    @property
+    def preserves(self) -> bool:
+        """Whether state is carried over."""
+        return self.state_preservation is not None and self.purge_mode is PurgeMode.DIRECTLY
+
+
+class PreConditions(Model):
+    """What has to be so on a cluster before a failure there counts. All of it."""
+
+    delay_seconds: AtLeastZero | None = None
+    """Since the copy's status was first seen."""
+    healthy_state: Literal["Healthy"] | None = None
+    """It has once been Healthy."""
+
+
+def _listed(value: object) -> object:
+    """One state may stand without a list around it."""
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+BadStates = Annotated[tuple[Health, ...], BeforeValidator(_listed), Field(min_length=1, max_length=2)]
+
+
+class DecisionConditions(Model):
+    """When a failure is one."""
+
+    toleration_seconds: AtLeastZero = 300
+    """How long the copy must be bad without a break."""
+    healthy_state: BadStates = (Health.UNHEALTHY,)
+    """What counts as bad."""
+
+
+class ApplicationFailover(Behaviour):
+    """For copies that are bad on a cluster that is not."""
+
+    pre_conditions: PreConditions | None = None
+    """What has to be so before a failure counts. Default: nothing."""
+    decision_conditions: DecisionConditions = DecisionConditions()
+    """When a failure is one."""
+
+
+class ClusterFailover(Behaviour):
+    """For clusters that are bad."""
+
+
+class Failover(Model):
+    """Which failures move a workload. What is not given is off."""
+
+    application: ApplicationFailover | None = None
+    """When a copy is bad on a cluster that is well. Needs somebody who says how copies are."""
+    cluster: ClusterFailover | None = None
+
+
+class ResourceSelector(Model):
+    """Which workloads."""
+
+    api_version: Short
+    """`apps/v1`."""
+    kind: Short
+    namespace: KubeName | None = None
+    """Default: any."""
+    name: KubeName | None = None
+    """Default: any."""
+    label_selector: LabelSelector | None = None
+    """With these labels."""
+
+
+class Policy(Model):
+    """The spec of a Karmada PropagationPolicy or ClusterPropagationPolicy, as far as it is about placing and moving."""
+
+    resource_selectors: tuple[ResourceSelector, ...] = Field(default=(), max_length=Many)
+    """Which workloads."""
+    placement: Placement = Placement()
+    """Where their copies may be."""
+    failover: Failover | None = None
+    """Which failures move them. None: none do."""
+    propagate_deps: bool | None = None
+    """Whether what a workload needs (ConfigMaps, Secrets, ServiceAccounts, PVC claims) goes along. Default: with
+    application failover it does."""
+    association: bool | None = None
+    """Karmada's older word for propagateDeps. Not carried out."""
+    dependent_overrides: tuple[Text, ...] = ()
+    """Karmada's. Not carried out."""
+    priority: int = 0
+    """Karmada's. Not carried out."""
+    preemption: Literal["Always", "Never"] = "Never"
+    """Karmada's. Not carried out."""
+    scheduler_name: Text = "default-scheduler"
+    """Karmada's. Not carried out."""
+    conflict_resolution: Literal["Abort", "Overwrite"] = "Abort"
+    """Karmada's. Not carried out."""
+    activation_preference: Literal["Lazy"] | None = None
+    """Karmada's. Not carried out."""
+    preserve_resources_on_deletion: bool | None = None
+    """Karmada's. Not carried out."""
+    schedule_priority: Mapping[str, Any] | None = None
+    """Karmada's. Not carried out."""
+    suspension: Mapping[str, Any] = {}
+    """Karmada's: a policy that is suspended is refused."""
+
+    @property
+    def copies_deps(self) -> bool:
+        """Whether dependencies go along."""
+        moves_applications = self.failover is not None and self.failover.application is not None
+        return moves_applications if self.propagate_deps is None else self.propagate_deps
+
+    @property
+    def strategy(self) -> Strategy:
+        """How replicas are shared, in one word."""
+        scheduling = self.placement.replica_scheduling
+        return "duplicated" if scheduling is None else scheduling.strategy
+
+
+class BehaviourAdditions(Model):
+    """What Karmada's API refuses in a policy, for a failover that the policy has."""
+
+    purge_mode: AnyPurgeMode | None = None
+    """In the place of the policy's: Never for clusters, which Karmada's API refuses."""
+    grace_period_seconds: Annotated[int, Field(json_schema_extra={"minimum": 1})] | None = None
+    """How long Gracefully waits, in the place of the policy's."""
+    on_grace_expired: OnGraceExpired | None = None
+    """Default: the rule's."""
+    block_predecessor_seconds: AtLeastZero | None = 600
+    """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
+
+
+class DecisionAdditions(Model):
+    """When a failure is one, besides for how long."""
+
+    healthy_state: BadStates
+    """What counts as bad."""
+
+
+class ApplicationAdditions(BehaviourAdditions):
+    """For copies that are bad on a cluster that is not."""
+
+    decision_conditions: DecisionAdditions | None = None
+    """When a failure is one. Default: while the copy is Unhealthy."""
+
+    pre_conditions: PreConditions | None = None
+    """What has to be so before a failure counts. Default: nothing."""
+
+
+class FailoverAdditions(Model):
+    """Goes on top of what the policies say. A failover that a policy does not have stays off."""
+
+    application: ApplicationAdditions | None = None
+    """For policies with application failover."""
+    cluster: BehaviourAdditions | None = None
+    """For policies with cluster failover."""
+
+
+class PolicySelection(Model):
+    """Policies of a Karmada control plane that are honoured as they stand."""
+
+    selector: Selector
+    """Those with these labels."""
+    failover: FailoverAdditions = FailoverAdditions()
+    """What Karmada's API has no place for."""
+
+
+class WorkloadFailover(Rule, Policy):
+    """Takes a workload off failed clusters and places it on others."""
+
+    kind: Literal["WorkloadFailover"]
+    carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
+    """Kubernetes: the reactor copies, scales and removes. Karmada: it writes taints and bindings, and Karmada does."""
+    policies: PolicySelection | None = None
+    """Carrier Karmada: the policies on the control plane say what else would stand here."""
+    on_insufficient: OnInsufficient = OnInsufficient.KEEP
+    """Fewer landing places than clusters to leave. Keep: nothing moves. Partial: what can, does."""
+    on_grace_expired: OnGraceExpired = OnGraceExpired.KEEP
+    """The new copies are not all Healthy in time. Keep: the old one goes only if another is Healthy. Purge: it goes
+    unless it is the last Healthy one."""
+    backoff: Backoff = Backoff()
+    """How much longer than recoverySeconds a cluster waits that has failed again soon after its recovery: it gets no
+    copies meanwhile, unless no other can take them, and a copy that leaves it does not turn back. Only where it is
+    written, if only as `backoff: {}`."""
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether a cluster that fails again has to wait longer."""
+        return "backoff" in self.model_fields_set
+
+
+class NewTaint(Model):
+    """A taint that is put on a cluster."""
+
+    key: Short
+    """`reactor/brownout`."""
+    value: Annotated[str, StringConstraints(max_length=253)] = ""
+    """For tolerations with the operator Equal."""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """NoExecute: workloads have to leave. NoSchedule: none may come."""
+
+
+class ClusterTaint(Rule):
+    """Puts taints on a cluster while it is bad, and takes them off when it is good again."""
+
+    kind: Literal["ClusterTaint"]
+    match: Pattern
+    """Which clusters: `cluster/east`."""
+    taints: tuple[NewTaint, ...] = Field(min_length=1, max_length=100)
+    """All that it puts there."""
+    carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
+    """Kubernetes: they are only known to the reactor's own rules. Karmada: they are put on the Cluster object, too."""

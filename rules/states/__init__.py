@@ -1,1 +1,0 @@
-"""What a group remembers besides its members, one file per rule kind."""
