@@ -20,8 +20,8 @@ from bus.messages import Fact, RefreshRequest
 from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.runtime.clock import Clock
-from reactor.sources import pacing
-from reactor.sources.context import World
+from reactor.sources import ticker
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import endpoints_watch
 from reactor.sources.probes.probing import probe
 from reactor.sources.refresh import requests_on
@@ -142,10 +142,10 @@ class _Heard:
             while not holds():
                 await asyncio.sleep(0.002)
 
-    def world(self, api: _Api) -> World:
+    def world(self, api: _Api) -> SourceContext:
         """Give a world whose only cluster is this one."""
         requests = requests_on(self.bus, self.clock)
-        return World(self.clock, self.tell, _Clusters(api), {}, cast("Any", None), requests=requests)
+        return SourceContext(self.clock, self.tell, _Clusters(api), {}, cast("Any", None), requests=requests)
 
 
 async def vouching() -> Result:
@@ -196,7 +196,7 @@ async def _probes() -> dict[str, float]:
         TcpProbe(name=f"p{number}", kind="TcpProbe", host="h", port=1, target=target, every_seconds=3600)
         for number, target in enumerate(WATCHED)
     ]
-    spread, pacing.SPREAD_SECONDS_MAX = pacing.SPREAD_SECONDS_MAX, 0.5
+    spread, ticker.SPREAD_SECONDS_MAX = ticker.SPREAD_SECONDS_MAX, 0.5
     world.scheduler.start()
     try:
         async with _running(*(probe(one, world, attempt) for one in probes)):
@@ -204,7 +204,7 @@ async def _probes() -> dict[str, float]:
             return await heard.ask([(one.name, [one.target]) for one in probes], heard.clock.now())
     finally:
         world.scheduler.shutdown(wait=False)
-        pacing.SPREAD_SECONDS_MAX = spread
+        ticker.SPREAD_SECONDS_MAX = spread
 
 
 @asynccontextmanager

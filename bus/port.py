@@ -57,7 +57,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class StreamBounds:
     """What a stream keeps at a moment. A work queue keeps what nobody has acknowledged."""
 
     first: int
@@ -80,7 +80,7 @@ class Entry:
     """By the server's clock; None: not known."""
 
 
-class Reading(Protocol):
+class LogReader(Protocol):
     """One reader's ordered view of a subject, without acknowledgements: the reader keeps its own position.
 
     A position is of one stream. Once that was recreated, or ends before the position, `next` and `newest` raise
@@ -112,7 +112,7 @@ class Reading(Protocol):
         ...
 
 
-class Work(Protocol):
+class WorkQueue(Protocol):
     """One process's share of a queue."""
 
     async def next(self, timeout: timedelta) -> Sequence[Delivery]:
@@ -182,7 +182,7 @@ class Bus(Protocol):
         """Store many, pipelined, in order per subject. Raises Refused or Unavailable if any was not stored."""
         ...
 
-    def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[Reading]:
+    def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[LogReader]:
         """Read a subject from the message after sequence `after` on; 0: from the first that is kept.
 
         Entering it raises Unavailable, and StreamRecreated where the stream ends before `after`.
@@ -197,11 +197,11 @@ class Bus(Protocol):
         """Ask for the newest message under this subject; None: there is none. Raises Unavailable."""
         ...
 
-    def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
+    def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[WorkQueue]:
         """Take a share of a queue, at most `batch` messages in hands at once."""
         ...
 
-    async def extent(self, stream: Stream) -> Extent:
+    async def extent(self, stream: Stream) -> StreamBounds:
         """Ask the server from where to where a stream reaches now, and since when there is this stream."""
         ...
 
@@ -209,7 +209,7 @@ class Bus(Protocol):
         """A key-value bucket."""
         ...
 
-    async def take_epoch(self, subject: str, owner: str) -> Fence:
+    async def acquire_epoch(self, subject: str, owner: str) -> Fence:
         """Write the owner's marker by compare-and-set and give its fence. Raises Refused where another was faster."""
         ...
 

@@ -18,11 +18,11 @@ from bus.jetstream.incoming import TRACEPARENT
 from bus.jetstream.keyvalue import EXPECTED, KeyValueStore
 from bus.jetstream.lookup import last
 from bus.jetstream.newest import last_of_each
-from bus.jetstream.publishing import Post, Publisher
+from bus.jetstream.publishing import PendingPublish, Publisher
 from bus.jetstream.pulling import PullWork
 from bus.jetstream.reading import OrderedReading
 from bus.jetstream.scanning import ScannedReading
-from bus.port import Delivery, Extent, Fence, Handler, Outgoing, Reading, Store, Work
+from bus.port import Delivery, Fence, Handler, LogReader, Outgoing, Store, StreamBounds, WorkQueue
 from bus.topology import Bucket, Queue, Stream
 
 TIMEOUT = timedelta(seconds=2)
@@ -45,7 +45,7 @@ class JetStreamBus:
         self._publisher = Publisher(connection, patience=patience)
         self._prompt = Publisher(connection, patience=timedelta(seconds=connection.timeout))
         self._asking: dict[str, asyncio.Lock] = {}
-        self._extents: dict[str, tuple[float, Extent | Unavailable]] = {}
+        self._extents: dict[str, tuple[float, StreamBounds | Unavailable]] = {}
         """By stream: what came of the latest question about its extent, and when it was asked (event loop's clock)."""
 
     @classmethod
@@ -99,7 +99,7 @@ class JetStreamBus:
             if isinstance(result, Refused):
                 raise result
 
-    def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[Reading]:
+    def read(self, stream: Stream, subject: str, *, after: int) -> AbstractAsyncContextManager[LogReader]:
         """Read a subject in order. Only streams that keep what was read can be read so."""
         if stream.retention != "limits":
             raise ValueError(f"{stream.name} is a work queue: take your share with work()")
@@ -118,11 +118,11 @@ class JetStreamBus:
             return None
         return Delivery(newest.subject, newest.body, newest.sequence, newest.stored_at, 0)
 
-    def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[Work]:
+    def work(self, queue: Queue, *, batch: int) -> AbstractAsyncContextManager[WorkQueue]:
         """Take a share of a queue."""
         return PullWork(self.connection, queue, batch=batch)
 
-    async def extent(self, stream: Stream) -> Extent:
+    async def extent(self, stream: Stream) -> StreamBounds:
         """Ask the stream's leader from where to where it reaches now. Raises Unavailable.
 
         Whoever asks while an answer is awaited shares the next question, which is asked after all of them asked.
@@ -142,21 +142,23 @@ class JetStreamBus:
             raise Unavailable(str(answer)) from answer
         return answer
 
-    async def _extent(self, stream: Stream) -> Extent:
+    async def _extent(self, stream: Stream) -> StreamBounds:
         info = await self.connection.api(f"STREAM.INFO.{stream.name}", {})
         state, created = info["state"], datetime.fromisoformat(info["created"])
-        return Extent(state["first_seq"] if state["messages"] else state["last_seq"] + 1, state["last_seq"], created)
+        return StreamBounds(
+            state["first_seq"] if state["messages"] else state["last_seq"] + 1, state["last_seq"], created
+        )
 
     def store(self, bucket: Bucket) -> Store:
         """A key-value bucket."""
         return KeyValueStore(self.connection, self._publisher, bucket)
 
-    async def take_epoch(self, subject: str, owner: str) -> Fence:
+    async def acquire_epoch(self, subject: str, owner: str) -> Fence:
         """Write the owner's marker where the last one still stands. Raises Refused, Unavailable."""
         marker = await last(self.connection, topology.ACTIONS.name, subject)
         # The marker before is rolled up: one per partition stays, however often owners change.
         headers = {"Nats-Msg-Id": self._publisher.new_id(), EXPECTED: str(marker.sequence), "Nats-Rollup": "sub"}
-        post = Post(subject, owner.encode(), headers)
+        post = PendingPublish(subject, owner.encode(), headers)
         [result] = await self._publisher.send([post])
         if isinstance(result, Refused):
             result = (await last(self.connection, topology.ACTIONS.name, subject)).settle(post, result)
@@ -284,11 +286,11 @@ class JetStreamBus:
         return await store.written_at(PROBE_KEY)
 
 
-def _post(message: Outgoing) -> Post:
+def _post(message: Outgoing) -> PendingPublish:
     headers = {"Nats-Msg-Id": message.id}
     if message.fence:
         headers[EXPECTED] = str(message.fence.epoch)
         headers[f"{EXPECTED}-Subject"] = message.fence.subject
     if message.traceparent:
         headers[TRACEPARENT] = message.traceparent
-    return Post(message.subject, message.body, headers)
+    return PendingPublish(message.subject, message.body, headers)

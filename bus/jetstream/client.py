@@ -59,7 +59,7 @@ class PromptTransport(TcpTransport):
         return True
 
 
-class PromptClient(Client):
+class FailFastClient(Client):
     """A `nats.aio.client.Client` that does not wait for the dead."""
 
     def __init__(self, renewed: Callable[[], Mapping[str, Any]] = dict) -> None:

@@ -25,7 +25,7 @@ from nats.errors import ConnectionClosedError, Error, NoRespondersError, Outboun
 from nats.errors import TimeoutError as NatsTimeoutError
 
 from bus.errors import Unavailable, WrongServer
-from bus.jetstream.client import PromptClient
+from bus.jetstream.client import FailFastClient
 from bus.subjects import inbox
 
 PING_SECONDS = 2  # with two pings outstanding, a frozen server is noticed after at most six seconds
@@ -95,7 +95,7 @@ class ApiError(Unavailable):
 class Connection:
     """What all parts of the adapter share."""
 
-    def __init__(self, client: PromptClient, *, timeout: timedelta) -> None:
+    def __init__(self, client: FailFastClient, *, timeout: timedelta) -> None:
         self.client = client
         self.timeout = timeout.total_seconds()
         """Seconds that one request may take."""
@@ -189,7 +189,7 @@ async def connect(
     url: str | Sequence[str], *, name: str, credentials: Credentials, timeout: timedelta, patience: timedelta
 ) -> AsyncIterator[Connection]:
     """Connect, check the server, and close at the end. Raises Unavailable after `patience`, WrongServer."""
-    connection = Connection(PromptClient(credentials.renewed), timeout=timeout)
+    connection = Connection(FailFastClient(credentials.renewed), timeout=timeout)
     servers = [url] if isinstance(url, str) else list(url)
     prefix = credentials.inbox_prefix or _inbox(servers).get("inbox_prefix", "")
     connection.user = prefix.removeprefix("_INBOX").lstrip("_") or ANYBODY

@@ -17,7 +17,7 @@ from bus.errors import NotFound, Refused, StreamRecreated, Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored
 from bus.jetstream.lookup import last
-from bus.jetstream.publishing import Post, Publisher
+from bus.jetstream.publishing import PendingPublish, Publisher
 from bus.jetstream.reading import OrderedReading
 from bus.jetstream.scanning import ScannedReading
 from bus.port import Entry
@@ -138,20 +138,20 @@ class KeyValueStore:
         key = one.subject.removeprefix(self._prefix)
         return key if one.removed else Entry(key, one.body, one.sequence, one.stored_at)
 
-    def _post(self, key: str, value: bytes, revision: int | None) -> Post:
+    def _post(self, key: str, value: bytes, revision: int | None) -> PendingPublish:
         headers = {"Nats-Msg-Id": self._publisher.new_id()}
         if revision is not None:
             headers[EXPECTED] = str(revision)
-        return Post(self._prefix + key, value, headers)
+        return PendingPublish(self._prefix + key, value, headers)
 
-    async def _write(self, posts: Sequence[Post]) -> list[int | Refused]:
+    async def _write(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
         results = await self._publisher.send(posts)
         for index, (post, result) in enumerate(zip(posts, results, strict=True)):
             if isinstance(result, Refused):
                 results[index] = await self._look_again(post, result)
         return results
 
-    async def _look_again(self, post: Post, refused: Refused) -> int | Refused:
+    async def _look_again(self, post: PendingPublish, refused: Refused) -> int | Refused:
         """Refused may be wrong: it was ourselves who wrote, or the key was removed and only its mark has a revision."""
         newest = await last(self._connection, self._stream, post.subject)
         if post.headers[EXPECTED] != "0" or not newest.removed:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from bus.errors import Refused
 from bus.jetstream.connection import ApiError, Connection
 from bus.jetstream.incoming import REMOVED
-from bus.jetstream.publishing import Post
+from bus.jetstream.publishing import PendingPublish
 
 NO_MESSAGE = 10037  # JetStream: no message found
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -31,7 +31,7 @@ class Last:
         """In a bucket: whether the key holds nothing."""
         return not self.sequence or any(name in self.headers for name in REMOVED)
 
-    def settle(self, post: Post, refused: Refused) -> int | Refused:
+    def settle(self, post: PendingPublish, refused: Refused) -> int | Refused:
         """Give the sequence where it was our own message that moved the subject on.
 
         A message whose answer was lost is published again, and a server alone compares the revision before the id

@@ -9,7 +9,7 @@ from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored, ring
 from bus.jetstream.lookup import last
-from bus.jetstream.pushing import Push
+from bus.jetstream.pushing import PushConsumer
 
 QUIET = timedelta(seconds=0.5)  # nothing came although there should be more: it is asked whether there is
 STALL = timedelta(seconds=5)  # nothing came although there is more
@@ -18,7 +18,7 @@ STALL = timedelta(seconds=5)  # nothing came although there is more
 async def last_of_each(connection: Connection, stream: str, subject: str) -> list[Stored]:
     """Raises Unavailable."""
     loop, bell, found = asyncio.get_running_loop(), asyncio.Event(), list[Stored]()
-    consumer = Push(connection, bell)
+    consumer = PushConsumer(connection, bell)
     try:
         await consumer.start(stream, subject, None)
         until = loop.time() + STALL.total_seconds()

@@ -30,7 +30,7 @@ NOT_NOW = (408, 429, 500, 503)  # JetStream: no leader, no space, too much at on
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class PendingPublish:
     """One message with its headers, Nats-Msg-Id among them."""
 
     subject: str
@@ -66,7 +66,7 @@ class Publisher:
         self._ids += 1
         return f"{self._prefix}-{self._ids}"
 
-    async def send(self, posts: Sequence[Post]) -> list[int | Refused]:
+    async def send(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
         """Give each message's sequence, or that its expectation did not hold.
 
         Raises Unavailable, NotPermitted, Malformed.
@@ -76,7 +76,7 @@ class Publisher:
             results += await self._send_chunk(chunk)
         return results
 
-    async def _send_chunk(self, posts: Sequence[Post]) -> list[int | Refused]:
+    async def _send_chunk(self, posts: Sequence[PendingPublish]) -> list[int | Refused]:
         loop = asyncio.get_running_loop()
         give_up = loop.time() + self._patience
         results: dict[int, int | Refused] = {}
@@ -105,7 +105,7 @@ class Publisher:
                 await asyncio.sleep(PAUSE_SECONDS)  # every one answered, some with "not now"
         return [results[index] for index in range(len(posts))]
 
-    async def _round(self, posts: Sequence[Post], indexes: Sequence[int], give_up: float) -> dict[int, Msg]:
+    async def _round(self, posts: Sequence[PendingPublish], indexes: Sequence[int], give_up: float) -> dict[int, Msg]:
         """Publish once and give the answers that came in time."""
         loop = asyncio.get_running_loop()
         self._count += 1
@@ -143,7 +143,7 @@ class Publisher:
             del self._rounds[name]
         return current.answers
 
-    def _denied(self, posts: Sequence[Post], indexes: Sequence[int]) -> Set[str]:
+    def _denied(self, posts: Sequence[PendingPublish], indexes: Sequence[int]) -> Set[str]:
         """The subjects among these on which we may not publish."""
         denied = self._connection.denied
         return (
@@ -176,11 +176,11 @@ def _verdict(answer: Msg) -> int | Refused | str:
     raise Malformed(f"the server does not take this message: {error['description']}")
 
 
-def _root(post: Post) -> str:
+def _root(post: PendingPublish) -> str:
     return ".".join(post.subject.split(".")[:2])
 
 
-def _chunks(posts: Sequence[Post]) -> Iterator[Sequence[Post]]:
+def _chunks(posts: Sequence[PendingPublish]) -> Iterator[Sequence[PendingPublish]]:
     start = size = 0
     for index, post in enumerate(posts):
         size += len(post.body) + 512  # subject and headers

@@ -22,7 +22,7 @@ FORGET = timedelta(seconds=10)  # the server drops a consumer that nobody listen
 TAKE_MAX = 1_000
 
 
-class Push:
+class PushConsumer:
     """One push consumer, from its making until the first doubt."""
 
     def __init__(self, connection: Connection, bell: asyncio.Event) -> None:

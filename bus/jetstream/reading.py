@@ -20,7 +20,7 @@ from bus.errors import StreamRecreated, Unavailable
 from bus.jetstream.connection import INSTEAD, Connection
 from bus.jetstream.incoming import Stored, ring
 from bus.jetstream.lookup import last
-from bus.jetstream.pushing import Push
+from bus.jetstream.pushing import PushConsumer
 
 RETRY_SECONDS = 0.2
 LOOK_SECONDS = 4.0
@@ -37,7 +37,7 @@ class OrderedReading:
         self._after = after
         self._created = ""  # when the stream was created: another one of the same name starts at 1 again
         self._bell = asyncio.Event()
-        self._consumer: Push | None = None
+        self._consumer: PushConsumer | None = None
         self._looking: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> OrderedReading:
@@ -131,7 +131,7 @@ class OrderedReading:
         newest = (await last(self._connection, self._stream, self._subject)).sequence
         return newest if newest > reached else 0
 
-    async def _still_missing(self, consumer: Push | None, reached: int) -> bool:
+    async def _still_missing(self, consumer: PushConsumer | None, reached: int) -> bool:
         """What was just stored is on its way, and what waits for us to take it is nobody's fault."""
         await asyncio.sleep(GRACE_SECONDS)
         same = consumer is not None and consumer is self._consumer and consumer.intact() and not consumer.buffer
@@ -153,7 +153,7 @@ class OrderedReading:
 
     async def _open(self) -> None:
         await self._drop()
-        consumer = Push(self._connection, self._bell)
+        consumer = PushConsumer(self._connection, self._bell)
         try:
             await consumer.start(self._stream, self._subject, self._after)
             await self._check_stream()  # afterwards: a consumer of any stream before falls silent

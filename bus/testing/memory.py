@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from bus import topology
 from bus.errors import Refused, Unavailable
-from bus.port import Delivery, Extent, Fence, Handler, Outgoing
+from bus.port import Delivery, Fence, Handler, Outgoing, StreamBounds
 from bus.testing.memory_parts import Hand, Log, MemoryReading, MemoryStore, MemoryWork, matches
 from bus.topology import Bucket, Queue, Stream
 
@@ -90,17 +90,17 @@ class MemoryBus:
         finally:
             work.leave()
 
-    async def extent(self, stream: Stream) -> Extent:
+    async def extent(self, stream: Stream) -> StreamBounds:
         """From where to where a stream reaches now, and since when there is this stream."""
         self._check()
         log = self._logs[stream.name]
-        return Extent(next(iter(log.messages), log.sequence + 1), log.sequence, log.created)
+        return StreamBounds(next(iter(log.messages), log.sequence + 1), log.sequence, log.created)
 
     def store(self, bucket: Bucket) -> MemoryStore:
         """A key-value bucket."""
         return self._stores[bucket.name]
 
-    async def take_epoch(self, subject: str, owner: str) -> Fence:
+    async def acquire_epoch(self, subject: str, owner: str) -> Fence:
         """Write the owner's marker and give its fence. Never refused: nothing can come between look and write here."""
         return Fence(subject, self._log(subject).roll_up(subject, owner.encode(), self._now()))
 

@@ -12,14 +12,14 @@ CLOSE_SECONDS = 2.0
 """How long what is not done yet is waited for at the end."""
 
 
-class Aside:
+class BackgroundTasks:
     """`async with Aside() as aside: aside(some_coroutine())`. The coroutines tell of their own failures."""
 
     def __init__(self) -> None:
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Aside:
+    async def __aenter__(self) -> BackgroundTasks:
         return self
 
     async def __aexit__(

@@ -20,7 +20,7 @@ from bus.messages import (
     SetWeights,
     ZoneStep,
 )
-from reactor.actions.background import Aside
+from reactor.actions.background import BackgroundTasks
 from reactor.actions.events import CONTROLLER
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
@@ -28,7 +28,7 @@ from reactor.actions.karmada import bindings
 from reactor.actions.karmada import clusters as karmada_clusters
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.notify import notify
-from reactor.actions.outcomes import Unfit, failed
+from reactor.actions.outcomes import Declined, failed
 from reactor.actions.traffic import load_balancers, routes
 from reactor.actions.workload import evict, purge, taints
 from reactor.actions.workload.place import Placer
@@ -49,7 +49,7 @@ def _no_load_balancers(name: str, kind: str) -> LoadBalancer:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionWorld:
+class CarrierContext:
     """All that actions reach the world through. Made once for each process."""
 
     clock: Clock
@@ -60,7 +60,7 @@ class ActionWorld:
     instance: str = CONTROLLER
     """This process's name, as Kubernetes Events show it."""
     told: notify.Told = field(default_factory=notify.Told)
-    aside: Aside | None = None
+    background: BackgroundTasks | None = None
     """Does what nobody has to wait for; None: it is waited for."""
     templates: Templates | None = None
     """Remembered copies of workloads, for when their cluster is dead."""
@@ -80,7 +80,7 @@ class ActionWorld:
     """Publishes an observation: for zones whose targets our traffic rules are to leave."""
 
 
-async def carry_out(action: Action, world: ActionWorld, context: ExecutionContext | None = None) -> Outcome:
+async def carry_out(action: Action, world: CarrierContext, context: ExecutionContext | None = None) -> Outcome:
     """Carry one action out and say what became of it. Repeating it is safe. `context`: what precedes each write.
 
     Never raises for what the world does. What does come out of here is a mistake of ours, or a cancellation.
@@ -106,7 +106,7 @@ async def carry_out(action: Action, world: ActionWorld, context: ExecutionContex
             )
 
 
-def _guarded(world: ActionWorld, context: ExecutionContext) -> ActionWorld:
+def _guarded(world: CarrierContext, context: ExecutionContext) -> CarrierContext:
     async def clusters(name: str) -> KubeApi:
         return GuardedKube(await world.clusters(name), context)
 
@@ -114,7 +114,7 @@ def _guarded(world: ActionWorld, context: ExecutionContext) -> ActionWorld:
 
 
 async def _move(
-    action: Place | Evict | Purge | CancelEviction, world: ActionWorld, context: ExecutionContext
+    action: Place | Evict | Purge | CancelEviction, world: CarrierContext, context: ExecutionContext
 ) -> Outcome:
     if action.carrier == "Karmada":
         return await bindings.carry_out(action, _plane(world), world.clock, context)
@@ -131,25 +131,25 @@ async def _move(
             return await evict.cancel(action, world.clusters, world.clock)
 
 
-def _plane(world: ActionWorld) -> ControlPlane:
+def _plane(world: CarrierContext) -> ControlPlane:
     return world.karmada or ControlPlane(world.clusters, world.clock)
 
 
-async def _set_weights_of_balancer(action: SetWeights, world: ActionWorld, context: ExecutionContext) -> Outcome:
+async def _set_weights_of_balancer(action: SetWeights, world: CarrierContext, context: ExecutionContext) -> Outcome:
     try:
         balancer = world.load_balancers(action.route.name, action.route.kind)
     except SettingsError as error:
-        return failed(action.id, world.clock, Unfit("UnknownLoadBalancer", str(error)))
+        return failed(action.id, world.clock, Declined("UnknownLoadBalancer", str(error)))
     return await load_balancers.carry_out(balancer, action, world.clock, context)
 
 
-async def _set_weights(action: SetWeights, world: ActionWorld) -> Outcome:
+async def _set_weights(action: SetWeights, world: CarrierContext) -> Outcome:
     try:
         api = await world.clusters(action.route.cluster)
     except SettingsError as error:
-        return failed(action.id, world.clock, Unfit("UnknownCluster", str(error)))
+        return failed(action.id, world.clock, Declined("UnknownCluster", str(error)))
     except ReactorError as error:
         return failed(action.id, world.clock, error)
     return await routes.carry_out(
-        api, action, world.clock, instance=world.instance, aside=world.aside, custom=world.route_kinds
+        api, action, world.clock, instance=world.instance, background=world.background, custom=world.route_kinds
     )

@@ -50,12 +50,12 @@ class Change:
     """After a write without an answer: whether it was that write which made the object so."""
 
 
-async def settle(api: KubeApi, route: RouteRef, kind: RouteKind, change: Change) -> Written | None:
+async def conditional_write(api: KubeApi, route: RouteRef, kind: RouteKind, change: Change) -> Written | None:
     """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
-    return await settle_object(api, route.object, partial(_read, api, route, kind), change)
+    return await conditional_write_object(api, route.object, partial(_read, api, route, kind), change)
 
 
-async def settle_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
+async def conditional_write_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
     """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
 
     Raises Unfit, NotAsAsked and what the API raises; ApiUnavailable also where it all takes longer than SETTLE_SECONDS.

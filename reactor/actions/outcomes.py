@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[type[ReactorError], str], ...] = (
 DETAIL_MAX = 1024  # an outcome is a fact on the bus: a server's page-long error has no business in one
 
 
-class Unfit(Terminal):
+class Declined(Terminal):
     """The action cannot be carried out on this object as it stands; `reason` says why in one word."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -55,7 +55,7 @@ class Waited(Retryable):
 
 def reason_of(error: ReactorError) -> str:
     """Give the one word for an error."""
-    if isinstance(error, Unfit):
+    if isinstance(error, Declined):
         return error.reason
     return next((word for kind, word in _REASONS if isinstance(error, kind)), type(error).__name__)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 from reactor.clients.route_entries import WEIGHT_MAX, Entry
 from reactor.clients.route_entries import escape as escape
@@ -22,9 +22,9 @@ def changes(entries: Sequence[Entry], weights: Mapping[str, int]) -> list[JsonOb
     """
     if missing := sorted(set(weights) - {entry.service for entry in entries}):
         have = ", ".join(entry.service for entry in entries) or "none"
-        raise Unfit("BackendMissing", f"the route has no backend {', '.join(missing)}; it has: {have}")
+        raise Declined("BackendMissing", f"the route has no backend {', '.join(missing)}; it has: {have}")
     if wrong := [f"{name}={weight}" for name, weight in weights.items() if not 0 <= weight <= WEIGHT_MAX]:
-        raise Unfit("Invalid", f"weights must be 0 to {WEIGHT_MAX}, got {', '.join(wrong)}")
+        raise Declined("Invalid", f"weights must be 0 to {WEIGHT_MAX}, got {', '.join(wrong)}")
     managed = [(entry, weights[entry.service]) for entry in entries if entry.service in weights]
     if all(entry.stands_at(weight) for entry, weight in managed):
         return []

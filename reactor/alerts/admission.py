@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from reactor.alerts.cache import Mirror
+from reactor.alerts.cache import AlertCache
 from reactor.alerts.states import Opinion
 from reactor.runtime.clock import Clock
 from reactor.sources.target_limit import Refusals
@@ -21,8 +21,8 @@ LOOK_SECONDS = 1.0
 class Admission:
     """Knows whose targets are how many."""
 
-    def __init__(self, mirror: Mirror, clock: Clock) -> None:
-        self._mirror = mirror
+    def __init__(self, alert_cache: AlertCache, clock: Clock) -> None:
+        self._alert_cache = alert_cache
         self._clock = clock
         self._let_in: defaultdict[str, dict[Opinion, float]] = defaultdict(dict)
         """By source: when each target was let in whose alerts were not in the bucket then."""
@@ -32,7 +32,7 @@ class Admission:
 
     def admits(self, opinion: Opinion, most: int) -> bool:
         """Whether the source may have this target; counted and told where it may not. `most`: its `maxTargets`."""
-        if self._mirror.knows(opinion) or opinion in self._let_in[opinion.source]:
+        if self._alert_cache.knows(opinion) or opinion in self._let_in[opinion.source]:
             return True
         refusals = self._refusals.setdefault(opinion.source, Refusals(opinion.source, most))
         if not self._has_room(opinion.source, most):
@@ -45,7 +45,7 @@ class Admission:
     def written(self, opinions: Iterable[Opinion]) -> None:
         """Take note that their alerts may be in the bucket by now, so that they do not count twice."""
         for opinion in opinions:
-            if self._mirror.knows(opinion):
+            if self._alert_cache.knows(opinion):
                 self._let_in[opinion.source].pop(opinion, None)
 
     def _has_room(self, source: str, most: int) -> bool:
@@ -54,7 +54,7 @@ class Admission:
         return self._count(source) < most
 
     def _count(self, source: str) -> int:
-        return self._mirror.targets_of(source) + len(self._let_in[source])
+        return self._alert_cache.targets_of(source) + len(self._let_in[source])
 
     def _look(self, source: str) -> None:
         """Forget who is in the bucket by now, or never came there. Seldom: a flood asks for each of its targets."""
@@ -65,5 +65,5 @@ class Admission:
         self._let_in[source] = {
             opinion: at
             for opinion, at in self._let_in[source].items()
-            if now - at < KEPT_SECONDS and not self._mirror.knows(opinion)
+            if now - at < KEPT_SECONDS and not self._alert_cache.knows(opinion)
         }

@@ -28,7 +28,7 @@ class Held:
 NOTHING = Held(None, 0)
 
 
-class Mirror:
+class AlertCache:
     """States by key and by opinion. Never longer than the bucket, whose size is limited."""
 
     def __init__(self) -> None:

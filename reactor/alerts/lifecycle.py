@@ -20,15 +20,15 @@ from reactor.alerts.alert import Alert, BadAlert
 from reactor.alerts.evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi
-from reactor.alerts.publisher import Tell, Voice
+from reactor.alerts.publisher import AlertPublisher, Tell
 from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
 from reactor.alerts.recovery import Confirming, Query
-from reactor.alerts.states import AlertState, Fate, Opinion, key_of, take
-from reactor.alerts.store import Change, Ledger, fold
+from reactor.alerts.states import AlertOutcome, AlertState, Opinion, key_of, take
+from reactor.alerts.store import AlertStore, Change, fold
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from reactor.runtime.slices import sliced
 from rules.rulefile.sources import AlertmanagerWebhook
 
@@ -56,14 +56,14 @@ class _Fold:
     at: datetime
     opinion: Opinion
     believe: bool
-    fate: Fate = Fate.IGNORED
+    fate: AlertOutcome = AlertOutcome.IGNORED
 
     def __call__(self, state: AlertState | None) -> AlertState:
         state, self.fate = take(state, self.alert, self.at, opinion=self.opinion, believe=self.believe)
         return state
 
 
-class Keeper:
+class AlertLifecycle:
     """`async with Keeper(…) as keeper`, then `take_post` for each post of the journal and `sweep` every second."""
 
     def __init__(
@@ -80,29 +80,29 @@ class Keeper:
         unlisted_for: timedelta = ABSENT_UNLISTED,
     ) -> None:
         """`store` is the bucket ALERTS, `alertmanagers` are the APIs by their name in the settings."""
-        self._seldom = seldom = Seldom(clock)
+        self._throttle = throttle = LogThrottle(clock)
         self._clock = clock
-        self._ledger = Ledger(store)
-        self._admission = Admission(self._ledger.mirror, clock)
-        self._origins = Origins(sources, seldom, self._admission)
+        self._alert_store = AlertStore(store)
+        self._admission = Admission(self._alert_store.alert_cache, clock)
+        self._origins = Origins(sources, throttle, self._admission)
         self._evidence = Evidence(pollable=bool(alertmanagers))
         self._reconciler = Reconciler(
-            self._ledger, self._origins, clock, alertmanagers, seldom, self._evidence, absent_for=absent_for,
+            self._alert_store, self._origins, clock, alertmanagers, throttle, self._evidence, absent_for=absent_for,
             unlisted_for=unlisted_for,
         )  # fmt: skip
         self._reconcile_every = reconcile_every
-        self._confirming = Confirming(self._ledger, self._origins, clock, query, seldom, self._evidence)
-        self._voice = Voice(self._ledger.mirror, self._origins, tell, self._evidence)
+        self._confirming = Confirming(self._alert_store, self._origins, clock, query, throttle, self._evidence)
+        self._publisher = AlertPublisher(self._alert_store.alert_cache, self._origins, tell, self._evidence)
         self._swept_at: datetime | None = None
         self._tidied_at: datetime | None = None
 
-    async def __aenter__(self) -> Keeper:
+    async def __aenter__(self) -> AlertLifecycle:
         """Read the bucket, so that a restart forgets nothing, and follow it. Raises Unavailable."""
-        await self._ledger.__aenter__()
+        await self._alert_store.__aenter__()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        await self._ledger.__aexit__(*exception)
+        await self._alert_store.__aexit__(*exception)
 
     async def take_post(self, post: WebhookPost) -> None:
         """Fold one chunk of a post into the states and say what changed. Taking it again does no harm.
@@ -116,11 +116,11 @@ class Keeper:
             for one in self._folds(post, raw):
                 folds.setdefault(key_of(one.opinion, one.alert.fingerprint), []).append(one)
         changes: dict[str, Change] = {key: fold(steps) for key, steps in folds.items()}
-        await self._ledger.change(changes)
+        await self._alert_store.change(changes)
         self._note(post, folds)
         taken = [step for steps in folds.values() for step in steps]
         self._admission.written(step.opinion for step in taken)
-        await self._voice.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
+        await self._publisher.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
         for step in taken:
             self._count(post, step.fate)
 
@@ -136,7 +136,7 @@ class Keeper:
         """
         signals = {origin.source.says for origin in self._origins.all if origin.source.name == source}
         asked = [Opinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
-        states = [state for opinion in asked for state in self._ledger.mirror.of(opinion)]
+        states = [state for opinion in asked for state in self._alert_store.alert_cache.of(opinion)]
         looks = [self._confirming.ask(states, request.not_before)]
         if any(state.status == "firing" and self._evidence.seen_at(state) < request.not_before for state in states):
             looks.append(self._reconciler.ask(request.not_before))
@@ -144,8 +144,8 @@ class Keeper:
             if failure:
                 raise failure
         now = self._clock.now()
-        await self._voice.answer(asked, request.not_before, now)
-        await self._voice.speak(asked, now)
+        await self._publisher.answer(asked, request.not_before, now)
+        await self._publisher.speak(asked, now)
 
     async def sweep(self) -> None:
         """Do what is due: say standing statuses again, seek proofs, reconcile, forget. To be called every second.
@@ -155,16 +155,16 @@ class Keeper:
         try:
             await self._sweep(self._clock.now())
         except Unavailable as error:
-            if self._seldom(("sweep", type(error))):
+            if self._throttle(("sweep", type(error))):
                 log.warning("standing alerts wait for the bus", extra={"reason": str(error)})
 
     async def _sweep(self, now: datetime) -> None:
-        self._ledger.check()
+        self._alert_store.check()
         if self._swept_at and now - self._swept_at > AWAY:
             self._reconciler.looked_away()
-            await self._ledger.read()
+            await self._alert_store.read()
         self._swept_at = now
-        await self._voice.refresh(now)
+        await self._publisher.refresh(now)
         asked = (self._confirming.seek(), self._reconciler.reconcile(self._reconcile_every))
         failures = [one for one in await asyncio.gather(*asked, return_exceptions=True) if one]
         if failures:
@@ -172,15 +172,15 @@ class Keeper:
         if self._tidied_at is None or now - self._tidied_at >= TIDY:
             await self._tidy(now)
             self._tidied_at = now
-        await self._voice.refresh(self._clock.now())
+        await self._publisher.refresh(self._clock.now())
 
     def _note(self, post: WebhookPost, folds: Mapping[str, Sequence[_Fold]]) -> None:
         """Remember what the post has shown to fire; the API is to be polled soon for what is new."""
         for key, steps in folds.items():
-            state = self._ledger.mirror.held(key).state
+            state = self._alert_store.alert_cache.held(key).state
             if state is None or state.status != "firing":
                 continue
-            if any(step.alert.status == "firing" and step.fate is not Fate.IGNORED for step in steps):
+            if any(step.alert.status == "firing" and step.fate is not AlertOutcome.IGNORED for step in steps):
                 self._evidence.posted(key, post.observed_at)
             if not state.listed:
                 self._reconciler.soon()
@@ -191,15 +191,15 @@ class Keeper:
             alert = Alert.read(raw)
         except BadAlert:
             # The receiver lets none of these through; anybody may publish on the bus.
-            self._count(post, Fate.QUARANTINED)
+            self._count(post, AlertOutcome.QUARANTINED)
             return []
         found: dict[Opinion, Origin] | None = self._origins.of_post(post.source, alert)
         if not found:
-            self._count(post, Fate.QUARANTINED if found is None else Fate.UNMATCHED)
+            self._count(post, AlertOutcome.QUARANTINED if found is None else AlertOutcome.UNMATCHED)
             return []
         return [_Fold(alert, post.observed_at, opinion, origin.believes) for opinion, origin in found.items()]
 
-    def _count(self, post: WebhookPost, fate: Fate) -> None:
+    def _count(self, post: WebhookPost, fate: AlertOutcome) -> None:
         source = post.source if self._knows(post.source) else "unknown"
         telemetry.webhook_alerts.labels(source, fate.value).inc()
 
@@ -207,11 +207,15 @@ class Keeper:
         return source in self.sources
 
     async def _tidy(self, now: datetime) -> None:
-        over = {key: state async for key, state in sliced(self._ledger.mirror.items(), size=1000) if _over(state, now)}
+        over = {
+            key: state
+            async for key, state in sliced(self._alert_store.alert_cache.items(), size=1000)
+            if _over(state, now)
+        }
         for opinion in dict.fromkeys(state.opinion for state in over.values()):
-            if all(state.key in over for state in self._ledger.mirror.of(opinion)):
-                await self._voice.last_word(opinion, now)
-        await self._ledger.change({key: _forgotten(state) for key, state in over.items()})
+            if all(state.key in over for state in self._alert_store.alert_cache.of(opinion)):
+                await self._publisher.last_word(opinion, now)
+        await self._alert_store.change({key: _forgotten(state) for key, state in over.items()})
 
 
 def _over(state: AlertState, now: datetime) -> bool:

@@ -13,7 +13,7 @@ from reactor.alerts.admission import Admission
 from reactor.alerts.alert import Alert
 from reactor.alerts.states import AlertState, Opinion
 from reactor.runtime import telemetry
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from rules.rulefile.matchers import Matchers
 from rules.rulefile.sources import AlertmanagerWebhook
 from rules.rulefile.targets import MissingLabel, check_template, fill
@@ -46,9 +46,9 @@ class Origin:
 class Origins:
     """All AlertmanagerWebhook sources of the rules in force."""
 
-    def __init__(self, sources: Sequence[AlertmanagerWebhook], seldom: Seldom, admission: Admission) -> None:
+    def __init__(self, sources: Sequence[AlertmanagerWebhook], throttle: LogThrottle, admission: Admission) -> None:
         self.all = [_origin(source) for source in sources]
-        self._seldom = seldom
+        self._throttle = throttle
         self._admission = admission
 
     def of_post(self, source: str, alert: Alert) -> dict[Opinion, Origin] | None:
@@ -92,7 +92,7 @@ class Origins:
         name = origin.source.name
         reason = "MissingLabel" if isinstance(error, MissingLabel) else "BadTarget"
         telemetry.source_errors.labels(name, reason).inc()
-        if self._seldom((name, origin.source.target, str(error))):
+        if self._throttle((name, origin.source.target, str(error))):
             log.warning(
                 "no target can be made of an alert",
                 extra={

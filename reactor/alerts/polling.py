@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from reactor.alerts.alert import Alert, BadAlert, from_api
 from reactor.runtime import telemetry
 from reactor.runtime.errors import ReactorError
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from reactor.runtime.slices import sliced
 
 log = logging.getLogger(__name__)
@@ -48,9 +48,9 @@ class Poll(NamedTuple):
 class Polling:
     """Asks the Alertmanagers of the settings, all at the same time."""
 
-    def __init__(self, endpoints: Mapping[str, AlertsApi], seldom: Seldom) -> None:
+    def __init__(self, endpoints: Mapping[str, AlertsApi], throttle: LogThrottle) -> None:
         self.endpoints = endpoints
-        self._seldom = seldom
+        self._throttle = throttle
 
     async def poll(self) -> Poll:
         """Ask all of them. One that does not answer within ANSWER_SECONDS is logged."""
@@ -75,7 +75,7 @@ class Polling:
                 return await self.endpoints[name].alerts()
         except (ReactorError, TimeoutError) as error:
             telemetry.source_errors.labels(name, "ReconcileFailed").inc()
-            if self._seldom(("reconcile", name, str(error))):
+            if self._throttle(("reconcile", name, str(error))):
                 why = str(error) or f"no answer within {ANSWER_SECONDS:g} s"
                 log.warning("an Alertmanager does not answer", extra={"alertmanager": name, "reason": why})
             return None
@@ -85,6 +85,6 @@ class Polling:
             return Found(*from_api(raw))
         except BadAlert as error:
             telemetry.source_errors.labels(name, "BadAlert").inc()
-            if self._seldom(("bad alert", name, str(error))):
+            if self._throttle(("bad alert", name, str(error))):
                 log.warning("an alert of the API cannot be read", extra={"alertmanager": name, "reason": str(error)})
             return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, Observation
-from reactor.alerts.cache import Mirror
+from reactor.alerts.cache import AlertCache
 from reactor.alerts.evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.states import AlertState, Opinion, health_of, speaker
@@ -38,11 +38,11 @@ class _Told:
     again_at: datetime
 
 
-class Voice:
+class AlertPublisher:
     """Knows what this process has said."""
 
-    def __init__(self, mirror: Mirror, origins: Origins, tell: Tell, evidence: Evidence) -> None:
-        self._mirror = mirror
+    def __init__(self, alert_cache: AlertCache, origins: Origins, tell: Tell, evidence: Evidence) -> None:
+        self._alert_cache = alert_cache
         self._origins = origins
         self._tell = tell
         self._evidence = evidence
@@ -61,12 +61,14 @@ class Voice:
 
     async def refresh(self, now: datetime) -> None:
         """Say what changed in the bucket against our own words, and what it is time to say again."""
-        changed = self._mirror.take_changed()
+        changed = self._alert_cache.take_changed()
         async for opinion in sliced([*changed], size=LOOKS):
-            if not self._mirror.of(opinion):
+            if not self._alert_cache.of(opinion):
                 self._told.pop(opinion, None)
         due = [
-            one async for one in sliced(self._mirror.opinions(), size=LOOKS) if one in changed or self._again(one, now)
+            one
+            async for one in sliced(self._alert_cache.opinions(), size=LOOKS)
+            if one in changed or self._again(one, now)
         ]
         await self.speak(due, now)
 
@@ -91,7 +93,7 @@ class Voice:
         if found is None or _lasting(found[0], now):
             return None
         state, origin = found
-        proof = self._evidence.of(self._mirror.of(opinion), health_of(state), origin.source, lasting=False)
+        proof = self._evidence.of(self._alert_cache.of(opinion), health_of(state), origin.source, lasting=False)
         seen_at = now if health_of(state) is Health.UNKNOWN else proof.until
         if seen_at is None or seen_at < not_before:
             return None
@@ -129,18 +131,18 @@ class Voice:
 
     def _changed_at(self, opinion: Opinion) -> datetime:
         """When what there is to say last changed. A POST of a standing alert counts where nothing else proves it."""
-        states = self._mirror.of(opinion)
+        states = self._alert_cache.of(opinion)
         posts = [state.last_post_at for state in states if state.status == "firing" and not self._evidence.pollable]
         return max(*(state.changed_at for state in states), *posts, _EPOCH)
 
     def _speaker(self, opinion: Opinion) -> tuple[AlertState, Origin] | None:
-        state = speaker(self._mirror.of(opinion))
+        state = speaker(self._alert_cache.of(opinion))
         origin = self._origins.of_state(state) if state else None
         return (state, origin) if state and origin else None
 
     def _observation(self, state: AlertState, origin: Origin, at: datetime, *, lasting: bool) -> Observation:
         source, status = origin.source, health_of(state)
-        proof = self._evidence.of(self._mirror.of(state.opinion), status, source, lasting=lasting)
+        proof = self._evidence.of(self._alert_cache.of(state.opinion), status, source, lasting=lasting)
         return Observation(
             target=state.target, status=status, signal=state.signal, observed_at=at,
             stale_seconds=None if lasting else source.stale_seconds, source=proof.source, since=proof.since,

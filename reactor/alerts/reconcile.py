@@ -18,10 +18,10 @@ from reactor.alerts.alert import Alert
 from reactor.alerts.evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi, Found, Poll, Polling
-from reactor.alerts.states import LISTED_AGAIN, SILENT, AlertState, Fate, Opinion, began_anew, key_of, take
-from reactor.alerts.store import Change, Ledger
+from reactor.alerts.states import LISTED_AGAIN, SILENT, AlertOutcome, AlertState, Opinion, began_anew, key_of, take
+from reactor.alerts.store import AlertStore, Change
 from reactor.runtime.clock import Clock
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from reactor.runtime.slices import sliced
 
 log = logging.getLogger(__name__)
@@ -40,13 +40,14 @@ class Reconciler:
     """Knows since when what is absent, and when each alert was last listed."""
 
     def __init__(
-        self, ledger: Ledger, origins: Origins, clock: Clock, endpoints: Mapping[str, AlertsApi], seldom: Seldom,
-        evidence: Evidence, *, absent_for: timedelta = ABSENT, unlisted_for: timedelta = ABSENT_UNLISTED,
+        self, alert_store: AlertStore, origins: Origins, clock: Clock, endpoints: Mapping[str, AlertsApi],
+        throttle: LogThrottle, evidence: Evidence, *, absent_for: timedelta = ABSENT,
+        unlisted_for: timedelta = ABSENT_UNLISTED,
     ) -> None:  # fmt: skip
-        self._ledger = ledger
+        self._alert_store = alert_store
         self._origins = origins
         self._clock = clock
-        self._polling = Polling(endpoints, seldom)
+        self._polling = Polling(endpoints, throttle)
         self._evidence = evidence
         self._absent_for = absent_for
         self._unlisted_for = unlisted_for
@@ -88,17 +89,17 @@ class Reconciler:
         async for found in sliced([*poll.listed.values()]):
             for opinion, origin in self._origins.of_listed(found.alert).items() if found.active else ():
                 key = key_of(opinion, found.alert.fingerprint)
-                if self._ledger.mirror.held(key).state is None:
+                if self._alert_store.alert_cache.held(key).state is None:
                     changes[key] = _opened(found, opinion, origin, asked_at)
                     self._evidence.active(key, asked_at)
         self._evidence.unanswered_at = None if poll.answered else asked_at
-        await self._ledger.change(changes)
+        await self._alert_store.change(changes)
 
     async def _of_known(self, poll: Poll, asked_at: datetime) -> dict[str, Change]:
         changes: dict[str, Change] = {}
         absent: dict[str, datetime] = {}
         listed_at: dict[str, datetime] = {}
-        async for key, state in sliced(self._ledger.mirror.items()):
+        async for key, state in sliced(self._alert_store.alert_cache.items()):
             found = poll.listed.get(state.fingerprint)
             origin = self._origins.of_state(state) if found else None
             if found and origin and (state.status == "firing" or found.active):
@@ -114,7 +115,7 @@ class Reconciler:
             if change:
                 changes[key] = change
         self._absent, self._listed_at = absent, listed_at
-        self._evidence.keep(self._ledger.mirror.keys())
+        self._evidence.keep(self._alert_store.alert_cache.keys())
         return changes
 
     def _still_there(
@@ -172,7 +173,7 @@ def _opened(
     def change(state: AlertState | None) -> AlertState | None:
         if state is None or state.status == "resolved":
             taken, fate = take(state, found.alert, asked_at, opinion=opinion, believe=origin.believes)
-            if fate is not Fate.TAKEN:
+            if fate is not AlertOutcome.TAKEN:
                 return state
             log.warning(
                 "an alert fires that was not posted", extra={"source": opinion.source, "target": opinion.target}

@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from reactor.alerts.evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.states import AlertState
-from reactor.alerts.store import Change, Ledger
+from reactor.alerts.store import AlertStore, Change
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from reactor.runtime.slices import sliced
 from rules.rulefile.sources import Confirm
 
@@ -40,13 +40,19 @@ class Confirming:
     """Confirms recoveries, and confirms them again for those who ask."""
 
     def __init__(
-        self, ledger: Ledger, origins: Origins, clock: Clock, query: Query, seldom: Seldom, evidence: Evidence
+        self,
+        alert_store: AlertStore,
+        origins: Origins,
+        clock: Clock,
+        query: Query,
+        throttle: LogThrottle,
+        evidence: Evidence,
     ) -> None:
-        self._ledger = ledger
+        self._alert_store = alert_store
         self._origins = origins
         self._clock = clock
         self._query = query
-        self._seldom = seldom
+        self._throttle = throttle
         self._evidence = evidence
         self._again_at: dict[Confirm, datetime] = {}
         self._locks: dict[Confirm, asyncio.Lock] = {}
@@ -58,7 +64,7 @@ class Confirming:
         due = {confirm for confirm in confirms if now >= self._again_at.get(confirm, now)}
         if due:
             waiting = await self._by_query(
-                [state async for _, state in sliced(self._ledger.mirror.items(), size=LOOKS) if state.waits]
+                [state async for _, state in sliced(self._alert_store.alert_cache.items(), size=LOOKS) if state.waits]
             )
             await asyncio.gather(*(self._ask(confirm, states) for confirm, states in waiting.items() if confirm in due))
 
@@ -97,7 +103,7 @@ class Confirming:
             if series is not None and agreed is not state.confirmed:
                 changes[state.key] = _settled(state, asked_at, confirmed=agreed)
                 proven += [state] if agreed else []
-        await self._ledger.change(changes)
+        await self._alert_store.change(changes)
         for state in proven:
             log.info("recovery is confirmed", extra={"source": state.source, "target": state.target})
 
@@ -109,7 +115,7 @@ class Confirming:
         except (ReactorError, TimeoutError) as error:
             for name in sources:
                 telemetry.source_errors.labels(name, "ConfirmFailed").inc()
-            if self._seldom(("confirm", confirm, str(error))):
+            if self._throttle(("confirm", confirm, str(error))):
                 why = str(error) or f"no answer within {ANSWER_SECONDS:g} s"
                 log.warning("no proof: the query failed", extra={"prometheus": confirm.prometheus, "reason": why})
             return None

@@ -12,21 +12,21 @@ from bus import subjects
 from bus.errors import Unavailable
 from bus.messages import RefreshRequest
 from bus.port import Bus
-from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.runtime import telemetry
 
 log = logging.getLogger(__name__)
 
 
-async def serve(bus: Bus, keeper: Keeper, stack: AsyncExitStack) -> None:
+async def serve(bus: Bus, lifecycle: AlertLifecycle, stack: AsyncExitStack) -> None:
     """Listen on the subject of each source of the keeper until the stack is closed. Raises Unavailable."""
-    for source in sorted(keeper.sources):
-        stack.push_async_callback(await bus.listen(subjects.refresh(source), partial(_refresh, keeper, source)))
+    for source in sorted(lifecycle.sources):
+        stack.push_async_callback(await bus.listen(subjects.refresh(source), partial(_refresh, lifecycle, source)))
 
 
-async def _refresh(keeper: Keeper, source: str, body: bytes) -> None:
+async def _refresh(lifecycle: AlertLifecycle, source: str, body: bytes) -> None:
     try:
-        await keeper.refresh(source, RefreshRequest.model_validate_json(body))
+        await lifecycle.refresh(source, RefreshRequest.model_validate_json(body))
     except ValidationError:
         telemetry.source_errors.labels(source, "BadRequest").inc()
     except Unavailable as error:

@@ -32,7 +32,7 @@ LISTED_AGAIN = timedelta(hours=1)
 """How coarsely `last_post_at` keeps that an alert is still listed, so that a poll costs no write for each alert."""
 
 
-class Fate(StrEnum):
+class AlertOutcome(StrEnum):
     """What became of an alert: the words of the metric reactor_webhook_alerts."""
 
     TAKEN = "taken"
@@ -101,26 +101,28 @@ def key_of(opinion: Opinion, fingerprint: str) -> str:
 
 def take(
     state: AlertState | None, alert: Alert, at: datetime, *, opinion: Opinion, believe: bool
-) -> tuple[AlertState, Fate]:
+) -> tuple[AlertState, AlertOutcome]:
     """Fold in what was posted `at`, by the receiver's clock. The state given back is the same one if nothing changed.
 
     `believe`: resolved counts as recovered (onResolved: Healthy).
     """
     if state is None:
         opened = alert.status == "firing" or believe
-        return _begin(alert, at, opinion, opened=opened, believe=believe), Fate.TAKEN if opened else Fate.IGNORED
+        return _begin(
+            alert, at, opinion, opened=opened, believe=believe
+        ), AlertOutcome.TAKEN if opened else AlertOutcome.IGNORED
     if alert.status == state.status:
         if believe and alert.status == "resolved" and state.waits and not _late_resolved(state, alert, at):
             # Only its absence was known, which nobody believes; now it is said.
-            return _ended(state, alert, at, opinion, believe=True), Fate.TAKEN
-        return _heartbeat(state, alert, at), Fate.REPEATED
+            return _ended(state, alert, at, opinion, believe=True), AlertOutcome.TAKEN
+        return _heartbeat(state, alert, at), AlertOutcome.REPEATED
     if alert.status == "firing":
         if _late_firing(state, alert, at):
-            return state, Fate.IGNORED
-        return _begin(alert, at, opinion, opened=True, believe=believe), Fate.TAKEN
+            return state, AlertOutcome.IGNORED
+        return _begin(alert, at, opinion, opened=True, believe=believe), AlertOutcome.TAKEN
     if _late_resolved(state, alert, at):
-        return state, Fate.IGNORED
-    return _ended(state, alert, at, opinion, believe=believe), Fate.TAKEN
+        return state, AlertOutcome.IGNORED
+    return _ended(state, alert, at, opinion, believe=believe), AlertOutcome.TAKEN
 
 
 def _begin(alert: Alert, at: datetime, opinion: Opinion, *, opened: bool, believe: bool) -> AlertState:

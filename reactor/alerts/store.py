@@ -13,7 +13,7 @@ from contextlib import aclosing
 
 from bus.errors import NotFound, Refused, Unavailable
 from bus.port import Entry, Store
-from reactor.alerts.cache import Held, Mirror
+from reactor.alerts.cache import AlertCache, Held
 from reactor.alerts.states import AlertState
 from reactor.runtime.slices import paused, sliced
 
@@ -28,16 +28,16 @@ Change = Callable[[AlertState | None], AlertState | None]
 """What shall become of a state; None: it is removed, or stays away. Called again where another process was faster."""
 
 
-class Ledger:
+class AlertStore:
     """The states. `async with` it: reads the bucket, then follows it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.mirror = Mirror()
+        self.alert_cache = AlertCache()
         self._following: asyncio.Task[None] | None = None
         self._one_at_a_time = asyncio.Lock()  # posts of one group, taken at once, would only refuse each other
 
-    async def __aenter__(self) -> Ledger:
+    async def __aenter__(self) -> AlertStore:
         """Read the bucket, so that a restart forgets nothing. Raises Unavailable."""
         await self.read()
         self._following = asyncio.create_task(self._follow(), name="alerts-ledger")
@@ -51,10 +51,10 @@ class Ledger:
     async def read(self) -> None:
         """Read the whole bucket: at the start, and after a time in which changes may have been missed."""
         entries = await self._store.entries(">")
-        for key in self.mirror.keys() - {entry.key for entry in entries}:
-            self.mirror.forget(key)
+        for key in self.alert_cache.keys() - {entry.key for entry in entries}:
+            self.alert_cache.forget(key)
         async for entry in sliced(entries):
-            self.mirror.apply(entry)
+            self.alert_cache.apply(entry)
 
     def check(self) -> None:
         """Raise what ended the following, if anything did: without it we would go on with what we knew then."""
@@ -71,7 +71,7 @@ class Ledger:
 
     async def _change(self, changes: Mapping[str, Change]) -> None:
         for _ in range(ROUNDS_MAX):
-            wanted = {key: change(self.mirror.held(key).state) for key, change in changes.items()}
+            wanted = {key: change(self.alert_cache.held(key).state) for key, change in changes.items()}
             refused = await self._write({key: state for key, state in wanted.items() if self._differs(key, state)})
             if not refused:
                 return
@@ -80,11 +80,11 @@ class Ledger:
         raise Unavailable(f"{len(changes)} alert states were written by somebody else {ROUNDS_MAX} times in a row")
 
     def _differs(self, key: str, state: AlertState | None) -> bool:
-        return state != self.mirror.held(key).state
+        return state != self.alert_cache.held(key).state
 
     async def _write(self, wanted: Mapping[str, AlertState | None]) -> list[str]:
         """Write by compare-and-set and give the keys at which another process was faster."""
-        puts = [(key, state, self.mirror.held(key).revision) for key, state in wanted.items() if state]
+        puts = [(key, state, self.alert_cache.held(key).revision) for key, state in wanted.items() if state]
         bodies = [(key, state.model_dump_json().encode(), revision) for key, state, revision in puts]
         revisions = await self._store.put_all(bodies) if bodies else []
         refused = [key for key, state in wanted.items() if state is None and not await self._delete(key)]
@@ -92,22 +92,22 @@ class Ledger:
             if revision is None:
                 refused.append(key)
             else:
-                self.mirror.keep(key, Held(state, revision))
+                self.alert_cache.keep(key, Held(state, revision))
         return refused
 
     async def _delete(self, key: str) -> bool:
         try:
-            await self._store.delete(key, revision=self.mirror.held(key).revision)
+            await self._store.delete(key, revision=self.alert_cache.held(key).revision)
         except Refused:
             return False
-        self.mirror.forget(key)
+        self.alert_cache.forget(key)
         return True
 
     async def _read_one(self, key: str) -> None:
         try:
-            self.mirror.apply(await self._store.get(key))
+            self.alert_cache.apply(await self._store.get(key))
         except NotFound:
-            self.mirror.forget(key)
+            self.alert_cache.forget(key)
 
     async def _follow(self) -> None:
         while True:
@@ -115,9 +115,9 @@ class Ledger:
                 async with self._store.watch(">") as changes, aclosing(paused(changes)) as one_by_one:
                     async for change in one_by_one:
                         if isinstance(change, Entry):
-                            self.mirror.apply(change)
+                            self.alert_cache.apply(change)
                         else:
-                            self.mirror.forget(change)
+                            self.alert_cache.forget(change)
             except Unavailable as error:
                 log.warning("the alerts bucket cannot be followed", extra={"reason": str(error)})
             await asyncio.sleep(FOLLOW_AGAIN_SECONDS)

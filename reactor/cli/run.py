@@ -24,7 +24,7 @@ from reactor.settings.model import Settings
 from rules.core.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""As in reactor.process.rule_set, which whoever only asks for help need not import."""
+"""As in reactor.process.role_set, which whoever only asks for help need not import."""
 DESCRIPTORS_MAX = 65_536
 
 

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 from bus.errors import BusError, Unavailable
 from reactor.decide.measures import Measures
-from reactor.decide.partition import Desk, Partition
-from reactor.decide.store import Lost
+from reactor.decide.partition import Partition, PartitionContext
+from reactor.decide.store import OwnershipLost
 from reactor.fleet.fleet import LOOK, Fleet
 from reactor.runtime import telemetry
 from reactor.runtime.supervise import to_its_end
@@ -32,10 +32,10 @@ PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PR
 class Decider:
     """All partitions of this process."""
 
-    def __init__(self, desk: Desk, *, losses: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, shared: PartitionContext, *, losses: Callable[[], int] = lambda: 0) -> None:
         """`losses` gives how often the connection to the bus was lost until now."""
-        self._desk = desk
-        self.fleet = Fleet(desk.bus, desk.name, desk.partitions, desk.clock, losses=losses)
+        self._shared = shared
+        self.fleet = Fleet(shared.bus, shared.name, shared.partitions, shared.clock, losses=losses)
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
         self._broken: set[str] = set()
         self._measures = Measures()
@@ -83,7 +83,7 @@ class Decider:
             self._start(number)
 
     def _start(self, number: int) -> None:
-        partition, stop = Partition(self._desk, number), asyncio.Event()
+        partition, stop = Partition(self._shared, number), asyncio.Event()
         self._running[number] = (asyncio.create_task(partition.run(stop)), stop, partition)
 
     async def _give_away(self, numbers: list[int]) -> None:
@@ -101,7 +101,7 @@ class Decider:
         try:
             await task
             await self.fleet.release(number)
-        except (Lost, BusError) as error:
+        except (OwnershipLost, BusError) as error:
             log.warning("partition %d was not handed over cleanly: %s", number, error)
         except Exception:
             # A mistake of ours in one partition: the others are handed over all the same, and this process goes on.
@@ -115,7 +115,7 @@ class Decider:
             del self._running[number]
             try:
                 await task
-            except Lost as lost:
+            except OwnershipLost as lost:
                 log.warning("%s", lost)
             except BusError as error:
                 log.warning("partition %d starts again: %s", number, error)
@@ -131,7 +131,7 @@ class Decider:
         for rule in broken.keys() | self._broken:
             telemetry.rule_problems.labels(rule).set(broken[rule])
         self._broken = set(broken)
-        self._measures.take(groups, self._desk.routing.rules)
+        self._measures.take(groups, self._shared.routing.rules)
 
 
 async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:

@@ -13,7 +13,7 @@ from bus.errors import Malformed
 from bus.messages import AnyCommand, Claim, Fact, Observation, Outcome, Verdict
 from bus.port import Bus
 from bus.topology import FACTS
-from reactor.route.quarantine import put_aside
+from reactor.route.quarantine import quarantine
 from reactor.runtime.slices import sliced
 
 _FACTS = get_args(Fact)
@@ -43,7 +43,7 @@ async def _last(bus: Bus, subject: str, position: int) -> list[Fact]:
         try:
             fact = read(one.subject, one.body).data
         except Malformed as error:
-            put_aside(one, FACTS, error)
+            quarantine(one, FACTS, error)
             continue
         if isinstance(fact, _FACTS) and one.sequence <= position:
             found.append(fact)

@@ -20,18 +20,18 @@ from bus import subjects
 from bus.admission import read
 from bus.errors import Malformed, Refused
 from bus.messages import Fact
-from bus.port import Bus, Delivery, Fence, Reading
+from bus.port import Bus, Delivery, Fence, LogReader
 from bus.topology import FACTS
 from reactor.audit.chain import Chain
 from reactor.audit.signing import Signer
+from reactor.decide.encoder import DecisionEncoder, report
 from reactor.decide.latest import observations, standing
 from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
-from reactor.decide.speaker import Speaker, report
-from reactor.decide.store import Lost, Records
-from reactor.decide.watermark import Known
+from reactor.decide.store import OwnershipLost, PartitionStore
+from reactor.decide.watermark import Watermark
 from reactor.route.publisher import Publisher
-from reactor.route.quarantine import put_aside
+from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
@@ -62,7 +62,7 @@ _FACTS = get_args(Fact)
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class PartitionContext:
     """What every partition of this process shares."""
 
     bus: Bus
@@ -84,17 +84,17 @@ class Desk:
 class Partition:
     """One partition while we own it."""
 
-    def __init__(self, desk: Desk, number: int) -> None:
-        self._desk = desk
+    def __init__(self, shared: PartitionContext, number: int) -> None:
+        self._shared = shared
         self._number = number
-        self._chain = Chain(desk.bus, number, desk.signer)
-        self._records = Records(desk.bus, number, desk.name, desk.routing.rule_set)
+        self._chain = Chain(shared.bus, number, shared.signer)
+        self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
-        self._saved_at = desk.clock.monotonic()
-        self.book = Book(desk.routing)
-        self._speaker = Speaker(number, Fence("", 0), desk.publisher)
-        self._refresher = Refresher(desk.bus, desk.clock)
-        self._questions = Questions(lambda: self.book, self._refresher, desk.clock)
+        self._saved_at = shared.clock.monotonic()
+        self.book = Book(shared.routing)
+        self._encoder = DecisionEncoder(number, Fence("", 0), shared.publisher)
+        self._refresher = Refresher(shared.bus, shared.clock)
+        self._questions = Questions(lambda: self.book, self._refresher, shared.clock)
         self._catching_up = False
         self._again = CATCH_UP
         self._trace: str | None = None
@@ -103,7 +103,7 @@ class Partition:
         """Whether we know all that was said of targets that no group listened to when this partition was taken over."""
         self._inherited = True
         """Whether what the owner before us owed is still to be published."""
-        self._began = desk.clock.now()
+        self._began = shared.clock.now()
         self._listening_since = self._began
         """Since when no outage of the bus, and no pause of this process, has kept us from asking and hearing."""
         self._overdue: datetime | None = None
@@ -117,14 +117,14 @@ class Partition:
         Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded anew.
         """
         try:
-            fence = await self._desk.bus.take_epoch(subjects.own(self._number), self._desk.name)
-            self._speaker = Speaker(self._number, fence, self._desk.publisher)
+            fence = await self._shared.bus.acquire_epoch(subjects.own(self._number), self._shared.name)
+            self._encoder = DecisionEncoder(self._number, fence, self._shared.publisher)
             reach("decider.epoch-taken")
-            async with self._desk.loading:
+            async with self._shared.loading:
                 await self._load()
             reach("decider.loaded")
-            async with self._desk.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
-                known = Known(self._desk.bus, self._desk.clock, reading)
+            async with self._shared.bus.read(FACTS, subjects.facts(self._number), after=self._position) as reading:
+                known = Watermark(self._shared.bus, self._shared.clock, reading)
                 stopped = asyncio.create_task(stop.wait())
                 try:
                     async with self._listening():
@@ -134,13 +134,13 @@ class Partition:
                     stopped.cancel()
             await self._checkpoint()
         except Refused as error:
-            raise Lost(f"partition {self._number}: {error}") from error
+            raise OwnershipLost(f"partition {self._number}: {error}") from error
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[None]:
         """Answer executors, and those who need to know what the Quorum sources of this partition see now."""
-        quorums = [rule.source for rule in self._desk.routing.rules.values() if isinstance(rule, QuorumRule)]
-        bus = self._desk.bus
+        quorums = [rule.source for rule in self._shared.routing.rules.values() if isinstance(rule, QuorumRule)]
+        bus = self._shared.bus
         async with AsyncExitStack() as stack:
             stack.push_async_callback(await bus.listen(subjects.wanted(self._number), self._questions.answer))
             for source in (one.name for one in quorums if self._mine(f"{QUORUM}{one.name}", "*")):
@@ -150,9 +150,9 @@ class Partition:
 
     async def _load(self) -> None:
         groups, self._position = await self._records.load()
-        self.book = Book(self._desk.routing, groups, mine=self._mine)
-        self.book.reconsider(self._desk.clock.now())
-        self.book.reader = Reader(self._began, 2 * self._desk.clock.skew_seconds)
+        self.book = Book(self._shared.routing, groups, mine=self._mine)
+        self.book.reconsider(self._shared.clock.now())
+        self.book.reader = Reader(self._began, 2 * self._shared.clock.skew_seconds)
         self._recalled = not self._position
         await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
         await self._chain.load(self._records.audited)
@@ -165,7 +165,7 @@ class Partition:
 
         The others have had it: what is not newer changes nothing.
         """
-        facts = await standing(self._desk.bus, self._number, self._position)
+        facts = await standing(self._shared.bus, self._number, self._position)
         log.info("partition %d: %d standing facts are read by other rules", self._number, len(facts))
         for start in range(0, len(facts), RING_BATCH):
             some = facts[start : start + RING_BATCH]
@@ -179,15 +179,15 @@ class Partition:
 
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
-        actions = self._speaker.actions(self._owing(), None)
-        said = self._speaker.facts(self.book.said(self._desk.clock.now()), None)
+        actions = self._encoder.actions(self._owing(), None)
+        said = self._encoder.facts(self.book.said(self._shared.clock.now()), None)
         if messages := [*actions, *said]:
-            await self._desk.bus.publish_all(messages)
+            await self._shared.bus.publish_all(messages)
 
     async def _audit_owed(self) -> None:
         """The owner before us may have published actions and died before their records: each gets one that says at
         least that it was asked for. At once: with its outcome, an action is owed no more."""
-        await self._audit(self._owing(), self._desk.clock.now(), None)
+        await self._audit(self._owing(), self._shared.clock.now(), None)
 
     def _owing(self) -> list[Decision]:
         return [
@@ -197,11 +197,11 @@ class Partition:
         ]
 
     def _mine(self, rule: str, scope: str) -> bool:
-        return subjects.partition_of(rule, scope, self._desk.partitions) == self._number
+        return subjects.partition_of(rule, scope, self._shared.partitions) == self._number
 
-    async def _turn(self, reading: Reading, known: Known, stopped: asyncio.Task[bool]) -> None:
+    async def _turn(self, reading: LogReader, known: Watermark, stopped: asyncio.Task[bool]) -> None:
         """Wait for facts or for the next alarm, whichever comes first, and decide."""
-        began = self._desk.clock.monotonic()
+        began = self._shared.clock.monotonic()
         wait = self._wait()
         coming = asyncio.create_task(reading.next(wait))
         await asyncio.wait({coming, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -210,34 +210,34 @@ class Partition:
             await asyncio.gather(coming, return_exceptions=True)
             return
         deliveries = coming.result()
-        if self._desk.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
+        if self._shared.clock.monotonic() - began > wait.total_seconds() + LAP.total_seconds():
             await self._records.still_ours()
-            self._listening_since = self._desk.clock.now()
+            self._listening_since = self._shared.clock.now()
         if deliveries:
             await self._take(deliveries)
         await self._ring(known)
         if self._inherited and not self._catching_up and await known.up_to(self._began):
             await self._publish_owed()
             self._inherited = False
-        if self._desk.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
+        if self._shared.clock.monotonic() - self._saved_at >= CHECKPOINT.total_seconds():
             await self._checkpoint()
 
     def _look_at_listening(self) -> None:
         """Let the book know how well we hear. Where windows could not be looked at for long, sources were not asked."""
-        now, alarm = self._desk.clock.now(), self.book.next_alarm()
+        now, alarm = self._shared.clock.now(), self.book.next_alarm()
         if alarm is not None and alarm <= now:
             self._overdue = min(alarm, self._overdue or alarm)
         if self._overdue is not None and now - self._overdue > LAP:
             self._listening_since = now
         # Who dated a fact may be as far off the bus's clock as we may be, and to the other side.
-        self.book.reader = Reader(self._listening_since, 2 * self._desk.clock.skew_seconds)
+        self.book.reader = Reader(self._listening_since, 2 * self._shared.clock.skew_seconds)
 
     def _wait(self) -> timedelta:
         alarm = self.book.next_alarm()
         if alarm is None:
             return CHECKPOINT
         soonest = self._again if self._catching_up else timedelta(milliseconds=1)
-        return min(max(alarm - self._desk.clock.now(), soonest), CHECKPOINT)
+        return min(max(alarm - self._shared.clock.now(), soonest), CHECKPOINT)
 
     async def _take(self, deliveries: Sequence[Delivery]) -> None:
         facts: list[Fact] = []
@@ -246,7 +246,7 @@ class Partition:
             try:
                 fact = read(delivery.subject, delivery.body).data
             except Malformed as error:
-                put_aside(delivery, FACTS, error)
+                quarantine(delivery, FACTS, error)
                 continue
             if isinstance(fact, _FACTS):
                 facts.append(fact)
@@ -254,7 +254,7 @@ class Partition:
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
         if not self._recalled and self.book.gains(facts):
-            self.book.recall(await observations(self._desk.bus, self._number, self._position))
+            self.book.recall(await observations(self._shared.bus, self._number, self._position))
             self._recalled = True
         last = deliveries[-1]
         self._look_at_listening()
@@ -269,7 +269,7 @@ class Partition:
 
     def _is_prompt(self, delivery: Delivery) -> bool:
         """Facts that were long on their way may be half a story: the rest comes behind them."""
-        return self._desk.clock.now() - delivery.stored_at <= FRESH
+        return self._shared.clock.now() - delivery.stored_at <= FRESH
 
     def _runs_out(self, now: datetime) -> bool:
         """Whether a window is over by now: what speaks against it may not have come yet."""
@@ -282,11 +282,11 @@ class Partition:
         What ends a window may come right behind them: only `_ring`, which asks for that, lets it get later.
         """
         newest = max((fact.observed_at for fact in facts), default=self._now)
-        self._now = max(self._now, min(newest, self._desk.clock.now()))
+        self._now = max(self._now, min(newest, self._shared.clock.now()))
         return self._now
 
-    async def _ring(self, known: Known) -> None:
-        now = self._desk.clock.now()
+    async def _ring(self, known: Watermark) -> None:
+        now = self._shared.clock.now()
         alarm = self.book.next_alarm()
         if alarm is None or alarm > now:
             self._catching_up, self._overdue = False, None
@@ -320,8 +320,8 @@ class Partition:
         reach("decider.decided")
         await self._records.save(self.book, [(decision.group.rule, decision.group.object) for decision in loud])
         reach("decider.state-stored")
-        if messages := [*self._speaker.actions(loud, trace), *self._speaker.facts(loud, trace)]:
-            await self._desk.bus.publish_all(messages)
+        if messages := [*self._encoder.actions(loud, trace), *self._encoder.facts(loud, trace)]:
+            await self._shared.bus.publish_all(messages)
             reach("decider.actions-published")
         told = [decision for decision in loud if decision.actions or decision.held]
         await self._audit(told, now, trace)
@@ -330,11 +330,11 @@ class Partition:
             report(decision)
 
     async def _audit(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
-        digest = self._desk.routing.digest
+        digest = self._shared.routing.digest
         for one in decisions:
-            entry = self._speaker.audit(one, digest(one.group.rule), now, self._position, trace)
+            entry = self._encoder.audit(one, digest(one.group.rule), now, self._position, trace)
             await self._chain.write(entry)
 
     async def _checkpoint(self) -> None:
-        self._saved_at = self._desk.clock.monotonic()
+        self._saved_at = self._shared.clock.monotonic()
         await self._records.checkpoint(self.book, self._position, self._chain.head)

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from bus.messages import RefreshRequest, WantedReply, WantedRequest
 from reactor.decide.refreshing import Refresher
-from reactor.execute.wanted import FRESH
+from reactor.execute.cancellation import FRESH
 from reactor.runtime.clock import Clock
 from rules.engine.evidence import Confirmation
 from rules.engine.groups import Book

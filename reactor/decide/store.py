@@ -28,11 +28,11 @@ from rules.engine.subscriptions import Key
 log = logging.getLogger(__name__)
 
 
-class Lost(Exception):
+class OwnershipLost(Exception):
     """Somebody else decides for this partition now."""
 
 
-class Records:
+class PartitionStore:
     """The stored side of one partition, while we own it."""
 
     def __init__(self, bus: Bus, number: int, owner: str, rules: str) -> None:
@@ -110,7 +110,7 @@ class Records:
         revisions = await self._store.put_all(writes)
         for (name, _, _), revision in zip(writes, revisions, strict=True):
             if revision is None:
-                raise Lost(f"partition {self._number}: {name} was written by another owner")
+                raise OwnershipLost(f"partition {self._number}: {name} was written by another owner")
             self._revisions[name] = revision
         self._dirty.difference_update(keys)
         await self._kept.tidy(book)
@@ -143,7 +143,7 @@ class Records:
             return
         entry = await self._store.get(self._position_key)
         if entry.revision != self._revisions[self._position_key]:
-            raise Lost(f"partition {self._number} was taken over while this process was stopped")
+            raise OwnershipLost(f"partition {self._number} was taken over while this process was stopped")
 
     def _key(self, key: Key) -> str:
         return subjects.group(self._number, *key)

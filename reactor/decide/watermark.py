@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bus.errors import Unavailable
-from bus.port import Bus, Extent, Reading
+from bus.port import Bus, LogReader, StreamBounds
 from bus.topology import INBOX
 from reactor.runtime.clock import Clock
 
@@ -34,10 +34,10 @@ class _Asked:
     """The newest fact, once all of that was routed."""
 
 
-class Known:
+class Watermark:
     """What one partition's reader and the routers have got done."""
 
-    def __init__(self, bus: Bus, clock: Clock, reading: Reading) -> None:
+    def __init__(self, bus: Bus, clock: Clock, reading: LogReader) -> None:
         self._bus = bus
         self._clock = clock
         self._reading = reading
@@ -65,7 +65,7 @@ class Known:
         asked.newest = newest if asked.newest is None else min(asked.newest, newest)
         return asked.at if self._reading.position >= asked.newest else None
 
-    def _is_stuck(self, inbox: Extent) -> bool:
+    def _is_stuck(self, inbox: StreamBounds) -> bool:
         now = self._clock.monotonic()
         if inbox.first != self._oldest:
             self._oldest, self._since = inbox.first, now

@@ -20,16 +20,16 @@ from bus import subjects
 from bus.admission import read
 from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
 from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
-from bus.port import Bus, Delivery, Store, Work
+from bus.port import Bus, Delivery, Store, WorkQueue
 from bus.topology import ACTIONS, EXECUTORS, INTENTS
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.outcomes import Unfit, Waited
+from reactor.actions.outcomes import Declined, Waited
 from reactor.execute.authority import refusal
+from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from reactor.execute.slots import Slots
-from reactor.execute.wanted import Wanted
 from reactor.route.publisher import Publisher
-from reactor.route.quarantine import put_aside
+from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
@@ -101,7 +101,7 @@ class Executor:
                     task = group.create_task(self._one(work, delivery))
                     task.add_done_callback(lambda _: hands.release())
 
-    async def _one(self, work: Work, delivery: Delivery) -> None:
+    async def _one(self, work: WorkQueue, delivery: Delivery) -> None:
         extending = asyncio.create_task(_extend(work, delivery))
         try:
             await self._worked(delivery)
@@ -141,13 +141,13 @@ class Executor:
         try:
             action = read(delivery.subject, delivery.body).data
         except Malformed as error:
-            put_aside(delivery, ACTIONS, error)
+            quarantine(delivery, ACTIONS, error)
             return
         reach("executor.taken")
         if why := refusal(self._publisher.routing, action):
             if self._clock.now() - delivery.stored_at < UNKNOWN_MAX:
                 raise _Unauthorized(why)
-            put_aside(delivery, ACTIONS, Malformed(why))
+            quarantine(delivery, ACTIONS, Malformed(why))
             return
         await self._acted(action, delivery)
 
@@ -155,7 +155,7 @@ class Executor:
         """Carry out and publish the outcome. Raises Refused, Unavailable, Waited where it has to be done again."""
         lock = self._busy.setdefault(_key(action), asyncio.Lock())
         asker = subjects.partition_in(delivery.subject)
-        wanted = Wanted(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
+        wanted = CancellationCheck(self._bus, self._clock, action, asker, redelivered=delivery.redelivered)
         async with lock:
             try:
                 outcome = await self._slots.run(action, lambda: self._fenced(action, wanted))
@@ -172,7 +172,7 @@ class Executor:
         await self._publisher.publish(outcome, id_, delivery.traceparent, also=[asker])
         reach("executor.outcome-published")
 
-    async def _fenced(self, action: Action, wanted: Wanted) -> Outcome:
+    async def _fenced(self, action: Action, wanted: CancellationCheck) -> Outcome:
         if isinstance(action, Notify):
             return await self._write(action, ExecutionContext())  # told twice is better than not told
         key = _key(action)
@@ -191,7 +191,7 @@ class Executor:
             raise _AtWork(left)
         try:
             await wanted()
-        except Unfit as no:
+        except Declined as no:
             return self._outcome(action, "Refused", reason=no.reason, detail=str(no))
         now = self._clock.now()  # the answer may have taken seconds
         until = iso(now + AT_WORK) if isinstance(action, ZoneStep) else ""
@@ -258,7 +258,7 @@ def _older(known: Intent | None, action: Action, now: datetime) -> str:
     return known.older if known.is_of(action) else iso(now + IN_HANDS)
 
 
-async def _extend(work: Work, delivery: Delivery) -> None:
+async def _extend(work: WorkQueue, delivery: Delivery) -> None:
     while True:
         await asyncio.sleep(EXTEND)
         try:
@@ -267,7 +267,7 @@ async def _extend(work: Work, delivery: Delivery) -> None:
             log.info("the bus does not hear that an action is being worked on: %s", error)
 
 
-async def _later(work: Work, delivery: Delivery, wait: timedelta) -> None:
+async def _later(work: WorkQueue, delivery: Delivery, wait: timedelta) -> None:
     try:
         await work.later(delivery, wait)
     except BusError as error:

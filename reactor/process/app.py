@@ -19,10 +19,10 @@ from bus.topology import GROUPS
 from reactor.audit.signing import Signer
 from reactor.decide.decider import Decider
 from reactor.fleet.presence import Presence, Process, few
-from reactor.process.bus_cleanup import Leftovers
-from reactor.process.bus_repair import Upkeep
+from reactor.process.bus_cleanup import LeaseCollector
+from reactor.process.bus_repair import BusReconciler
 from reactor.process.reloading import RuleFiles
-from reactor.process.rule_set import ROLES, Crew, House, keep_running
+from reactor.process.role_set import ROLES, ProcessContext, RoleSet, keep_running
 from reactor.process.session import CLOCKS_APART, clock_difference, connected, ready
 from reactor.route.quarantine import foreign
 from reactor.runtime import telemetry
@@ -68,9 +68,9 @@ class App:
         """Why the bus stores nothing, as last told; empty: it stores, or nobody knows why not."""
         self._bus: JetStreamBus | None = None
         self._files: RuleFiles | None = None
-        self._upkeep: Upkeep | None = None
+        self._upkeep: BusReconciler | None = None
         self._webhooks: WebhookServer | None = None
-        self._crew: Crew | None = None
+        self._role_set: RoleSet | None = None
         self._since = self.clock.now()
         """Since when this crew is at work."""
         self._broken = asyncio.Event()
@@ -90,7 +90,7 @@ class App:
     @property
     def decider(self) -> Decider | None:
         """What decides here; None where nothing does, or not at this moment."""
-        return self._crew.decider if self._crew is not None else None
+        return self._role_set.decider if self._role_set is not None else None
 
     def reload(self) -> None:
         """Look at the rule files now: somebody says that they are ready."""
@@ -133,16 +133,16 @@ class App:
         self._bus = bus = await self._connect(self.settings.bus)
         await ready(bus, self.settings.bus, self.clock)
         await files.remember(bus.store(GROUPS))
-        self._upkeep = upkeep = Upkeep(bus, self.settings.bus, self.roles)
+        self._upkeep = upkeep = BusReconciler(bus, self.settings.bus, self.roles)
         presence = Presence(bus, self._process(files))
         await self._stack.enter_async_context(presence.here())  # before anything is taken in this name
-        house = await self._house(bus, upkeep)
+        context = await self._context(bus, upkeep)
         self._stack.push_async_callback(self._end_shift)
-        await self._begin(house, files.rules)
+        await self._begin(context, files.rules)
         presence.say(self._process(files))
 
         async def switch(rules: RuleSet) -> None:
-            await self._switch(house, files.rules, rules)
+            await self._switch(context, files.rules, rules)
 
         async def watch() -> None:
             await files.watch(switch, lambda: presence.say(self._process(files)))
@@ -153,12 +153,12 @@ class App:
         self._run("presence", presence.run)
         self._run("bus probe", self._probing)
         self._run("bus upkeep", upkeep.run)
-        self._run("leftovers", Leftovers(bus).run)
+        self._run("leftovers", LeaseCollector(bus).run)
         self._run("rule files", watch)
         if "receiver" in self.roles:
             self._webhooks.bus = bus
 
-    async def _house(self, bus: JetStreamBus, upkeep: Upkeep) -> House:
+    async def _context(self, bus: JetStreamBus, upkeep: BusReconciler) -> ProcessContext:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
@@ -171,18 +171,20 @@ class App:
             self._stack.push_async_callback(one.close)
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
         signer = Signer.of(self.settings.audit.key_file)
-        return House(self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer)
+        return ProcessContext(
+            self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer
+        )
 
-    async def _begin(self, house: House, rules: RuleSet) -> None:
+    async def _begin(self, context: ProcessContext, rules: RuleSet) -> None:
         async def begin() -> None:
-            self._crew = await self._shift.enter_async_context(Crew(house, rules, self.roles))
+            self._role_set = await self._shift.enter_async_context(RoleSet(context, rules, self.roles))
             self._since = self.clock.now()
 
         await self._to_its_end(begin)
 
     async def _end_shift(self) -> None:
         async def end() -> None:
-            self._crew = None
+            self._role_set = None
             await self._shift.aclose()
 
         await self._to_its_end(end)
@@ -194,7 +196,7 @@ class App:
         self._changing = asyncio.create_task(change())
         await asyncio.shield(self._changing)
 
-    async def _switch(self, house: House, before: RuleSet, rules: RuleSet) -> None:
+    async def _switch(self, context: ProcessContext, before: RuleSet, rules: RuleSet) -> None:
         """Go by other rules. Raises ReactorError where that fails, and goes by those of before again.
 
         Webhooks are taken meanwhile: they wait on the bus for the next router.
@@ -203,24 +205,24 @@ class App:
         await self._end_shift()
         telemetry.rule_problems.clear()  # of rules that may be no more
         try:
-            await self._patiently(house, rules)
+            await self._patiently(context, rules)
         except Exception as error:
-            await self._back_to(house, before)
+            await self._back_to(context, before)
             raise ReactorError(f"{type(error).__name__}: {error}") from error
         self._listen_for(rules)
 
-    async def _back_to(self, house: House, rules: RuleSet) -> None:
+    async def _back_to(self, context: ProcessContext, rules: RuleSet) -> None:
         try:
-            await self._patiently(house, rules)
+            await self._patiently(context, rules)
         except Exception:
             self._broken.set()
             raise
         self._listen_for(rules)
 
-    async def _patiently(self, house: House, rules: RuleSet) -> None:
+    async def _patiently(self, context: ProcessContext, rules: RuleSet) -> None:
         while True:
             try:
-                return await self._begin(house, rules)
+                return await self._begin(context, rules)
             except Unavailable as error:
                 log.warning("the next rules wait for the bus: %s", error)
                 await asyncio.sleep(SWITCH_AGAIN_SECONDS)
@@ -322,7 +324,7 @@ class App:
     async def _not_ready(self) -> list[str]:
         if self._bus is None:
             return ["starting"]
-        if self._crew is None:
+        if self._role_set is None:
             return ["the rules are being changed"]
         try:
             await self._bus.probe()

@@ -23,7 +23,7 @@ ASK = timedelta(seconds=1)
 MEMBER = "member"
 
 
-class Leftovers:
+class LeaseCollector:
     """Looks for what the dead have left while `run` runs. Every process may."""
 
     def __init__(self, bus: Bus) -> None:

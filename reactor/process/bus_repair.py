@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from bus.errors import BusError
 from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import paused, plan, resume
-from bus.port import Extent
+from bus.port import StreamBounds
 from bus.topology import EXECUTORS, FACTS, PARKED_POSTS, ROUTERS, Queue
 from reactor.process.session import agree_on_partitions
 from reactor.runtime.errors import ReactorError, SettingsError
@@ -28,7 +28,7 @@ QUEUES: Mapping[str, Sequence[Queue]] = {"router": (ROUTERS, PARKED_POSTS), "exe
 INIT = "run reactor bus init where this process may not make it"
 
 
-class Upkeep:
+class BusReconciler:
     """Keeps streams, buckets, queues and the agreed number of partitions there while `run` runs."""
 
     def __init__(self, bus: JetStreamBus, settings: BusSettings, roles: Iterable[str] = QUEUES) -> None:
@@ -42,7 +42,7 @@ class Upkeep:
         """Queues that were paused at the last look."""
         self._told: Sequence[str] = ()
         """What was missing when that was last logged."""
-        self._facts: Extent | None = None
+        self._facts: StreamBounds | None = None
         self._wakers: set[Callable[[], None]] = set()
 
     def look_now(self) -> None:

@@ -12,7 +12,7 @@ from reactor.runtime import telemetry
 log = logging.getLogger(__name__)
 
 
-def put_aside(delivery: Delivery, stream: Stream, error: Malformed) -> None:
+def quarantine(delivery: Delivery, stream: Stream, error: Malformed) -> None:
     """Count a message of this stream as one that cannot be read, and say why."""
     telemetry.quarantined.labels(stream.name).inc()
     log.warning("message %s on %s is put aside: %s", delivery.sequence, delivery.subject, error)

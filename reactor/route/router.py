@@ -17,13 +17,13 @@ from bus.admission import read
 from bus.envelope import Event
 from bus.errors import Malformed, Unavailable
 from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
-from bus.port import Bus, Delivery, Outgoing, Work
+from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor.audit.chain import Chain
 from reactor.audit.commands import audited
 from reactor.audit.signing import Signer
 from reactor.route.publisher import Publisher
-from reactor.route.quarantine import put_aside
+from reactor.route.quarantine import quarantine
 from reactor.route.spoken import Spoken
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -118,7 +118,9 @@ class Router:
         except Exception:  # noqa: BLE001 - met again where it is routed alone, which tells of it
             return None
 
-    async def _many(self, work: Work, stream: Stream, together: Sequence[tuple[Delivery, Sequence[Outgoing]]]) -> None:
+    async def _many(
+        self, work: WorkQueue, stream: Stream, together: Sequence[tuple[Delivery, Sequence[Outgoing]]]
+    ) -> None:
         """Pass on what came with one pull in one round: a round costs as much as a message."""
         deliveries = [delivery for delivery, _ in together]
         try:
@@ -134,11 +136,11 @@ class Router:
             return
         await _done(work, deliveries)
 
-    async def _one(self, work: Work, stream: Stream, delivery: Delivery) -> None:
+    async def _one(self, work: WorkQueue, stream: Stream, delivery: Delivery) -> None:
         try:
             await self._routed_or_parked(delivery, stream)
         except Malformed as error:
-            put_aside(delivery, stream, error)
+            quarantine(delivery, stream, error)
         except SourceUnknown as error:
             log.info("a parked post waits: %s", error)
             await _later(work, delivery)
@@ -205,12 +207,12 @@ def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
     return fact.model_copy(update={"observed_at": stored_at}) if fact.observed_at - stored_at > AHEAD else fact
 
 
-async def _done(work: Work, deliveries: Sequence[Delivery]) -> None:
+async def _done(work: WorkQueue, deliveries: Sequence[Delivery]) -> None:
     reach("router.before-ack")
     await work.done(deliveries)
 
 
-async def _later(work: Work, delivery: Delivery) -> None:
+async def _later(work: WorkQueue, delivery: Delivery) -> None:
     try:
         await work.later(delivery, AGAIN)
     except Unavailable as error:

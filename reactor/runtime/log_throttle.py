@@ -10,7 +10,7 @@ AGAIN_SECONDS = 3600.0
 KEYS_MAX = 1000  # somebody who sends ever new nonsense costs log lines then, not memory
 
 
-class Seldom:
+class LogThrottle:
     """`if seldom(key): log…` is true the first time, and again after AGAIN_SECONDS."""
 
     def __init__(self, clock: Clock) -> None:

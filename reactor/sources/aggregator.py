@@ -15,9 +15,9 @@ from typing import Generic, NamedTuple, TypeVar
 from bus.messages import Health
 from reactor.clients.changes import Look, digest
 from reactor.runtime.clock import Clock
-from reactor.sources.publisher import Voice
+from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import LookAgain, Requests
-from reactor.sources.standing import LONG_AGO, together
+from reactor.sources.republisher import LONG_AGO, gather
 
 CATCH_UP_SECONDS = 5.0
 """So often it is looked whether what could not be spoken, as a watch was lost, can be spoken now."""
@@ -43,12 +43,12 @@ class _Heard(NamedTuple):
     version: str
 
 
-class Chorus(Generic[Key]):
+class TargetAggregator(Generic[Key]):
     """The objects of one source, and the targets that they make."""
 
     def __init__(
         self,
-        voice: Voice,
+        publisher: HealthPublisher,
         clock: Clock,
         seen: Callable[[Key], datetime | None],
         *,
@@ -60,7 +60,7 @@ class Chorus(Generic[Key]):
         `doubted`: whether that is because a LIST lacks it that is not believed. `resolution_seconds`: what is not seen
         of a target that is Healthy.
         """
-        self._voice = voice
+        self._publisher = publisher
         self._clock = clock
         self._seen = seen
         self._doubted = doubted
@@ -81,7 +81,7 @@ class Chorus(Generic[Key]):
         `look`: what found it. `version`: the state of what it was found in. `unbroken`: whether all that happened to it
         since the last note was seen.
         """
-        target = self._voice.target(labels)
+        target = self._publisher.target(labels)
         before = self._notes.get(key)
         if before is not None and before.target != target:
             self.leave(key, "its labels have changed")
@@ -104,7 +104,7 @@ class Chorus(Generic[Key]):
             self._unspoken[note.target] = note
         elif note is not None:
             self._unspoken.pop(note.target, None)
-            self._voice.forget(note.target)
+            self._publisher.forget(note.target)
 
     async def speak(self) -> None:
         """Say what was noted, each target once, and what was asked for."""
@@ -113,7 +113,9 @@ class Chorus(Generic[Key]):
         for target, last in sorted(unspoken.items()):
             heard = self._heard(target)
             if target not in self._makers:
-                words = self._voice.say_once(target, Health.UNKNOWN, labels=last.labels, detail=last.detail, gone=True)
+                words = self._publisher.say_once(
+                    target, Health.UNKNOWN, labels=last.labels, detail=last.detail, gone=True
+                )
                 sayings.append(words)
             elif heard is None:
                 self._unspoken.setdefault(target, last)
@@ -122,7 +124,7 @@ class Chorus(Generic[Key]):
                 # Where something is not seen of a target, a gap that is no longer than this is none.
                 resolution = self._resolution if note.status is Health.HEALTHY else 0.0
                 unbroken = None if resolution else True
-                saying = self._voice.say(
+                saying = self._publisher.say(
                     target, note.status, labels=note.labels, detail=note.detail,
                     look=Look(heard.seen, max(heard.seen, last.look.ended)), version=heard.version,
                     unbroken=unbroken if target not in self._broken else False, resolution_seconds=resolution,
@@ -130,13 +132,13 @@ class Chorus(Generic[Key]):
                 )  # fmt: skip
                 self._broken.discard(target)
                 sayings.append(saying)
-        await together(sayings)
-        await self._voice.answer(self._until)
+        await gather(sayings)
+        await self._publisher.answer(self._until)
 
     async def keep(self, look_again: LookAgain, requests: Requests) -> None:
         """Repeat what stands, for ever, and speak what could not be spoken, where all who make a target are seen."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._voice.keep(self._until, look_again, requests, self._in_doubt))
+            group.create_task(self._publisher.keep(self._until, look_again, requests, self._in_doubt))
             group.create_task(self._catch_up())
 
     async def _catch_up(self) -> None:

@@ -17,7 +17,7 @@ from reactor.runtime import telemetry
 from reactor.runtime.backoff import Backoff
 from reactor.runtime.errors import ReactorError
 from reactor.runtime.supervise import forever, innermost
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 
 def start_all(
-    sources: Iterable[LoadedSource], world: World, *, routes: Sequence[RouteSelection] = (),
+    sources: Iterable[LoadedSource], world: SourceContext, *, routes: Sequence[RouteSelection] = (),
     karmada: Mapping[str, Sequence[str]] | None = None, load_balancers: Mapping[str, LoadBalancerKind] | None = None,
 ) -> list[asyncio.Task[None]]:  # fmt: skip
     """Start a supervised task for each source, one for the inventory of routes, one for each other thing.
@@ -73,14 +73,14 @@ def start_all(
     return tasks
 
 
-def _runner(source: LoadedSource, world: World) -> Callable[[], Awaitable[None]]:
+def _runner(source: LoadedSource, world: SourceContext) -> Callable[[], Awaitable[None]]:
     async def run() -> None:
         await importlib.import_module(MODULES[source.kind]).run(source, world)
 
     return run
 
 
-async def supervise(name: str, run: Callable[[], Awaitable[None]], world: World) -> None:
+async def supervise(name: str, run: Callable[[], Awaitable[None]], world: SourceContext) -> None:
     """Run it for ever: one that breaks is counted, logged and started again, and takes no other down.
 
     What it says itself of why it cannot run (settings, a server) is logged in one line, once for each reason.

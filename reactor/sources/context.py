@@ -18,7 +18,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Cluster
 from reactor.sources.refresh import Requests, no_requests
-from reactor.sources.standing import OnFactsLost, no_facts_lost
+from reactor.sources.republisher import OnFactsLost, no_facts_lost
 from rules.rulefile.route_kinds import RouteKinds
 
 
@@ -37,7 +37,7 @@ def scheduler() -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class SourceContext:
     """One process's surroundings."""
 
     clock: Clock

@@ -16,9 +16,9 @@ from reactor.clients.changes import Look
 from reactor.clients.port import NotFound
 from reactor.runtime import telemetry
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
-from reactor.sources.context import World
-from reactor.sources.pacing import Pace
-from reactor.sources.standing import LONG_AGO, Standing
+from reactor.sources.context import SourceContext
+from reactor.sources.republisher import LONG_AGO, Republisher
+from reactor.sources.ticker import Ticker
 from rules.kinds.traffic.route_state import HEALTHY_ANNOTATION
 
 REFRESH_SECONDS = 30.0
@@ -26,10 +26,10 @@ PROBLEM_CHARACTERS = 500
 log = logging.getLogger(__name__)
 
 
-async def run(name: str, kind: LoadBalancerKind, world: World) -> None:
+async def run(name: str, kind: LoadBalancerKind, world: SourceContext) -> None:
     """Read until cancelled. Raises SettingsError."""
     reader = _Reader(world.load_balancers.get(name, kind), kind, world)
-    pace = Pace(
+    pace = Ticker(
         world, reader.read, name=reader.name, every_seconds=reader.balancer.every_seconds,
         timeout_seconds=reader.balancer.timeout_seconds,
     )  # fmt: skip
@@ -39,14 +39,14 @@ async def run(name: str, kind: LoadBalancerKind, world: World) -> None:
 
 
 class _Reader:
-    def __init__(self, balancer: LoadBalancer, kind: LoadBalancerKind, world: World) -> None:
+    def __init__(self, balancer: LoadBalancer, kind: LoadBalancerKind, world: SourceContext) -> None:
         self.balancer = balancer
         self.name = f"loadBalancer/{balancer.name}"
         self.complaint = ""
         """Why it does not answer; empty: it does."""
         self._kind = kind
         self._clock = world.clock
-        self.standing: Standing[Route] = Standing(
+        self.standing: Republisher[Route] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
         )
 

@@ -14,7 +14,7 @@ from reactor.clients.changes import Look
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.sources.refresh import LookAgain, Requests, answer_requests
-from reactor.sources.standing import Doubted, OnFactsLost, SeenEach, Standing, never_doubted, no_facts_lost
+from reactor.sources.republisher import Doubted, OnFactsLost, Republisher, SeenEach, never_doubted, no_facts_lost
 from reactor.sources.target_limit import Refusals
 from rules.rulefile.sources import Source
 from rules.rulefile.targets import MissingLabel, fill
@@ -31,14 +31,14 @@ log = logging.getLogger(__name__)
 Tell = Callable[[Observation], Awaitable[None]]
 
 
-class Voice:
+class HealthPublisher:
     """What one source says about its targets."""
 
     def __init__(self, source: Source, tell: Tell, clock: Clock, on_facts_lost: OnFactsLost = no_facts_lost) -> None:
         self._source = source
         self._clock = clock
         self._outward = tell
-        self._standing: Standing[Observation] = Standing(
+        self._standing: Republisher[Observation] = Republisher(
             self._tell, clock, period_seconds=source.refresh_seconds, on_facts_lost=on_facts_lost
         )
         self._percents: dict[str, float] = {}

@@ -19,7 +19,7 @@ from bus.messages import RefreshRequest
 from bus.port import Bus
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
-from reactor.sources.standing import Doubted, SeenEach, Standing, never_doubted
+from reactor.sources.republisher import Doubted, Republisher, SeenEach, never_doubted
 
 AHEAD_SECONDS_MAX = 1.0
 """So far may the clock of those who ask be ahead of ours, and their moment is waited for."""
@@ -75,7 +75,7 @@ async def _listening(
 
 async def answer_requests(
     source: str,
-    standing: Standing[Any],
+    standing: Republisher[Any],
     seen: SeenEach,
     look_again: LookAgain,
     requests: Requests,

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from reactor.settings.model import Listener
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Connections:
         """`name`: of the listener, for metrics and the log."""
         self._name = name
         self._limits = limits
-        self._seldom = Seldom(clock)
+        self._throttle = LogThrottle(clock)
         self._by_number: dict[int, _Connection] = {}
         self._by_handler: dict[object, _Connection] = {}
         self.header_seconds = header_seconds
@@ -130,7 +130,7 @@ class Connections:
         victim = min(idle, key=lambda one: (not one.half_open, one.since), default=new)
         fate = "refused" if victim is new else "half-open" if victim.half_open else "idle"
         telemetry.connections_closed.labels(self._name, limit, fate).inc()
-        if self._seldom((limit, fate)):
+        if self._throttle((limit, fate)):
             extra = {"listener": self._name, "limit": limit, "closed": fate, "peer": victim.peer}
             log.warning("there are too many connections", extra=extra)
         victim.closing = True

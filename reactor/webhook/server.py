@@ -21,7 +21,7 @@ from bus.errors import BusError
 from bus.port import Outgoing
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
-from reactor.runtime.log_throttle import Seldom
+from reactor.runtime.log_throttle import LogThrottle
 from reactor.runtime.threads import BODIES
 from reactor.settings.model import Receiver
 from reactor.webhook import body, journal
@@ -63,7 +63,7 @@ class WebhookServer:
         self.journal_seconds = JOURNAL_SECONDS
         self._guard = Guard(settings)
         self.clock = clock
-        self._seldom = Seldom(clock)
+        self._throttle = LogThrottle(clock)
         self._posts = 0
         self._health = Health(lambda: self.unready, ready, clock)
 
@@ -104,7 +104,7 @@ class WebhookServer:
             response = refusal.response()
             if refusal.limit:
                 telemetry.webhook_limits.labels(refusal.limit).inc()
-            if self._seldom((known, refusal.code, refusal.text)):
+            if self._throttle((known, refusal.code, refusal.text)):
                 extra = {"source": known, "code": refusal.code, "reason": refusal.text, "peer": request.remote}
                 log.warning("a post is refused", extra=extra)
         telemetry.webhook_posts.labels(known, str(response.status)).inc()
@@ -180,10 +180,10 @@ class WebhookServer:
         if read.quarantined:
             telemetry.webhook_alerts.labels(source, "quarantined").inc(len(read.quarantined))
             for reason in dict.fromkeys(read.quarantined):
-                if self._seldom((source, reason)):
+                if self._throttle((source, reason)):
                     log.warning("alerts are quarantined", extra={"source": source, "reason": reason})
         if read.truncated:
             telemetry.webhook_truncated.labels(source).inc(read.truncated)
-            if self._seldom((source, "truncated")):
+            if self._throttle((source, "truncated")):
                 extra = {"source": source, "left_out": read.truncated, "fix": "max_alerts: 0 in the receiver"}
                 log.warning("Alertmanager leaves alerts out", extra=extra)

@@ -19,7 +19,7 @@ from reactor.cli.run import run
 from reactor.clients import reflector
 from reactor.decide import partition
 from reactor.decide import watermark as known
-from reactor.execute import executor, wanted
+from reactor.execute import cancellation, executor
 from reactor.fleet import fleet, peers
 from reactor.process import reloading
 from reactor.runtime import failpoints, supervise
@@ -54,7 +54,7 @@ _SPANS = {
     partition: ("LAP",),
     known: ("STUCK_SECONDS",),
     executor: ("EXTEND", "AGAIN", "SOON", "WAITED_MAX", "IN_HANDS"),
-    wanted: ("FRESH",),
+    cancellation: ("FRESH",),
     settle: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),

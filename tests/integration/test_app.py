@@ -14,7 +14,7 @@ from reactor.fleet.presence import present
 from reactor.process import app as app_
 from reactor.process import reloading
 from reactor.process.app import App, Died
-from reactor.process.rule_set import Crew
+from reactor.process.role_set import RoleSet
 from reactor.route.router import Router
 from reactor.runtime import supervise
 from reactor.runtime.errors import SettingsError
@@ -46,12 +46,12 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-class Picky(Crew):
+class Picky(RoleSet):
     """A crew that does not start under some rules."""
 
     refuses: tuple[str, ...] = ("two",)
 
-    async def __aenter__(self) -> Crew:
+    async def __aenter__(self) -> RoleSet:
         if any(rule.name in self.refuses for rule in self._rules.rules):
             raise SettingsError("these rules ask for what is not here")
         return await super().__aenter__()

@@ -21,7 +21,7 @@ from bus.messages import Health, Observation
 from bus.port import Outgoing
 from reactor.process import bus_repair as upkeep
 from reactor.process.app import App
-from reactor.process.bus_repair import Upkeep
+from reactor.process.bus_repair import BusReconciler
 from reactor.process.session import agree_on_partitions, partitions_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
@@ -65,7 +65,7 @@ async def until_whole(bus: JetStreamBus) -> None:
     ],
 )
 async def test_what_was_deleted_is_made_again(bus: JetStreamBus, lost: str) -> None:
-    own = Upkeep(bus, SETTINGS)
+    own = BusReconciler(bus, SETTINGS)
     await bus.connection.api(lost, {})
     assert not await whole(bus)
     await own.look()
@@ -77,18 +77,18 @@ async def test_after_everything_was_wiped_the_number_of_partitions_is_agreed_on_
     names = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
     for name in names:
         await bus.connection.api(f"STREAM.DELETE.{name}", {})
-    await Upkeep(bus, SETTINGS).look()
+    await BusReconciler(bus, SETTINGS).look()
     assert await whole(bus)
 
 
 async def test_those_who_publish_facts_hear_that_the_bus_has_lost_them(bus: JetStreamBus) -> None:
-    own, heard = Upkeep(bus, SETTINGS), list[str]()
+    own, heard = BusReconciler(bus, SETTINGS), list[str]()
     forget = own.watch(lambda: heard.append("lost"))
     await own.look()
     await own.look()
     assert not heard
     await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
-    await Upkeep(bus, SETTINGS).look()  # another process makes it anew
+    await BusReconciler(bus, SETTINGS).look()  # another process makes it anew
     await own.look()
     await own.look()
     assert heard == ["lost"]
@@ -105,7 +105,7 @@ async def test_what_differs_is_left_to_the_next_start(bus: JetStreamBus, monkeyp
         return await api(name, request)
 
     monkeypatch.setattr(bus.connection, "api", heard)
-    await Upkeep(bus, BusSettings(partitions=PARTITIONS, replicas=3)).look()
+    await BusReconciler(bus, BusSettings(partitions=PARTITIONS, replicas=3)).look()
     assert asked
     assert not [name for name in asked if "CREATE" in name or "UPDATE" in name]
 
@@ -113,7 +113,7 @@ async def test_what_differs_is_left_to_the_next_start(bus: JetStreamBus, monkeyp
 async def test_what_may_not_be_made_is_told_and_asked_for_again(
     bus: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = Upkeep(bus, SETTINGS)
+    own = BusReconciler(bus, SETTINGS)
     tries: list[int] = []
 
     async def denied(*_: object, **__: object) -> None:
@@ -145,7 +145,7 @@ async def test_what_cannot_be_used_is_told(
     if error is WrongServer:
         await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
         await bus.connection.api("STREAM.CREATE.REACTOR_FACTS", {"name": "REACTOR_FACTS", "subjects": ["other.>"]})
-    own = Upkeep(bus, settings)
+    own = BusReconciler(bus, settings)
     with pytest.raises(error):
         await own.look()
     assert said in own.lacking[0]

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from bus.messages.workloads import placed
 from reactor.actions.karmada.tasks import placement_of
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 from reactor.runtime.clock import Clock
 
@@ -54,7 +54,7 @@ async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
         why, is_over = refusal(found), clock.monotonic() >= ends
         # The same words as before our write may be about what stood there before.
         if why and (is_over or why != refusal(before)):
-            raise Unfit("SchedulerRefused", f"Karmada's scheduler: {why}; it stands on {words(found)}")
+            raise Declined("SchedulerRefused", f"Karmada's scheduler: {why}; it stands on {words(found)}")
         if is_over:
             raise _silent(found, clock.now())
         await asyncio.sleep(pause)
@@ -63,14 +63,16 @@ async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
     return found
 
 
-def _silent(binding: JsonObject, now: datetime) -> Unfit:
+def _silent(binding: JsonObject, now: datetime) -> Declined:
     since = _changed_at(binding) or now
     seconds = max((now - since).total_seconds(), 0)
     generation = binding["metadata"].get("generation", 0)
     text = f"Karmada's scheduler has not answered generation {generation} of the binding for {seconds:.0f} s"
     if ((binding.get("spec") or {}).get("suspension") or {}).get("scheduling"):
         text = f"{text}: its scheduling is suspended"
-    return Unfit("SchedulerSilent" if seconds >= SILENT_SECONDS else IN_PROGRESS, f"{text}; what was asked is written")
+    return Declined(
+        "SchedulerSilent" if seconds >= SILENT_SECONDS else IN_PROGRESS, f"{text}; what was asked is written"
+    )
 
 
 def _changed_at(binding: JsonObject) -> datetime | None:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from bus.messages import WorkloadRef
 from reactor.actions.guarded import connection_of
 from reactor.actions.karmada.tasks import Dialect
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import Forbidden, JsonObject, KubeApi, NotFound
 
 API = "/apis/work.karmada.io/v1alpha2"
@@ -45,7 +45,7 @@ async def read_binding(api: KubeApi, ref: WorkloadRef) -> tuple[str, JsonObject]
     for one in await api.list(collection):
         if _is_about(one, ref):
             return f"{collection}/{quote(one['metadata']['name'], safe='')}", one
-    raise Unfit("BindingMissing", f"{api.cluster}: {ref.object} has no binding: no policy of Karmada selects it")
+    raise Declined("BindingMissing", f"{api.cluster}: {ref.object} has no binding: no policy of Karmada selects it")
 
 
 def _is_about(binding: JsonObject, ref: WorkloadRef) -> bool:

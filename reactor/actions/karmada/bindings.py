@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
 from bus.messages.workloads import placed
-from reactor.actions.conditional_write import Change, Written, settle_object
+from reactor.actions.conditional_write import Change, Written, conditional_write_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.answer import answer, words
@@ -79,7 +79,9 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
         written_by_us=lambda binding: follows(binding, action),
     )
     try:
-        return await settle_object(api, action.workload.object, lambda: read_binding(api, action.workload), change)
+        return await conditional_write_object(
+            api, action.workload.object, lambda: read_binding(api, action.workload), change
+        )
     except Invalid:
         forget(api)  # it may take other words by now; the next try asks
         raise

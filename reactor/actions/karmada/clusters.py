@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from bus.messages import Outcome, SetTaints, Taint
 from reactor.actions.annotations import notes_of
-from reactor.actions.conditional_write import Change, settle_object
+from reactor.actions.conditional_write import Change, conditional_write_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.control_plane import ControlPlane
@@ -54,7 +54,7 @@ async def carry_out(
         async def read() -> tuple[str, JsonObject]:
             return path, await api.get(path)
 
-        if await settle_object(api, f"cluster/{action.cluster}", read, change):
+        if await conditional_write_object(api, f"cluster/{action.cluster}", read, change):
             written.append(f"taints of cluster/{action.cluster}")
     except ReactorError as stopped:
         error = stopped

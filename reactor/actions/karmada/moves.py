@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reactor.actions.karmada.tasks import Placement
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 
 
@@ -66,7 +66,7 @@ def moved(now: Placement, plan: Mapping[str, int], tasks: Sequence[JsonObject], 
     after = Placement(clusters, [*now.tasks, *made])
     if after != now and room is not None and room < 0:
         text = f"{len(stay)} clusters hold it and the policy allows {limits.clusters_max}"
-        raise Unfit("SchedulerBehind", f"{text}: any write would let Karmada's scheduler choose which copies go")
+        raise Declined("SchedulerBehind", f"{text}: any write would let Karmada's scheduler choose which copies go")
     return after
 
 
@@ -98,7 +98,7 @@ def purged(now: Placement, name: str, healthy: Collection[str]) -> Placement:
     """
     tasks = _without(now.tasks, name)
     if tasks != now.tasks and name in healthy and not any(_name(one) in healthy for one in now.clusters):
-        raise Unfit("LastHealthyCopy", f"Karmada finds the copy on {name} Healthy, and no other one")
+        raise Declined("LastHealthyCopy", f"Karmada finds the copy on {name} Healthy, and no other one")
     return Placement(now.clusters, tasks)
 
 
@@ -124,7 +124,9 @@ def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str
         return Placement(clusters, tasks)
     if any(_name(one) in healthy for one in now.clusters):
         return Placement(now.clusters, tasks)
-    raise Unfit("NoHealthyCopy", f"the policy has no room for both, and neither {name} nor another copy is Healthy yet")
+    raise Declined(
+        "NoHealthyCopy", f"the policy has no room for both, and neither {name} nor another copy is Healthy yet"
+    )
 
 
 def _shrunk(

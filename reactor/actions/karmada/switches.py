@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject, KubeApi
 
 DEPLOYMENT = "/apis/apps/v1/namespaces/karmada-system/deployments/karmada-controller-manager"
@@ -25,7 +25,7 @@ _ON_FROM, _ON_UNTIL = (1, 4), (1, 9)
 """The releases whose Failover gate is on unless told otherwise; 1.12 turned it off, patches of 1.9 to 1.11 too."""
 
 
-class KarmadaFights(Unfit):
+class KarmadaFights(Declined):
     """A switch of Karmada stands against us; `switch` is its name."""
 
     def __init__(self, switch: str, message: str) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bus.messages import Evict, Eviction, Place
 from reactor.actions.events import CONTROLLER
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 from rules.core.reasons import Because
 
@@ -76,7 +76,7 @@ def task_for(action: Place | Evict, eviction: Eviction, dialect: Dialect) -> Jso
     if eviction.preserved:
         if not dialect.preserves:
             text = "this Karmada carries no state over (preservedLabelState)"
-            raise Unfit("CannotPreserve", f"{text}: upgrade it, or remove statePreservation")
+            raise Declined("CannotPreserve", f"{text}: upgrade it, or remove statePreservation")
         task["preservedLabelState"] = dict(eviction.preserved)
     if eviction.purge_mode == "Directly":
         return task
@@ -85,7 +85,7 @@ def task_for(action: Place | Evict, eviction: Eviction, dialect: Dialect) -> Jso
     if eviction.purge_mode == "Gracefully" and eviction.on_grace_expired == "Purge" and eviction.grace_period_seconds:
         return task | {"gracePeriodSeconds": eviction.grace_period_seconds}
     text = "this Karmada knows no suppressDeletion and would remove the old copy after ten minutes in any case"
-    raise Unfit("CannotSuppress", f"{text}: upgrade it, or write onGraceExpired: Purge")
+    raise Declined("CannotSuppress", f"{text}: upgrade it, or write onGraceExpired: Purge")
 
 
 def held_by_us(spec: JsonObject) -> frozenset[str]:

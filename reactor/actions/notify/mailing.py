@@ -19,7 +19,7 @@ from typing import Any
 import stamina
 
 from reactor.actions.notify.posting import ATTEMPTS_MAX, SEND_SECONDS, NotifierUnavailable, read_secret
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.runtime.clock import Clock
 from reactor.runtime.threads import Threads
 from reactor.runtime.visible import visible
@@ -128,25 +128,25 @@ class _Until(io.RawIOBase):
         return self._sock.recv_into(buffer)
 
 
-def _error(name: str, error: smtplib.SMTPException | OSError) -> Unfit | NotifierUnavailable:
+def _error(name: str, error: smtplib.SMTPException | OSError) -> Declined | NotifierUnavailable:
     where = f"notifiers.{name}"
     if isinstance(error, smtplib.SMTPResponseException):
         words = f"{where}: answered {_words(error.smtp_code, error.smtp_error)}"
-        return Unfit("NotifierRefused", words) if 500 <= error.smtp_code < 600 else NotifierUnavailable(words)
+        return Declined("NotifierRefused", words) if 500 <= error.smtp_code < 600 else NotifierUnavailable(words)
     if isinstance(error, smtplib.SMTPNotSupportedError):
-        return Unfit("NotifierRefused", f"{where}: {visible(str(error))[:WORDS_MAX]}")
+        return Declined("NotifierRefused", f"{where}: {visible(str(error))[:WORDS_MAX]}")
     if isinstance(error, ssl.SSLCertVerificationError):
-        return Unfit("NotifierRefused", f"{where}: its certificate is not trusted: {error.verify_message}")
+        return Declined("NotifierRefused", f"{where}: its certificate is not trusted: {error.verify_message}")
     if isinstance(error, FileNotFoundError | PermissionError):
-        return Unfit("UrlUnreadable", f"{where}.email.caFile: {error.strerror}")
+        return Declined("UrlUnreadable", f"{where}.email.caFile: {error.strerror}")
     return NotifierUnavailable(f"{where}: no answer ({type(error).__name__})")
 
 
-def _of_recipients(name: str, refused: Refused) -> Unfit | NotifierUnavailable:
+def _of_recipients(name: str, refused: Refused) -> Declined | NotifierUnavailable:
     words = f"notifiers.{name}: " + ", ".join(f"{one}: {_words(*answer)}" for one, answer in refused.items())
     if any(not 500 <= code < 600 for code, _ in refused.values()):
         return NotifierUnavailable(words)
-    return Unfit("NotifierRefused", words)
+    return Declined("NotifierRefused", words)
 
 
 def _words(code: int, words: bytes | str) -> str:

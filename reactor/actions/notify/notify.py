@@ -19,7 +19,7 @@ from reactor.actions.notify.incidents import post_of
 from reactor.actions.notify.mail import letter
 from reactor.actions.notify.mailing import send
 from reactor.actions.notify.posting import NotifierUnavailable, key_of, post, url_of
-from reactor.actions.outcomes import Unfit, done, failed
+from reactor.actions.outcomes import Declined, done, failed
 from reactor.clients.credentials import proxy_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.telemetry import REGISTRY
@@ -58,7 +58,9 @@ async def carry_out(
     all who have not heard. Refused: DryRun.
     """
     if action.mode is not Mode.ENFORCE:
-        return failed(action.id, clock, Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out"))
+        return failed(
+            action.id, clock, Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
+        )
     names = [name for name in dict.fromkeys(action.to) if (action.id, name) not in told]
     errors = await asyncio.gather(*(_tell(action, name, notifiers.get(name), clock, http, told) for name in names))
     wrong = [error for error in errors if error is not None]
@@ -74,13 +76,13 @@ async def carry_out(
 
 async def _tell(
     action: Notify, name: str, notifier: Notifier | None, clock: Clock, http: aiohttp.ClientSession, told: Told
-) -> Unfit | NotifierUnavailable | None:
+) -> Declined | NotifierUnavailable | None:
     if notifier is None:
         _sent.labels("unknown", "failed").inc()
-        return Unfit("UnknownNotifier", f"notifiers.{name}: a rule names this notifier, the settings do not")
+        return Declined("UnknownNotifier", f"notifiers.{name}: a rule names this notifier, the settings do not")
     try:
         await _send(action, name, notifier, clock, http)
-    except (Unfit, NotifierUnavailable) as error:
+    except (Declined, NotifierUnavailable) as error:
         _sent.labels(notifier.kind, "failed").inc()
         return error
     told.add(action.id, name)

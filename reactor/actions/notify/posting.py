@@ -8,7 +8,7 @@ import aiohttp
 import stamina
 
 from reactor.actions.notify.incidents import OPSGENIE, PAGERDUTY, Post
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.runtime.errors import Retryable
 from reactor.runtime.threads import FILES
 from reactor.settings.model import Notifier
@@ -32,7 +32,7 @@ async def url_of(name: str, notifier: Notifier) -> str:
     if notifier.url_file is None:
         if (usual := USUAL_URLS.get(notifier.kind)) is not None:
             return usual
-        raise Unfit("UrlUnreadable", f"notifiers.{name}: needs url or urlFile")
+        raise Declined("UrlUnreadable", f"notifiers.{name}: needs url or urlFile")
     return await read_secret(notifier.url_file, f"notifiers.{name}.urlFile")
 
 
@@ -48,7 +48,7 @@ async def read_secret(file: Path, where: str) -> str:
     try:
         return (await FILES.run(file.read_text)).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise Unfit("UrlUnreadable", f"{where}: {error}") from error
+        raise Declined("UrlUnreadable", f"{where}: {error}") from error
 
 
 async def post(http: aiohttp.ClientSession, name: str, url: str, what: Post, *, proxy: str | None = None) -> None:
@@ -72,7 +72,7 @@ async def _status(http: aiohttp.ClientSession, name: str, url: str, what: Post, 
             return response.status
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
         # `from None`: the error's own words hold the URL.
-        raise Unfit("UrlUnreadable", f"notifiers.{name}: its URL is none that can be posted to") from None
+        raise Declined("UrlUnreadable", f"notifiers.{name}: its URL is none that can be posted to") from None
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise NotifierUnavailable(f"notifiers.{name}: no answer ({type(error).__name__})") from None
 
@@ -81,4 +81,4 @@ def _judge(name: str, status: int) -> None:
     if status == 429 or status >= 500:
         raise NotifierUnavailable(f"notifiers.{name}: answered {status}")
     if not 200 <= status < 300:
-        raise Unfit("NotifierRefused", f"notifiers.{name}: answered {status}: check its URL")
+        raise Declined("NotifierRefused", f"notifiers.{name}: answered {status}: check its URL")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from bus.messages import Mode, Outcome, SetWeights, iso
 from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.outcomes import NotAsAsked, Unfit, done, failed
+from reactor.actions.outcomes import Declined, NotAsAsked, done, failed
 from reactor.clients.balancers.port import Change, LoadBalancer, Weights
 from reactor.clients.port import ApiUnavailable
 from reactor.runtime.clock import Clock
@@ -44,7 +44,7 @@ async def carry_out(balancer: LoadBalancer, action: SetWeights, clock: Clock, co
     about = {"rule": action.rule, "object": action.object, "action": action.id}
     try:
         if action.mode is not Mode.ENFORCE:
-            raise Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
+            raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
         written = await _settled(balancer, action, clock, context)
     except ReactorError as error:
         outcome = failed(action.id, clock, error)
@@ -123,9 +123,9 @@ def stands(seen: Weights, action: SetWeights) -> bool:
     """Whether the weights are as asked. Raises Unfit: BackendMissing, AllZero."""
     if missing := sorted(set(action.weights) - set(seen.by_name)):
         have = ", ".join(seen.by_name) or "none"
-        raise Unfit("BackendMissing", f"{action.object} has no backend {', '.join(missing)}; it has: {have}")
+        raise Declined("BackendMissing", f"{action.object} has no backend {', '.join(missing)}; it has: {have}")
     if not any({**seen.by_name, **action.weights}.values()):
-        raise Unfit("AllZero", f"{action.object} is never left with all weights zero")
+        raise Declined("AllZero", f"{action.object} is never left with all weights zero")
     return all(seen.by_name[name] == weight for name, weight in action.weights.items())
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 
 from bus.messages import Outcome, RouteRef
 from reactor.actions.annotations import EPOCH_ANNOTATION, healthy_weights, weights_text
-from reactor.actions.conditional_write import Change, settle
+from reactor.actions.conditional_write import Change, conditional_write
 from reactor.actions.events import CONTROLLER, News, tell
-from reactor.actions.outcomes import Unfit, done, failed
+from reactor.actions.outcomes import Declined, done, failed
 from reactor.actions.patches import changes, patch
 from reactor.actions.traffic.routes import moves
 from reactor.actions.traffic.weights import backends_of
@@ -40,7 +40,7 @@ async def restore(
         written_by_us=lambda _: True,  # nobody else takes this annotation off
     )
     try:
-        written = await settle(api, route, kind, change)
+        written = await conditional_write(api, route, kind, change)
     except ReactorError as error:
         _log.warning("weights not restored: %s", error, extra={"object": route.object})
         return failed(name, clock, error)
@@ -66,7 +66,7 @@ def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonO
     if not mine:
         return None
     if not kind.all_zero and not any(mine.values()):
-        raise Unfit("AllZero", f"{route.object}: the remembered weights are all zero")
+        raise Declined("AllZero", f"{route.object}: the remembered weights are all zero")
     if kind.sum_to and any(mine.values()):
         mine = dict(zip(mine, divide(kind.sum_to - _rest(kind, standing, mine), [*mine.values()]), strict=True))
     others = {service: weight for service, weight in healthy.items() if service not in mine}
@@ -80,5 +80,5 @@ def _rest(kind: RouteKind, standing: Sequence[Entry], mine: Collection[str]) -> 
     try:
         weights = list(zip(standing, weights_of(kind, standing), strict=True))
     except Unreadable as error:
-        raise Unfit(error.reason, str(error)) from error
+        raise Declined(error.reason, str(error)) from error
     return sum(weight for entry, weight in weights if entry.service not in mine)

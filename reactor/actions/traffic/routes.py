@@ -6,10 +6,10 @@ import logging
 
 from bus.messages import Mode, Outcome, RouteRef, SetWeights
 from reactor.actions.annotations import stamp_of, stamp_on
-from reactor.actions.background import Aside
-from reactor.actions.conditional_write import Change, Written, settle
+from reactor.actions.background import BackgroundTasks
+from reactor.actions.conditional_write import Change, Written, conditional_write
 from reactor.actions.events import CONTROLLER, REASONS, News, tell
-from reactor.actions.outcomes import Unfit, done, failed
+from reactor.actions.outcomes import Declined, done, failed
 from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.port import JsonObject, KubeApi
 from reactor.clients.route_entries import Entry
@@ -28,7 +28,7 @@ async def carry_out(
     clock: Clock,
     *,
     instance: str = CONTROLLER,
-    aside: Aside | None = None,
+    background: BackgroundTasks | None = None,
     custom: RouteKinds = NO_KINDS,
 ) -> Outcome:
     """Make the route's weights as asked, at most one effective write for one decision however often it is called.
@@ -43,7 +43,7 @@ async def carry_out(
     try:
         kind = kind_of(action.route.kind, action.route.custom_kind, custom)
     except KeyError:
-        return failed(action.id, clock, Unfit("UnknownRouteKind", f"routeKinds.{action.route.called}: {UNKNOWN}"))
+        return failed(action.id, clock, Declined("UnknownRouteKind", f"routeKinds.{action.route.called}: {UNKNOWN}"))
     change = Change(
         plan=lambda obj: _plan(kind, obj, action),
         as_asked=lambda obj: difference(kind, obj, action) is None,
@@ -51,8 +51,8 @@ async def carry_out(
     )
     try:
         if action.mode is not Mode.ENFORCE:
-            raise Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
-        written = await settle(api, action.route, kind, change)
+            raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
+        written = await conditional_write(api, action.route, kind, change)
     except ReactorError as error:
         outcome = failed(action.id, clock, error)
         level = logging.INFO if outcome.status == "Refused" else logging.WARNING
@@ -65,10 +65,10 @@ async def carry_out(
     reason = REASONS.get(action.because, action.because)
     note = f"{moved}: {action.because}{f': {action.detail}' if action.detail else ''} (decision {action.id})"
     news = tell(api, written.after, News(action.id, reason, note, clock.now(), instance))
-    if aside is None:
+    if background is None:
         await news
     else:
-        aside(news)  # in a mass failure, the next route's traffic is more urgent than this one's event
+        background(news)  # in a mass failure, the next route's traffic is more urgent than this one's event
     return done(action.id, clock, wrote=True, detail=moved)
 
 
@@ -76,7 +76,7 @@ def _plan(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObje
     """Give the difference, unless it is not for this action to write it. Raises Unfit."""
     stands, asked = stamp_on(obj), stamp_of(action)
     if stands is not None and stands.overrules(asked):
-        raise Unfit(
+        raise Declined(
             "Stale",
             f"{action.route.object} follows generation {stands.generation} of epoch {stands.epoch}, "
             f"this is generation {asked.generation} of epoch {asked.epoch}",
@@ -84,7 +84,7 @@ def _plan(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObje
     operations = difference(kind, obj, action)
     if operations is not None and stands is not None and stands.is_same_decision(asked):
         # A late repeat would undo what a person has done since. The decider sees the drift, and decides anew.
-        raise Unfit("AlreadyDone", f"{action.route.object} was set by this decision, and has been changed since")
+        raise Declined("AlreadyDone", f"{action.route.object} was set by this decision, and has been changed since")
     return operations
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bus.messages import RouteRef, SetWeights
 from reactor.actions.annotations import stamps
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.patches import changes, patch
 from reactor.clients.port import JsonObject
 from reactor.clients.route_entries import FRACTIONS, Entry, Unreadable, entries, hundredths
@@ -21,7 +21,7 @@ def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Entry
     try:
         return entries(kind, obj, route.rule)
     except Unreadable as error:
-        raise Unfit(error.reason, f"{route.object}: {error}") from error
+        raise Declined(error.reason, f"{route.object}: {error}") from error
 
 
 def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
@@ -32,7 +32,7 @@ def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[Jso
     Quantity strings of TrafficSplit v1alpha1 ("500m") become integers where they have to change.
     """
     if not kind.all_zero and action.weights and not any(action.weights.values()):
-        raise Unfit("AllZero", f"{action.route.object} would be left with all weights zero")
+        raise Declined("AllZero", f"{action.route.object} would be left with all weights zero")
     standing = backends_of(kind, obj, action.route)
     operations = changes(standing, action.weights)
     if not operations:
@@ -49,8 +49,8 @@ def _add_up(kind: RouteKind, standing: Sequence[Entry], action: SetWeights) -> N
     try:
         rest = sum(hundredths(kind, entry) for entry in others)
     except Unreadable as error:
-        raise Unfit(error.reason, f"{action.route.object}: {error}") from error
+        raise Declined(error.reason, f"{action.route.object}: {error}") from error
     if rest + FRACTIONS * sum(action.weights.values()) != FRACTIONS * kind.sum_to:
         theirs = ", ".join(f"{entry.service}={entry.weight}" for entry in others) or "no others"
         message = f"the weights {dict(action.weights)} and those of {theirs} do not add up to {kind.sum_to}"
-        raise Unfit("Invalid", f"{action.route.object}: {message}")
+        raise Declined("Invalid", f"{action.route.object}: {message}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bus.messages import CancelEviction, Evict, Outcome
-from reactor.actions.conditional_write import Change, settle_object
+from reactor.actions.conditional_write import Change, conditional_write_object
 from reactor.actions.patches import patch
 from reactor.actions.workload import purge
 from reactor.actions.workload.library import Clusters
@@ -59,7 +59,7 @@ async def _noted(
         async def read() -> tuple[str, JsonObject]:
             return path, await api.get(path)
 
-        if await settle_object(api, action.workload.object, read, change):
+        if await conditional_write_object(api, action.workload.object, read, change):
             written.append(f"annotations of {action.workload.kind}/{action.workload.name}")
     except NotFound:
         pass  # no copy: nothing leaves, and nothing is left to stay

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from bus.messages import WorkloadRef
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy import portable, scaled, travels
 from reactor.actions.workload.deps import Need, needs
 from reactor.actions.workload.paths import path_of
@@ -45,7 +45,7 @@ class Library:
                 continue
             try:
                 found = await self._read(name, ref)
-            except (NotFound, Unfit):  # Unfit: the source does not serve the kind
+            except (NotFound, Declined):  # Unfit: the source does not serve the kind
                 continue
             except Forbidden as error:
                 forbidden = forbidden or str(error)
@@ -65,7 +65,7 @@ class Library:
 
     async def _taken(self, ref: WorkloadRef, found: JsonObject) -> JsonObject:
         if not travels(found):
-            raise Unfit("StaysBehind", f"{ref.object} is of type {found.get('type')}: it means nothing elsewhere")
+            raise Declined("StaysBehind", f"{ref.object} is of type {found.get('type')}: it means nothing elsewhere")
         copy = portable(found)
         await remember(self.templates, ref, copy)
         return copy
@@ -79,14 +79,14 @@ class Library:
             _log.warning("%s", error, extra={"object": ref.object})
             return None
 
-    def _nowhere(self, ref: WorkloadRef, forbidden: str) -> Unfit:
+    def _nowhere(self, ref: WorkloadRef, forbidden: str) -> Declined:
         if forbidden:
-            return Unfit("Forbidden", forbidden)
+            return Declined("Forbidden", forbidden)
         asked = ", ".join(self.sources) or "none"
         if self._silent:
             why = "; ".join(f"{name}: {words}" for name, words in self._silent.items())
-            return Unfit("SourceUnreachable", f"{ref.object}: {why}; and no copy of it is remembered")
-        return Unfit("NotInSource", f"{ref.object} is in none of its source clusters (asked: {asked})")
+            return Declined("SourceUnreachable", f"{ref.object}: {why}; and no copy of it is remembered")
+        return Declined("NotInSource", f"{ref.object} is in none of its source clusters (asked: {asked})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ async def dependencies(library: Library, workload: WorkloadRef, copy: JsonObject
             continue
         try:
             one: JsonObject | ReactorError = await library.find(ref)
-        except Unfit as error:
+        except Declined as error:
             one = error
         found[ref] = Dependency(need, ref, one)
         todo += needs(one) if isinstance(one, dict) and need.kind == "ServiceAccount" else ()

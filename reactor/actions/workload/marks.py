@@ -11,7 +11,7 @@ from datetime import datetime
 from bus.messages import ActionMessage, iso
 from reactor.actions.annotations import EPOCH_ANNOTATION, notes_of
 from reactor.actions.events import CONTROLLER
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 
@@ -70,6 +70,6 @@ def refuse_if_stale(obj: JsonObject, action: ActionMessage) -> None:
     except (ValueError, TypeError):  # somebody has edited it: then it says nothing
         return
     if int(generation) > action.generation and later:
-        raise Unfit(
+        raise Declined(
             "Stale", f"the copy follows generation {generation}, decided {decided}; this is {action.generation}"
         )

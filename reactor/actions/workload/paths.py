@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from bus.messages import WorkloadRef
 from reactor.actions.guarded import connection_of
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import KubeApi, NotFound
 
 
@@ -68,7 +68,9 @@ async def _ask(api: KubeApi, api_version: str, kind: str) -> Kind:
     for resource in document.get("resources") or []:
         if resource.get("kind") == kind and "/" not in str(resource.get("name")):
             return Kind(str(resource["name"]), bool(resource.get("namespaced")))
-    raise Unfit("KindMissing", f"{api.cluster}: serves no {kind} of {api_version}: install its definition (CRD) there")
+    raise Declined(
+        "KindMissing", f"{api.cluster}: serves no {kind} of {api_version}: install its definition (CRD) there"
+    )
 
 
 def _quoted(text: str) -> str:

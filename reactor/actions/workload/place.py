@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bus.messages import Outcome, Place
 from reactor.actions.conditional_write import SETTLE_SECONDS
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.workload.library import Clusters, Dependency, Library, dependencies
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.actions.workload.target import Target
@@ -66,7 +66,7 @@ class Placer:
                 return copy, needed
         except TimeoutError as error:
             sources = ", ".join(action.sources)
-            raise Unfit("SourceUnreachable", f"not read within {SETTLE_SECONDS:g} s from {sources}") from error
+            raise Declined("SourceUnreachable", f"not read within {SETTLE_SECONDS:g} s from {sources}") from error
 
     async def _place(
         self, action: Place, cluster: str, replicas: int, copy: JsonObject, needed: Sequence[Dependency]

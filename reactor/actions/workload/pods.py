@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.zone.evictions import Answer, evict
 from reactor.clients.changes import metadata_of
 from reactor.clients.port import JsonObject, KubeApi
@@ -82,7 +82,7 @@ async def evict_all(api: KubeApi, pods: Sequence[JsonObject], *, before: datetim
             raise answer
     for status, reason in (("Refused", "EvictionRefused"), ("Blocked", "DisruptionBudget")):
         if stay := [one for one in answers if isinstance(one, Answer) and one.status == status]:
-            raise Unfit(reason, f"{len(stay)} of {len(leaving)} pods do not leave: {stay[0].pod}: {stay[0].why}")
+            raise Declined(reason, f"{len(stay)} of {len(leaving)} pods do not leave: {stay[0].pod}: {stay[0].why}")
     return len(leaving)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bus.messages import Evict, Outcome, Purge
 from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
@@ -69,7 +69,7 @@ class _Removal:
         refuse_if_stale(obj, self._action)
         made = metadata_of(obj)["creationTimestamp"]
         if datetime.fromisoformat(made) > self._action.decided_at:
-            raise Unfit("Stale", f"the copy was made at {made}, after this was decided: it is another one")
+            raise Declined("Stale", f"the copy was made at {made}, after this was decided: it is another one")
 
     async def _evict(self, api: KubeApi, obj: JsonObject) -> None:
         pods = await pods_of(api, obj)
@@ -93,7 +93,7 @@ class _Removal:
             obj = await _read(api, path)
         if obj is not None and metadata_of(obj).get("uid") == metadata["uid"]:
             held = ", ".join(metadata_of(obj).get("finalizers") or ()) or "the cluster's own garbage collection"
-            raise Unfit("Terminating", f"{ref.object} is deleted and not gone: held by {held}")
+            raise Declined("Terminating", f"{ref.object} is deleted and not gone: held by {held}")
 
 
 async def _read(api: KubeApi, path: str) -> JsonObject | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reactor.actions.outcomes import Unfit, reason_of
+from reactor.actions.outcomes import Declined, reason_of
 from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.errors import ReactorError
 
@@ -25,7 +25,7 @@ _WORDS: Sequence[tuple[str, str]] = (
 def word_for(error: ReactorError) -> str:
     """Give the reason that an outcome names: one word, for machines."""
     text = str(error)
-    if isinstance(error, Unfit):
+    if isinstance(error, Declined):
         return error.reason
     if isinstance(error, ApiUnavailable):
         return "ApiUnavailable" if error.status == _TOO_MANY else "ClusterUnreachable"

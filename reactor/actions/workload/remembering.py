@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from bus.messages import WorkloadRef
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy import portable
 from reactor.actions.workload.deps import needs
 from reactor.actions.workload.library import Clusters, remember
@@ -69,7 +69,7 @@ async def one_round(api: KubeApi, rules: Iterable[WorkloadFailover], templates: 
 async def _chosen(api: KubeApi, selector: ResourceSelector) -> list[tuple[WorkloadRef, JsonObject]]:
     try:
         kind = await kind_of(api, selector.api_version, selector.kind)
-    except Unfit:
+    except Declined:
         return []
     where = f"/namespaces/{selector.namespace}" if kind.namespaced and selector.namespace else ""
     if selector.name and (where or not kind.namespaced):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bus.messages import ActionMessage, Mode, Outcome
-from reactor.actions.outcomes import DETAIL_MAX, REFUSALS, Unfit
+from reactor.actions.outcomes import DETAIL_MAX, REFUSALS, Declined
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.refusals import word_for
 from reactor.clients.port import KubeApi
@@ -56,7 +56,7 @@ def outcome(action: ActionMessage, clock: Clock, reports: Sequence[Report]) -> O
 def enforced(action: ActionMessage) -> None:
     """Raise Unfit (DryRun) unless the action is to be carried out."""
     if action.mode is not Mode.ENFORCE:
-        raise Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
+        raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
 
 
 async def connected(clusters: Clusters, name: str) -> KubeApi:
@@ -64,4 +64,4 @@ async def connected(clusters: Clusters, name: str) -> KubeApi:
     try:
         return await clusters(name)
     except SettingsError as error:
-        raise Unfit("UnknownCluster", str(error)) from error
+        raise Declined("UnknownCluster", str(error)) from error

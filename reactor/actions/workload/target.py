@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bus.messages import Place, WorkloadRef
 from reactor.actions.conditional_write import attempts
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.patches import patch
 from reactor.actions.workload.copy import annotated, contains, labelled, scaled
 from reactor.actions.workload.library import Dependency
@@ -75,7 +75,7 @@ class Target:
         refuse_if_stale(live, self.action)
         if "deletionTimestamp" in metadata_of(live):
             held = ", ".join(metadata_of(live).get("finalizers") or ()) or "none"
-            raise Unfit("CopyTerminating", f"the copy there is being deleted; finalizers that hold it: {held}")
+            raise Declined("CopyTerminating", f"the copy there is being deleted; finalizers that hold it: {held}")
 
     def _adjustment(self, live: JsonObject, wanted: JsonObject) -> list[JsonObject]:
         """Give the patch that brings a copy that is there to its size, and takes it back from eviction."""

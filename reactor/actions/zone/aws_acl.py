@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone.acl_world import AclWorld, Link, look, note, tags
 from reactor.actions.zone.context import Isolation, Stands
 from reactor.actions.zone.marks import ORIGINAL_ACL
@@ -27,7 +27,7 @@ async def cut(isolation: Isolation) -> Stands:
     ec2, world = await _to_cut(isolation)
     if others := sorted({link.acl for link in world.subnets if world.is_anothers(link.acl)}):
         # Its deny ACL must never be taken for an original: two isolations of one subnet cannot both be given back.
-        raise Unfit("AlreadyIsolated", f"{', '.join(others)} of another cluster's isolation stands on these subnets")
+        raise Declined("AlreadyIsolated", f"{', '.join(others)} of another cluster's isolation stands on these subnets")
     open_ = [link for link in world.subnets if link.acl not in world.deny]
     wrote = bool(open_)
     deny = world.deny[0] if world.deny or not open_ else await _create(ec2, isolation)
@@ -57,7 +57,7 @@ async def restore(isolation: Isolation) -> Stands:
         if link.acl in world.deny:
             target = link.saved if link.saved in world.acls else world.default
             if not target:
-                raise Unfit("OriginalLost", f"{link.subnet}: its ACL is gone, and the VPC has no default ACL")
+                raise Declined("OriginalLost", f"{link.subnet}: its ACL is gone, and the VPC has no default ACL")
             if target != link.saved:
                 words.append(f"{link.subnet}: its ACL {link.saved or '(not saved)'} is gone, it has the VPC's default")
             await ec2.write("replace_network_acl_association", AssociationId=link.association, NetworkAclId=target)
@@ -79,9 +79,9 @@ async def _to_cut(isolation: Isolation) -> tuple[Ec2, AclWorld]:
     """Look at what is to be cut. Raises Unfit where it is nothing, or not the zone that the rule means."""
     ec2, world = await _looked(isolation)
     if not world.subnets:
-        raise Unfit("NoSubnets", f"no subnet of {_place(isolation)}: nothing would be cut; check network.subnetTags")
+        raise Declined("NoSubnets", f"no subnet of {_place(isolation)}: nothing would be cut; check network.subnetTags")
     if mixed := sorted({link.zone for link in world.subnets} - {isolation.zone}):
-        raise Unfit(
+        raise Declined(
             "ZoneMismatch", f"the rule says that {isolation.action.zone_id} is {isolation.zone}; "
             f"in this account it is {', '.join(mixed)}: correct the rule's zones",
         )  # fmt: skip
@@ -91,9 +91,9 @@ async def _to_cut(isolation: Isolation) -> tuple[Ec2, AclWorld]:
 async def _looked(isolation: Isolation) -> tuple[Ec2, AclWorld]:
     network = isolation.settings.network
     if missing := [key for key, value in (("region", network.region), ("vpcId", network.vpc_id)) if not value]:
-        raise Unfit("SettingMissing", f"AwsNetworkAcl needs network.{' and network.'.join(missing)}")
+        raise Declined("SettingMissing", f"AwsNetworkAcl needs network.{' and network.'.join(missing)}")
     if not isolation.action.zone_id:
-        raise Unfit(
+        raise Declined(
             "ZoneIdMissing", f"AwsNetworkAcl needs the zone's id: give {isolation.zone} one in the rule's zones"
         )
     ec2 = await isolation.world.ec2(network.region)
@@ -124,7 +124,9 @@ async def _save(ec2: Ec2, isolation: Isolation, link: Link) -> None:
 def _checked(wanted: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     for tag in wanted:
         if len(tag["Value"]) > TAG_VALUE_MAX:
-            raise Unfit("Invalid", f"tag {tag['Key']}: EC2 takes {TAG_VALUE_MAX} characters, not {len(tag['Value'])}")
+            raise Declined(
+                "Invalid", f"tag {tag['Key']}: EC2 takes {TAG_VALUE_MAX} characters, not {len(tag['Value'])}"
+            )
     return [*wanted]
 
 

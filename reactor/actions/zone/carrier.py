@@ -3,8 +3,8 @@
 Done: the step stands (or is undone), verified. Failed: the reason says whether asking again helps. `InProgress` is the
 answer of a step that needs longer than one call: its detail has the numbers (`12 pods are left in eu-central-1a, 3 of
 them on their way out; 4 blocked by budget shop/web`), and the engine asks again with the same id until the step's own
-timeout. Every call probes first, so it does not matter who was stopped where. `Kept` is the answer of the Verify of an
-isolation that stands: the engine asks for the same again a minute later, so that it costs no decision.
+timeout. Every call probes first, so it does not matter who was stopped where. `Maintained` is the answer of the Verify
+of an isolation that is complete: the engine asks for the same again a minute later, so that it costs no decision.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pydantic import ValidationError
 
 from bus.messages import Mode, Outcome, ZoneStep
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.outcomes import OutOfTime, Unfit, done, failed
+from reactor.actions.outcomes import Declined, OutOfTime, done, failed
 from reactor.actions.zone import fence, force, gardener, network, traffic
 from reactor.actions.zone.context import (
     CALL_SECONDS,
     WRITE_SECONDS,
     InProgress,
     Isolation,
-    Kept,
+    Maintained,
     Stands,
     ZoneWorld,
     guarded,
@@ -70,10 +70,10 @@ async def carry_out(
     except TimeoutError:
         return failed(action.id, clock, InProgress(f"{action.step} did not come to a point to report from in time"))
     except SettingsError as error:
-        return failed(action.id, clock, Unfit("SettingsError", str(error)))
+        return failed(action.id, clock, Declined("SettingsError", str(error)))
     except ReactorError as error:
         outcome = failed(action.id, clock, error)
-        level = logging.INFO if isinstance(error, InProgress | Kept) else logging.WARNING
+        level = logging.INFO if isinstance(error, InProgress | Maintained) else logging.WARNING
         _log.log(level, "%s: %s", action.step, error, extra={**about, "reason": outcome.reason})
         return outcome
     _log.info("%s%s: %s", action.step, " undone" if action.undo else "", stands.detail, extra=about)
@@ -82,20 +82,20 @@ async def carry_out(
 
 async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
     if action.mode is not Mode.ENFORCE:
-        raise Unfit("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
+        raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
     try:
         settings = StepSettings.model_validate(action.settings)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise Unfit("Invalid", f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise Declined("Invalid", f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     isolation = Isolation(action, settings, clock, world)
     key = (action.step, action.undo)
     if key not in STEPS:
-        raise Unfit("Invalid", f"there is no step {action.step}")
+        raise Declined("Invalid", f"there is no step {action.step}")
     if action.carrier == "Gardener":
         stands = await gardener.STEPS[key](isolation)
     else:
         stands = await STEPS[key](await world.clusters(action.cluster), isolation)
     if isolation.standing and key == ("Verify", False):
-        raise Kept(stands.detail)
+        raise Maintained(stands.detail)
     return stands

@@ -41,7 +41,7 @@ class InProgress(Retryable):
     """The step goes on; the message has the numbers."""
 
 
-class Kept(Retryable):
+class Maintained(Retryable):
     """An isolation that stands is never done: nodes may join, and pods slip onto them. The message has the numbers."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import inf
 
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl, fence, nodes
 from reactor.actions.zone.context import Isolation, Stands
 from reactor.actions.zone.holds import OUT
@@ -59,6 +59,6 @@ async def is_cut_off(isolation: Isolation) -> bool:
         return False
     try:
         await aws_acl.verify(isolation)
-    except (NotAsAsked, Unfit):
+    except (NotAsAsked, Declined):
         return False
     return True

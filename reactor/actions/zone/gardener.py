@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import quote
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.conditional_write import Change, Plan, settle_object
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.conditional_write import Change, Plan, conditional_write_object
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import shoot, subnet_isolation, traffic
 from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.actions.zone.marks import GARDENER_OPERATION, SHOOT_ISOLATED
@@ -55,7 +55,9 @@ async def empty(isolation: Isolation) -> Stands:
     if code is None:
         raise InProgress(f"{done}, but its status does not name the isolated zone yet")
     if code != isolation.zone:
-        raise Unfit("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, the Worker says {code}")
+        raise Declined(
+            "ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, the Worker says {code}"
+        )
     return Stands(wrote=False, detail=f"{done}: no machines in {isolation.mark} ({code})")
 
 
@@ -103,12 +105,12 @@ def _while_asked(step: Step) -> Step:
         if "deletionTimestamp" not in obj["metadata"]:
             first = isolation.action.step == "Fence" and not isolation.standing  # it is this one that asks
             if not first and SHOOT_ISOLATED not in notes_of(obj):
-                raise Unfit(ANNOTATION_REMOVED, f"somebody has taken {SHOOT_ISOLATED} off the Shoot")
+                raise Declined(ANNOTATION_REMOVED, f"somebody has taken {SHOOT_ISOLATED} off the Shoot")
             return await step(isolation)
         words = "the Shoot is being deleted, so its zone is isolated no further"
         if isolation.settings.seed is not None:
             words += f"; {(await subnet_isolation.restore(isolation)).detail}"
-        raise Unfit("ShootDeleted", words)
+        raise Declined("ShootDeleted", words)
 
     return checked
 
@@ -129,7 +131,7 @@ STEPS: Mapping[tuple[str, bool], Step] = {
 
 def _where(reference: Reference | None, key: str) -> Reference:
     if reference is None:
-        raise Unfit("SettingMissing", f"carrier Gardener needs {key} in the rule")
+        raise Declined("SettingMissing", f"carrier Gardener needs {key} in the rule")
     return reference
 
 
@@ -142,7 +144,7 @@ async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
 
 async def _shoot(isolation: Isolation) -> JsonObject:
     if not isolation.action.zone_id:
-        raise Unfit("ZoneIdMissing", f"Gardener isolates by the zone's id: give {isolation.zone} one in the rule")
+        raise Declined("ZoneIdMissing", f"Gardener isolates by the zone's id: give {isolation.zone} one in the rule")
     api, path = await _place(isolation)
     return await api.get(path)
 
@@ -182,7 +184,7 @@ async def _on_worker(isolation: Isolation, zone_id: str | None) -> bool:
     try:
         return await _changed(api, path, plan)
     except NotAsAsked as error:
-        raise Unfit(
+        raise Declined(
             "WorkerUnaware", f"{path}: this Worker has no spec.isolatedZoneID: its CRD is not GEP-21's"
         ) from error
 
@@ -204,4 +206,4 @@ async def _changed(api: KubeApi, path: str, plan: Plan) -> bool:
         return path, await api.get(path)
 
     change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
-    return await settle_object(api, path, read, change) is not None
+    return await conditional_write_object(api, path, read, change) is not None

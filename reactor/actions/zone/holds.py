@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.patches import escape
 from reactor.actions.zone.marks import BALANCER_LABEL, CORDONED, EXCLUDED, ISOLATED, OUT_OF_SERVICE
 from reactor.actions.zone.nodes import drop, drop_note, name_of, put_note
@@ -55,7 +55,7 @@ def _is_fence(taint: JsonObject) -> bool:
 def _fenced(node: JsonObject, mark: str) -> bool:
     fences = [taint for taint in _taints(node) if _is_fence(taint)]
     if others := [taint for taint in fences if taint.get("value") != mark]:
-        raise Unfit("ChangeRefused", f"node {name_of(node)} is fenced for zone {others[0].get('value')}, not {mark}")
+        raise Declined("ChangeRefused", f"node {name_of(node)} is fenced for zone {others[0].get('value')}, not {mark}")
     return bool(fences)
 
 

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.conditional_write import Change, Plan, settle_object
-from reactor.actions.outcomes import Unfit
+from reactor.actions.conditional_write import Change, Plan, conditional_write_object
+from reactor.actions.outcomes import Declined
 from reactor.actions.patches import escape
 from reactor.actions.zone.context import Isolation
 from reactor.actions.zone.marks import ZONE_ID_LABEL, ZONE_LABEL
@@ -28,7 +28,7 @@ async def in_zone(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
     """Give the zone's nodes by name. Raises Unfit (Invalid) where zone or ID cannot be a label, and as KubeApi does."""
     for value in (isolation.zone, isolation.mark):
         if not _LABEL_VALUE.fullmatch(value):
-            raise Unfit("Invalid", f"{value!r} cannot be a zone: it is no value of a Kubernetes label")
+            raise Declined("Invalid", f"{value!r} cannot be a zone: it is no value of a Kubernetes label")
     found = await api.list(PATH, label_selector=f"{ZONE_LABEL}={isolation.zone}")
     return sorted(found, key=name_of)
 
@@ -38,23 +38,25 @@ async def elsewhere(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
     return await api.list(PATH, label_selector=f"{ZONE_LABEL}!={isolation.zone}")
 
 
-async def unknown_zone(api: KubeApi, isolation: Isolation) -> Unfit:
+async def unknown_zone(api: KubeApi, isolation: Isolation) -> Declined:
     """Say why there are no nodes: a zone that no node carries, or a zone's ID where its name belongs."""
     labels = [node["metadata"].get("labels") or {} for node in await api.list(PATH)]
     zones = sorted({one[ZONE_LABEL] for one in labels if ZONE_LABEL in one})
     if named := sorted({one.get(ZONE_LABEL, "?") for one in labels if one.get(ZONE_ID_LABEL) == isolation.zone}):
-        return Unfit("ZoneNotFound", f"{isolation.zone} is the ID of the zone {', '.join(named)}: say so in the rule")
+        return Declined(
+            "ZoneNotFound", f"{isolation.zone} is the ID of the zone {', '.join(named)}: say so in the rule"
+        )
     there = f"zones: {', '.join(zones) or 'none'}"
-    return Unfit("ZoneNotFound", f"no node of cluster {api.cluster} is in zone {isolation.zone}; {there}")
+    return Declined("ZoneNotFound", f"no node of cluster {api.cluster} is in zone {isolation.zone}; {there}")
 
 
-def mixed_up(nodes: Iterable[JsonObject], isolation: Isolation) -> Unfit | None:
+def mixed_up(nodes: Iterable[JsonObject], isolation: Isolation) -> Declined | None:
     """Say where nodes tell another ID of their zone than the rule does; None: none does."""
     told = {(node["metadata"].get("labels") or {}).get(ZONE_ID_LABEL) for node in nodes} - {None}
     if not isolation.action.zone_id or told <= {isolation.action.zone_id}:
         return None
     ids = ", ".join(sorted(str(one) for one in told))
-    return Unfit(
+    return Declined(
         "ZoneMismatch", f"the rule says that {isolation.zone} is {isolation.action.zone_id}, its nodes say {ids}: "
         "correct the rule's zones",
     )  # fmt: skip
@@ -72,7 +74,7 @@ async def change(api: KubeApi, node: JsonObject, plan: Plan) -> bool:
 
     wanted = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     try:
-        return await settle_object(api, f"node {name_of(node)}", read, wanted) is not None
+        return await conditional_write_object(api, f"node {name_of(node)}", read, wanted) is not None
     except NotFound:
         return False
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from reactor.actions.conditional_write import Change, settle_object
+from reactor.actions.conditional_write import Change, conditional_write_object
 from reactor.actions.patches import escape
 from reactor.actions.zone import nodes
 from reactor.actions.zone.context import Isolation, Stands
@@ -102,7 +102,9 @@ async def _relabel(api: KubeApi, pod: JsonObject, mark: str | None) -> None:
 
     change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     try:
-        await settle_object(api, f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}", read, change)
+        await conditional_write_object(
+            api, f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}", read, change
+        )
     except NotFound:
         return
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone.context import InProgress, Isolation
 from reactor.actions.zone.marks import AUTO_UPDATE, GARDENER_OPERATION, SHOOT_ISOLATED
 from reactor.actions.zone.nodes import drop_note, put_note
@@ -27,7 +27,7 @@ def asking(shoot: JsonObject, zone_id: str) -> list[JsonObject] | None:
     if asked == zone_id:
         return None
     if asked is not None:
-        raise Unfit("ChangeRefused", f"the Shoot's zone {asked} is isolated: end that before {zone_id} is (GEP-21)")
+        raise Declined("ChangeRefused", f"the Shoot's zone {asked} is isolated: end that before {zone_id} is (GEP-21)")
     return [
         *_tested(shoot),
         *_notes(shoot, {SHOOT_ISOLATED: zone_id, GARDENER_OPERATION: "reconcile", AUTO_UPDATE: _updates(shoot)}),
@@ -58,7 +58,7 @@ def isolated(shoot: JsonObject, isolation: Isolation) -> str:
     if status.get("isolatedZoneID") != isolation.mark:
         raise InProgress(f"the Shoot's status still speaks of zone {status.get('isolatedZoneID')}: {is_}")
     if code and code != isolation.zone:
-        raise Unfit("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, Gardener says {code}")
+        raise Declined("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, Gardener says {code}")
     if is_ == "Failover/Failed":
         raise NotAsAsked(f"Gardener could not isolate {isolation.mark} ({code}): see the Shoot's lastErrors")
     if is_ != "Failover/Done":

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from bus.messages import iso
-from reactor.actions.conditional_write import Change, settle_object
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.conditional_write import Change, conditional_write_object
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
 from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
@@ -50,7 +50,7 @@ async def restore(isolation: Isolation) -> Stands:
 async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
     seed = isolation.settings.seed
     if seed is None or not isolation.action.zone_id:
-        raise Unfit("SettingMissing", "a SubnetIsolation needs seed, and the zone's id, in the rule")
+        raise Declined("SettingMissing", "a SubnetIsolation needs seed, and the zone's id, in the rule")
     base = f"/apis/{_GROUP}/v1alpha1/namespaces/{quote(seed.namespace, safe='')}/subnetisolations"
     return await isolation.world.clusters(seed.cluster), f"{base}/isolate-{quote(isolation.mark.lower(), safe='')}"
 
@@ -86,7 +86,7 @@ def _fulfilled(obj: JsonObject, isolation: Isolation) -> str:
     if not seen or state != "Succeeded":
         raise InProgress(f"SubnetIsolation {name} is {state}: {operation.get('description') or 'not yet seen'}")
     if code and code != isolation.zone:
-        raise Unfit("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, {name} says {code}")
+        raise Declined("ZoneMismatch", f"the rule says that {isolation.mark} is {isolation.zone}, {name} says {code}")
     return f"SubnetIsolation {name} has cut {isolation.mark} ({code})"
 
 
@@ -116,4 +116,4 @@ async def _say(api: KubeApi, path: str, isolation: Isolation, stands: Stands) ->
         return f"{path}/status", await api.get(path)
 
     change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
-    return await settle_object(api, path, read, change) is not None
+    return await conditional_write_object(api, path, read, change) is not None

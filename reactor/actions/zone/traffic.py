@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bus.messages import Health, Observation
-from reactor.actions.outcomes import OutOfTime, Unfit, Waited
+from reactor.actions.outcomes import Declined, OutOfTime, Waited
 from reactor.actions.zone import fence
 from reactor.actions.zone.context import InProgress, Isolation, Stands
 from reactor.actions.zone.holds import BALANCERS
@@ -44,7 +44,7 @@ async def _say(isolation: Isolation, health: Health, detail: str) -> str:
     if not targets:
         return ""
     if isolation.world.say is None:
-        raise Unfit("NotConnected", "the rule lists targets, and this process publishes no observations")
+        raise Declined("NotConnected", "the rule lists targets, and this process publishes no observations")
     for target in targets:
         now = isolation.clock.now()
         seen = Observation(target=target, status=health, signal=SIGNAL, observed_at=now, detail=detail)

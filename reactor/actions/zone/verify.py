@@ -6,7 +6,7 @@ a pod that slipped onto it leaves, a new subnet is cut. Then it looks at the oth
 
 from __future__ import annotations
 
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import fence, network, nodes
 from reactor.actions.zone.context import Isolation, Stands
 from reactor.actions.zone.evacuate import evacuate
@@ -60,13 +60,13 @@ async def _others(api: KubeApi, isolation: Isolation) -> str:
 async def _asked(isolation: Isolation) -> str:
     name = isolation.settings.prometheus
     if isolation.world.query is None:
-        raise Unfit("NotConnected", f"the rule verifies by prometheus.{name}, and this process asks no Prometheus")
+        raise Declined("NotConnected", f"the rule verifies by prometheus.{name}, and this process asks no Prometheus")
     try:
         samples = await isolation.world.query(name, isolation.settings.query)
     except QueryFailed as error:
         raise ApiUnavailable(str(error)) from error
     except QueryRefused as error:
-        raise Unfit("QueryRefused", str(error)) from error
+        raise Declined("QueryRefused", str(error)) from error
     # No series is no proof; and NaN is not zero, but no proof either.
     if not samples or any(not sample.value or sample.value != sample.value for sample in samples):
         raise NotAsAsked(f"the query holds for {sum(bool(one.value) for one in samples)} of {len(samples)} series")

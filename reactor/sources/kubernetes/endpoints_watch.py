@@ -28,8 +28,8 @@ from reactor.clients.changes import Change, Key, Kind, key_of, state_of_objects
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
-from reactor.sources.aggregator import Chorus
-from reactor.sources.context import World
+from reactor.sources.aggregator import TargetAggregator
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints import (
     Readiness,
     ServiceName,
@@ -39,13 +39,13 @@ from reactor.sources.kubernetes.endpoints import (
     readiness,
     service_of,
 )
-from reactor.sources.publisher import Voice
+from reactor.sources.publisher import HealthPublisher
 from rules.rulefile.sources import EndpointsWatch
 
 GONE_SECONDS = 3600.0  # a Service that is deleted is Unhealthy for so long, then forgotten: names come and go for ever
 
 
-async def run(source: EndpointsWatch, world: World) -> None:
+async def run(source: EndpointsWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
     await Watch(source, world, await world.clusters.get(source.cluster)).run()
 
@@ -73,12 +73,14 @@ class _Service:
 class Watch:
     """The Services of one source, and how many of their endpoints are ready."""
 
-    def __init__(self, source: EndpointsWatch, world: World, api: WatchApi) -> None:
+    def __init__(self, source: EndpointsWatch, world: SourceContext, api: WatchApi) -> None:
         self._source = source
         self._clock = world.clock
         self._services: dict[ServiceName, _Service] = defaultdict(_Service)
-        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
-        self.chorus: Chorus[ServiceName] = Chorus(self.voice, world.clock, self._seen, doubted=self._doubted)
+        self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
+        self.aggregator: TargetAggregator[ServiceName] = TargetAggregator(
+            self.publisher, world.clock, self._seen, doubted=self._doubted
+        )
         self.slices = Reflector(
             api, collection("/apis/discovery.k8s.io/v1", "endpointslices", source.namespace), self._slices_changed,
             clock=world.clock, label_selector=source.selector, project=project_slice,
@@ -96,7 +98,7 @@ class Watch:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.slices.run())
             group.create_task(self.services.run())
-            group.create_task(self.chorus.keep(self.slices.look_again, self._requests))
+            group.create_task(self.aggregator.keep(self.slices.look_again, self._requests))
             group.create_task(self._forget_gone())
 
     async def _slices_changed(self, changes: Sequence[Change]) -> None:
@@ -164,12 +166,12 @@ class Watch:
             }
             status = Health.HEALTHY if count.ready >= self._source.min_ready else Health.UNHEALTHY
             detail = self._detail(count, exists=exists)
-            self.chorus.note(
+            self.aggregator.note(
                 name, status, labels=labels, look=self.slices.look, detail=detail, gone=not exists,
                 version=state_of_objects(service.slices.values()), unbroken=name not in broken,
                 healthy_percent=100 * count.ready / count.total if count.total else 0,
             )  # fmt: skip
-        await self.chorus.speak()
+        await self.aggregator.speak()
 
     def _detail(self, count: Readiness, *, exists: bool) -> str:
         if not exists:
@@ -184,5 +186,5 @@ class Watch:
             now = self._clock.monotonic()
             for name, service in [*self._services.items()]:
                 if service.gone_at is not None and now - service.gone_at >= GONE_SECONDS:
-                    self.chorus.forget(name)
+                    self.aggregator.forget(name)
                     del self._services[name]

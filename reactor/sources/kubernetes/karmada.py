@@ -32,7 +32,7 @@ from reactor.clients.changes import (
 from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.karmada_projection import (
     PolicyKey,
     cluster_of,
@@ -46,7 +46,7 @@ from reactor.sources.kubernetes.karmada_projection import (
     workload_of,
 )
 from reactor.sources.refresh import answer_requests
-from reactor.sources.standing import SeenEach, Standing, together
+from reactor.sources.republisher import Republisher, SeenEach, gather
 from rules.rulefile.selectors import matches
 
 NAME = "karmada"
@@ -60,7 +60,7 @@ Saying: TypeAlias = Coroutine[Any, Any, None]
 """What is to be told. What one look has found is told together, so that all of it is dated then."""
 
 
-async def run(cluster: str, policies: Sequence[str], world: World) -> None:
+async def run(cluster: str, policies: Sequence[str], world: SourceContext) -> None:
     """Watch until cancelled. `cluster`: the control plane, by its name in the settings; `policies`: label selectors."""
     await Inventory(await world.clusters.get(cluster), policies, world).run()
 
@@ -68,7 +68,7 @@ async def run(cluster: str, policies: Sequence[str], world: World) -> None:
 class Inventory:
     """One control plane, and what is told of it."""
 
-    def __init__(self, api: WatchApi, policies: Sequence[str], world: World) -> None:
+    def __init__(self, api: WatchApi, policies: Sequence[str], world: SourceContext) -> None:
         self._clock = world.clock
         self._selectors = policies
         self._preserved = world.preserved
@@ -79,10 +79,18 @@ class Inventory:
         """Workload to the targets that its copies are."""
         self._requests = world.requests
         tell, clock, lost = world.tell, world.clock, world.on_facts_lost
-        self.workloads: Standing[Workload] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
-        self.clusters: Standing[Cluster] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
-        self.copies: Standing[Observation] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
-        self.ready: Standing[Observation] = Standing(tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS)
+        self.workloads: Republisher[Workload] = Republisher(
+            tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS
+        )
+        self.clusters: Republisher[Cluster] = Republisher(
+            tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS
+        )
+        self.copies: Republisher[Observation] = Republisher(
+            tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS
+        )
+        self.ready: Republisher[Observation] = Republisher(
+            tell, clock, on_facts_lost=lost, period_seconds=REFRESH_SECONDS
+        )
         self._cluster_watch = Reflector(api, _CLUSTERS, self._clusters_changed, clock=clock, project=project_cluster)
         self._binding_watches = [
             Reflector(
@@ -122,7 +130,7 @@ class Inventory:
         return project_binding(binding, {*self._preserved, *_paths(self._policy(binding))})
 
     def _answer(
-        self, standing: Standing[Observation], seen: SeenEach, watches: Sequence[Reflector]
+        self, standing: Republisher[Observation], seen: SeenEach, watches: Sequence[Reflector]
     ) -> Coroutine[Any, Any, None]:
         def look_again(not_before: datetime) -> None:
             for watch in watches:
@@ -137,7 +145,7 @@ class Inventory:
         return _seen_by(self._binding_watches)
 
     async def _clusters_changed(self, changes: Sequence[Change]) -> None:
-        await together([saying for one in changes for saying in self._of_cluster(one)])
+        await gather([saying for one in changes for saying in self._of_cluster(one)])
         await self.ready.answer(self._cluster_seen)
 
     def _of_cluster(self, change: Change) -> list[Saying]:
@@ -156,7 +164,7 @@ class Inventory:
         return [_say(self.clusters, cluster.about, cluster), health]
 
     async def _bindings_changed(self, plural: str, changes: Sequence[Change]) -> None:
-        await together([saying for one in changes for saying in self._of_change(plural, one)])
+        await gather([saying for one in changes for saying in self._of_change(plural, one)])
         await self.copies.answer(self._binding_seen)
 
     def _of_change(self, plural: str, change: Change) -> list[Saying]:
@@ -213,7 +221,7 @@ class Inventory:
             elif self._policies.pop(policy, None) is not None:
                 touched.add(policy)
         governed = [one for one in self._bindings.values() if policy_of(one) in touched]
-        await together([saying for binding in governed for saying in self._of_binding(binding)])
+        await gather([saying for binding in governed for saying in self._of_binding(binding)])
 
 
 def _paths(policy: JsonObject | None) -> Iterator[str]:
@@ -234,7 +242,7 @@ def _vouched(health: Observation, found: JsonObject) -> Observation:
     return health.model_copy(update={"source": NAME, "version": state_of_objects([found])})
 
 
-async def _say_health(standing: Standing[Observation], health: Observation, look: Look, *, unbroken: bool) -> None:
+async def _say_health(standing: Republisher[Observation], health: Observation, look: Look, *, unbroken: bool) -> None:
     before = standing.get(health.target)
     changed = before is None or before.status is not health.status
     await standing.say(health.target, health, changed=changed, look=look, unbroken=unbroken)
@@ -245,6 +253,6 @@ def _by_anything(before: Message, after: Message) -> bool:
     return before.model_dump(exclude=ignored) != after.model_dump(exclude=ignored)
 
 
-async def _say(standing: Standing[Said], key: str, fact: Said) -> None:
+async def _say(standing: Republisher[Said], key: str, fact: Said) -> None:
     before = standing.get(key)
     await standing.say(key, fact, changed=before is None or _by_anything(before, fact))

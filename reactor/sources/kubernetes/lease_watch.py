@@ -18,18 +18,18 @@ from bus.messages import Health
 from reactor.clients.changes import Change, Key, Kind, Look, key_of, strings_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
-from reactor.sources.aggregator import Chorus
-from reactor.sources.context import World
+from reactor.sources.aggregator import TargetAggregator
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints_watch import collection
 from reactor.sources.kubernetes.heartbeats import Heartbeats, mark, project
-from reactor.sources.publisher import Voice
+from reactor.sources.publisher import HealthPublisher
 from rules.kinds.cluster_health import heartbeat
 from rules.rulefile.sources import LeaseWatch
 
 LEASES = "/apis/coordination.k8s.io/v1"
 
 
-async def run(source: LeaseWatch, world: World) -> None:
+async def run(source: LeaseWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
     await Watch(source, world, await world.clusters.get(source.cluster)).run()
 
@@ -45,16 +45,16 @@ class _Lease:
 class Watch:
     """The Leases of one namespace."""
 
-    def __init__(self, source: LeaseWatch, world: World, api: WatchApi) -> None:
+    def __init__(self, source: LeaseWatch, world: SourceContext, api: WatchApi) -> None:
         self._source = source
         self._clock = world.clock
         self._known: dict[Key, _Lease] = {}
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=source.monitor_seconds)
-        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+        self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self._requests = world.requests
         # A silence that is shorter than the grace is not seen; so nobody has to look for so long.
-        self.chorus: Chorus[Key] = Chorus(
-            self.voice,
+        self.aggregator: TargetAggregator[Key] = TargetAggregator(
+            self.publisher,
             world.clock,
             lambda key: self.leases.seen_of(key),
             doubted=lambda key: key in self.leases.doubted,
@@ -70,7 +70,7 @@ class Watch:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.leases.run())
-            group.create_task(self.chorus.keep(self.leases.look_again, self._requests))
+            group.create_task(self.aggregator.keep(self.leases.look_again, self._requests))
             group.create_task(self._monitor())
 
     async def _changed(self, changes: Sequence[Change]) -> None:
@@ -81,7 +81,7 @@ class Watch:
             if kind is Kind.DELETED:
                 self._beats.gone(key)
                 self._known.pop(key, None)
-                self.chorus.forget(key)
+                self.aggregator.forget(key)
                 continue
             labels = {**strings_of(found["metadata"]["labels"]), "cluster": self._source.cluster, **key._asdict()}
             lease = self._known.setdefault(key, _Lease(labels))
@@ -89,7 +89,7 @@ class Watch:
             beat = self._beats.seen(key, mark(found), self._clock.monotonic())
             if beat.last_beat is not None:
                 self._note(key, lease, Health.HEALTHY, "its Lease is renewed")
-        await self.chorus.speak()
+        await self.aggregator.speak()
 
     async def _monitor(self) -> None:
         while True:
@@ -105,9 +105,9 @@ class Watch:
                 if status is Health.UNKNOWN:
                     silent = beat.silent_seconds(now)
                     self._note(key, lease, status, f"no renewal of its Lease seen for {silent:.0f} s")
-            await self.chorus.speak()
+            await self.aggregator.speak()
 
     def _note(self, key: Key, lease: _Lease, status: Health, detail: str) -> None:
         lease.said = status
         now = self._clock.now()
-        self.chorus.note(key, status, labels=lease.labels, look=Look(now, now), detail=detail)
+        self.aggregator.note(key, status, labels=lease.labels, look=Look(now, now), detail=detail)

@@ -22,14 +22,14 @@ from bus.messages import Health, ZoneInventory, Zones
 from reactor.clients.changes import Change, Key, Kind, digest, key_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
-from reactor.sources.aggregator import Chorus
-from reactor.sources.context import World
+from reactor.sources.aggregator import TargetAggregator
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import heartbeats, nodes, pods, service_zones
 from reactor.sources.kubernetes.heartbeats import Heartbeats
 from reactor.sources.kubernetes.lease_watch import LEASES
 from reactor.sources.kubernetes.nodes import Node, Tally, node_of, tally, zone_verdict
-from reactor.sources.publisher import Voice
-from reactor.sources.standing import Standing, together
+from reactor.sources.publisher import HealthPublisher
+from reactor.sources.republisher import Republisher, gather
 from rules.rulefile.sources import NodeWatch
 from rules.rulefile.targets import fill
 
@@ -38,7 +38,7 @@ NOT_READABLE = "EndpointSlices cannot be read"
 """Stands in the place of Services of which nobody knows whether they are in one zone."""
 
 
-async def run(source: NodeWatch, world: World) -> None:
+async def run(source: NodeWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
     await Watch(source, world, await world.clusters.get(source.cluster)).run()
 
@@ -56,22 +56,22 @@ class _Rest(NamedTuple):
 class Watch:
     """The nodes of one cluster, and what runs on them."""
 
-    def __init__(self, source: NodeWatch, world: World, api: WatchApi) -> None:
+    def __init__(self, source: NodeWatch, world: SourceContext, api: WatchApi) -> None:
         self._source = source
         self._clock = world.clock
         self._nodes: dict[str, Node] = {}
         self._zones: dict[str, Tally] = {}
         self._rest = _Rest()
         self._beats = Heartbeats(world.clock.monotonic(), look_seconds=LOOK_SECONDS)
-        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+        self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         """Speaks of zones."""
-        self.chorus: Chorus[str] = Chorus(
-            Voice(source, world.tell, world.clock, world.on_facts_lost),
+        self.aggregator: TargetAggregator[str] = TargetAggregator(
+            HealthPublisher(source, world.tell, world.clock, world.on_facts_lost),
             world.clock,
             lambda name: self.nodes.seen_of(Key("", name)),
             doubted=lambda name: Key("", name) in self.nodes.doubted,
         )
-        self.inventory: Standing[Zones] = Standing(
+        self.inventory: Republisher[Zones] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
         )
         clock = world.clock
@@ -93,8 +93,8 @@ class Watch:
             for reflector in (self.nodes, self.pods, self.slices, self.leases):
                 group.create_task(reflector.run())
             doubted = self._zone_is_doubted
-            group.create_task(self.voice.keep(self._zone_seen, self.nodes.look_again, self._requests, doubted))
-            group.create_task(self.chorus.keep(self.nodes.look_again, self._requests))
+            group.create_task(self.publisher.keep(self._zone_seen, self.nodes.look_again, self._requests, doubted))
+            group.create_task(self.aggregator.keep(self.nodes.look_again, self._requests))
             group.create_task(self._look())
 
     async def _nodes_changed(self, changes: Sequence[Change]) -> None:
@@ -105,14 +105,14 @@ class Watch:
                 broken.add(node.zone)
             if kind is Kind.DELETED:
                 self._nodes.pop(node.name, None)
-                self.chorus.leave(node.name, "the node is gone")
+                self.aggregator.leave(node.name, "the node is gone")
             else:
                 self._nodes[node.name] = node
                 self._note(node, unbroken=unbroken)
         before, self._zones = self._zones, tally(self._nodes.values())
         zones = sorted(before.keys() | self._zones.keys())
-        await together([
-            self.chorus.speak(),
+        await gather([
+            self.aggregator.speak(),
             *(self._say_zone(zone, unbroken=zone not in broken) for zone in zones),
             self._say_inventory(),
         ])  # fmt: skip
@@ -121,7 +121,7 @@ class Watch:
         labels = {"cluster": self._source.cluster, "node": node.name}
         if node.zone:
             labels["zone"] = node.zone
-        self.chorus.note(
+        self.aggregator.note(
             node.name, node.verdict.status, labels=labels, look=self.nodes.look, detail=node.verdict.detail,
             version=node.version, unbroken=unbroken,
         )  # fmt: skip
@@ -146,11 +146,11 @@ class Watch:
         if self._zone_is_doubted(target):
             return
         if zone not in self._zones:
-            await self.voice.say_once(target, Health.UNKNOWN, labels=labels, detail="no node of it is left")
+            await self.publisher.say_once(target, Health.UNKNOWN, labels=labels, detail="no node of it is left")
             return
         verdict = zone_verdict(self._zones[zone])
         versions = [node.version for node in self._nodes.values() if node.zone == zone and node.counts]
-        await self.voice.say(
+        await self.publisher.say(
             target, verdict.status, labels=labels, detail=verdict.detail, look=self.nodes.look,
             version=digest(versions), unbroken=unbroken,
         )  # fmt: skip

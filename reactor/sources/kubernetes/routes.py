@@ -24,11 +24,11 @@ from reactor.clients.reflector import NotServed, Reflector
 from reactor.clients.versions import served
 from reactor.runtime import telemetry
 from reactor.runtime.backoff import Backoff
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints_watch import collection
-from reactor.sources.kubernetes.insisting import insist
+from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.route_projection import missing_route, route_from
-from reactor.sources.standing import Standing, together
+from reactor.sources.republisher import Republisher, gather
 from rules.rulefile.model import RouteSelection
 from rules.rulefile.route_kinds import RouteKind as Described
 from rules.rulefile.route_kinds import kind_of
@@ -66,14 +66,14 @@ def scopes(selections: Iterable[RouteSelection]) -> dict[Scope, list[RouteSelect
     return dict(found)
 
 
-async def run(selections: Sequence[RouteSelection], world: World) -> None:
+async def run(selections: Sequence[RouteSelection], world: SourceContext) -> None:
     """Watch all of them until cancelled."""
     async with asyncio.TaskGroup() as group:
         for scope, wanted in scopes(selections).items():
             group.create_task(_follow(scope, wanted, world))
 
 
-async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: World) -> None:
+async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: SourceContext) -> None:
     """Watch one scope until cancelled, in whatever version it is served."""
     try:
         kind = kind_of(scope.kind, scope.custom_kind, world.route_kinds)
@@ -96,7 +96,9 @@ async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: World) 
 class _Inventory:
     """One watch and what is told of it."""
 
-    def __init__(self, scope: Scope, kind: Described, selections: Sequence[RouteSelection], world: World) -> None:
+    def __init__(
+        self, scope: Scope, kind: Described, selections: Sequence[RouteSelection], world: SourceContext
+    ) -> None:
         self._scope = scope
         self._kind = kind
         self._world = world
@@ -104,7 +106,7 @@ class _Inventory:
         self._wanted: dict[str | None, set[RuleRef]] = defaultdict(set)
         for one in selections:
             self._wanted[one.name].add(one.rule)
-        self._standing: Standing[Route] = Standing(
+        self._standing: Republisher[Route] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=REFRESH_SECONDS
         )
         self._left: asyncio.Queue[Key] = asyncio.Queue()
@@ -126,7 +128,7 @@ class _Inventory:
 
     async def _insisting(self, call: Callable[[], Awaitable[T]]) -> T:
         where = {"cluster": self._scope.cluster, "kind": self._scope.kind}
-        return await insist(call, self._world.clock, source=NAME, what="routes", where=where)
+        return await retry_forever(call, self._world.clock, source=NAME, what="routes", where=where)
 
     async def _changed(self, changes: Sequence[Change]) -> None:
         seen: dict[str, Route] = {}
@@ -146,7 +148,7 @@ class _Inventory:
                 missing = self._missing(Key(self._scope.namespace, name), rule)
                 if self._standing.get(missing.object) is None:
                     seen.setdefault(missing.object, missing)
-        await together(self._tell(route) for route in seen.values())
+        await gather(self._tell(route) for route in seen.values())
 
     async def _follow_those_that_left(self, api: KubeApi, version: str, reflector: Reflector) -> None:
         """Read what the selector gives no more. The watch says DELETED either way; told as gone, a route that has only

@@ -32,15 +32,15 @@ from reactor.clients.port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError
-from reactor.sources.aggregator import Chorus
-from reactor.sources.context import World
+from reactor.sources.aggregator import TargetAggregator
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints_watch import collection
-from reactor.sources.kubernetes.insisting import insist
+from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.scripts import Script
 from reactor.sources.kubernetes.workload_health import Verdict, judge
 from reactor.sources.kubernetes.workload_kinds import ServedKind, served_kind
-from reactor.sources.publisher import Voice
-from reactor.sources.standing import Standing, together
+from reactor.sources.publisher import HealthPublisher
+from reactor.sources.republisher import Republisher, gather
 from rules.kinds.workload.preservation import state_of
 from rules.rulefile.sources import CustomKind, WorkloadWatch
 
@@ -48,19 +48,19 @@ Judge = Callable[[JsonObject], Verdict | Awaitable[Verdict]]
 REPLICAS_MAX = 1_000_000  # what a message takes
 
 
-async def run(source: WorkloadWatch, world: World) -> None:
+async def run(source: WorkloadWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
     async with _script(source, world) as script:
         api = await world.clusters.get(source.cluster)
         opinions = Opinions(source, world)
         async with asyncio.TaskGroup() as group:
-            group.create_task(opinions.chorus.keep(opinions.look_again, world.requests))
+            group.create_task(opinions.aggregator.keep(opinions.look_again, world.requests))
             for kind in source.kinds:
                 group.create_task(_watch(source, world, api, kind, script, opinions))
 
 
 @asynccontextmanager
-async def _script(source: WorkloadWatch, world: World) -> AsyncIterator[Judge | None]:
+async def _script(source: WorkloadWatch, world: SourceContext) -> AsyncIterator[Judge | None]:
     """Give the source's own judge. Raises SettingsError where it may not run, or cannot."""
     if source.health is None:
         yield None
@@ -77,14 +77,14 @@ async def _script(source: WorkloadWatch, world: World) -> AsyncIterator[Judge | 
 
 async def _watch(
     source: WorkloadWatch,
-    world: World,
+    world: SourceContext,
     api: WatchApi,
     kind: str | CustomKind,
     script: Judge | None,
     opinions: Opinions,
 ) -> None:
     name = kind if isinstance(kind, str) else f"{kind.api_version} {kind.kind}"
-    served = await insist(
+    served = await retry_forever(
         partial(served_kind, api, kind), world.clock, source=source.name, what="kind of workload",
         where={"cluster": source.cluster, "kind": name},
     )  # fmt: skip
@@ -94,11 +94,11 @@ async def _watch(
 class Opinions:
     """What one source says about the health of all its kinds: objects of several kinds may make one target."""
 
-    def __init__(self, source: WorkloadWatch, world: World) -> None:
-        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+    def __init__(self, source: WorkloadWatch, world: SourceContext) -> None:
+        self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self.watches: dict[ServedKind, Reflector] = {}
-        self.chorus: Chorus[tuple[ServedKind, Key]] = Chorus(
-            self.voice,
+        self.aggregator: TargetAggregator[tuple[ServedKind, Key]] = TargetAggregator(
+            self.publisher,
             world.clock,
             lambda one: self.watches[one[0]].seen_of(one[1]),
             doubted=lambda one: one[1] in self.watches[one[0]].doubted,
@@ -116,7 +116,7 @@ class Watch:
     def __init__(
         self,
         source: WorkloadWatch,
-        world: World,
+        world: SourceContext,
         api: WatchApi,
         kind: ServedKind,
         script: Judge | None = None,
@@ -129,7 +129,7 @@ class Watch:
         self._preserved = sorted(world.preserved)
         self._judge = script or partial(judge, kind.group, kind.kind)
         self._opinions = opinions
-        self.copies: Standing[WorkloadCopy] = Standing(
+        self.copies: Republisher[WorkloadCopy] = Republisher(
             world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
         )
         namespace = source.namespace if kind.namespaced else None
@@ -156,10 +156,10 @@ class Watch:
         copies = [self._say_copy(key, found, exists=kind is not Kind.DELETED) for key, (kind, found, _) in last.items()]
         for key, (kind, found, unbroken) in last.items():
             if kind is Kind.DELETED:
-                self._opinions.chorus.leave((self._kind, key), f"the {self._kind.kind} is gone")
+                self._opinions.aggregator.leave((self._kind, key), f"the {self._kind.kind} is gone")
             else:
                 self._judged(key, found, unbroken=unbroken)
-        await together([*copies, self._opinions.chorus.speak()])
+        await gather([*copies, self._opinions.aggregator.speak()])
 
     async def _say_copy(self, key: Key, found: JsonObject, *, exists: bool) -> None:
         copy = self._copy(key, found)
@@ -173,9 +173,9 @@ class Watch:
     def _judged(self, key: Key, found: JsonObject, *, unbroken: bool) -> None:
         verdict: Verdict = found["verdict"]
         if verdict.status is Health.UNKNOWN:
-            self._opinions.voice.complain("NoVerdict")
+            self._opinions.publisher.complain("NoVerdict")
         labels = self._labels(key, found)
-        self._opinions.chorus.note(
+        self._opinions.aggregator.note(
             (self._kind, key), verdict.status, labels=labels, look=self.objects.look, detail=verdict.detail,
             version=state_of_objects([found]), unbroken=unbroken,
         )  # fmt: skip

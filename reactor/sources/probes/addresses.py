@@ -33,7 +33,7 @@ NEXT_SECONDS = 0.25
 AddrInfo = tuple[Any, Any, int, str, tuple[Any, ...]]
 
 
-class Refused(OSError):
+class AddressRefused(OSError):
     """The address is one that no probe may connect to."""
 
 
@@ -42,7 +42,7 @@ def check(address: str) -> str:
     bare = ipaddress.ip_address(address.partition("%")[0])
     inner = _inside(bare)
     if inner.is_link_local or inner.is_multicast or inner.is_unspecified or any(inner in net for net in _METADATA):
-        raise Refused(
+        raise AddressRefused(
             errno.EACCES,
             f"{address} is a link-local, metadata, multicast or unspecified address: no probe connects there",
         )

@@ -25,10 +25,10 @@ from reactor.clients.changes import Look
 from reactor.clients.port import ApiUnavailable
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError, Terminal
-from reactor.sources.context import World
-from reactor.sources.pacing import Pace
-from reactor.sources.publisher import Voice
-from reactor.sources.standing import Standing
+from reactor.sources.context import SourceContext
+from reactor.sources.publisher import HealthPublisher
+from reactor.sources.republisher import Republisher
+from reactor.sources.ticker import Ticker
 from rules.kinds.cluster_health import NOT_FOUND, OK, Sample, damped, probe_reading
 from rules.rulefile.sources import ClusterProbe
 
@@ -45,28 +45,28 @@ class Answer(NamedTuple):
     detail: str
 
 
-async def run(source: ClusterProbe, world: World) -> None:
+async def run(source: ClusterProbe, world: SourceContext) -> None:
     """Probe until cancelled."""
     api = await world.clusters.get(source.cluster)
-    voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
-    target = voice.target({"cluster": source.cluster})
+    publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
+    target = publisher.target({"cluster": source.cluster})
     if target is None:
         raise SettingsError(f"source {source.name}: its target takes the label cluster and no other")
-    ready = _Ready(source, world, api, voice, target)
-    pace = Pace(
+    ready = _Ready(source, world, api, publisher, target)
+    pace = Ticker(
         world, ready.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=TRIES * APART_SECONDS
     )
-    inventory = Standing[Cluster](
+    inventory = Republisher[Cluster](
         world.tell, world.clock, on_facts_lost=world.on_facts_lost, period_seconds=source.refresh_seconds
     )
     await inventory.say(source.cluster, _described(source.cluster, world), changed=True)
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(voice.keep(pace.seen, pace.look_again, world.requests))
+        group.create_task(publisher.keep(pace.seen, pace.look_again, world.requests))
         group.create_task(inventory.keep(world.clock.now))  # settings, not sight: they hold while the server is away
 
 
-def _described(name: str, world: World) -> Cluster:
+def _described(name: str, world: SourceContext) -> Cluster:
     said = world.described.get(name)
     if said is None:
         return Cluster(name=name, observed_at=world.clock.now())
@@ -79,11 +79,13 @@ def _described(name: str, world: World) -> Cluster:
 class _Ready:
     """The damped answer of one API server."""
 
-    def __init__(self, source: ClusterProbe, world: World, api: WatchApi, voice: Voice, target: str) -> None:
+    def __init__(
+        self, source: ClusterProbe, world: SourceContext, api: WatchApi, publisher: HealthPublisher, target: str
+    ) -> None:
         self._source = source
         self._clock = world.clock
         self._api = api
-        self._voice = voice
+        self._publisher = publisher
         self._target = target
         self._sample: Sample | None = None
         self._said: Health | None = None
@@ -99,7 +101,7 @@ class _Ready:
             return
         look = Look(began, self._clock.now())
         if found.status is Health.UNKNOWN:
-            self._voice.complain("Forbidden")
+            self._publisher.complain("Forbidden")
         before = self._said
         if before is None and self._is_too_soon(found.status):
             return
@@ -110,7 +112,7 @@ class _Ready:
         detail = found.detail
         if self._said is not found.status:
             detail = f"{detail}, for {self._clock.monotonic() - self._sample.since:.0f} s so far"
-        await self._voice.say(
+        await self._publisher.say(
             self._target, self._said, labels={"cluster": self._source.cluster}, detail=detail, look=look,
             resolution_seconds=self._source.every_seconds + TRIES * APART_SECONDS,
         )  # fmt: skip

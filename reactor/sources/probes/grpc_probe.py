@@ -19,14 +19,14 @@ from pathlib import Path
 
 import grpc
 
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes.addresses import first_open
 from reactor.sources.probes.health_v1 import CHECK, SERVING, decode_status, encode_request, status_name
 from reactor.sources.probes.probing import TryFailed, probe
 from rules.rulefile.sources import GrpcProbe
 
 
-async def run(source: GrpcProbe, world: World) -> None:
+async def run(source: GrpcProbe, world: SourceContext) -> None:
     """Probe until cancelled."""
 
     async def attempt() -> str:

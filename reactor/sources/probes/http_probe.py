@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import aiohttp
 
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes.probing import TryFailed, probe
 from rules.rulefile.regex import compiled
 from rules.rulefile.sources import HttpProbe
@@ -23,7 +23,7 @@ from rules.rulefile.sources import HttpProbe
 BODY_BYTES = 64 << 10
 
 
-async def run(source: HttpProbe, world: World) -> None:
+async def run(source: HttpProbe, world: SourceContext) -> None:
     """Probe until cancelled."""
 
     async def attempt() -> str:

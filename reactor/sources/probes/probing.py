@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from bus.messages import Health
 from reactor.clients.changes import Look
 from reactor.runtime.errors import SettingsError
-from reactor.sources.context import World
-from reactor.sources.pacing import Pace
-from reactor.sources.probes.streak import Streak
-from reactor.sources.publisher import Voice
+from reactor.sources.context import SourceContext
+from reactor.sources.probes.threshold import ThresholdCounter
+from reactor.sources.publisher import HealthPublisher
+from reactor.sources.ticker import Ticker
 from rules.rulefile.sources import Probe
 
 log = logging.getLogger(__name__)
@@ -26,38 +26,40 @@ Try = Callable[[], Awaitable[str]]
 """One try: gives one line for people, or raises TryFailed. Anything else that it raises is a mistake of ours."""
 
 
-async def probe(source: Probe, world: World, attempt: Try) -> None:
+async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
     """Try for ever, and say what the thresholds make of it."""
-    voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
-    target = voice.target({})
+    publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
+    target = publisher.target({})
     if target is None:
         raise SettingsError(f"source {source.name}: a probe has no labels, write its target without braces")
-    streak = Streak(failures=source.failure_threshold, successes=source.success_threshold)
+    streak = ThresholdCounter(failures=source.failure_threshold, successes=source.success_threshold)
 
     async def reading(*, extra: bool) -> None:
         began = world.clock.now()
-        succeeded, detail = await _tried(source, voice, attempt)
+        succeeded, detail = await _tried(source, publisher, attempt)
         look = Look(began, world.clock.now())
         if world.clock.standstill.ended_at > began:
             return  # a try that we interrupted ourselves says nothing about the target
         if succeeded is None and not extra:
             # Our own mistake says nothing about the target: nobody knows, and the streak starts anew.
             streak.lose()
-            await voice.say(target, Health.UNKNOWN, detail=detail, look=look)
+            await publisher.say(target, Health.UNKNOWN, detail=detail, look=look)
         if succeeded is None:
             return
         if not extra:  # it counts towards no threshold: often asked for, it would turn the verdict too soon
             streak.add(succeeded=succeeded)
         # A try that disagrees confirms nothing: what stands was last seen at the try before it.
         if (verdict := streak.verdict) is not None and streak.agrees(succeeded=succeeded):
-            await voice.say(target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict))
+            await publisher.say(
+                target, verdict, detail=detail, look=look, resolution_seconds=resolution(source, verdict)
+            )
 
-    pace = Pace(
+    pace = Ticker(
         world, reading, name=source.name, every_seconds=source.every_seconds, timeout_seconds=source.timeout_seconds
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(voice.keep(pace.seen, pace.look_again, world.requests))
+        group.create_task(publisher.keep(pace.seen, pace.look_again, world.requests))
 
 
 def resolution(source: Probe, status: Health) -> float:
@@ -67,7 +69,7 @@ def resolution(source: Probe, status: Health) -> float:
     return source.every_seconds * other + source.timeout_seconds
 
 
-async def _tried(source: Probe, voice: Voice, attempt: Try) -> tuple[bool | None, str]:
+async def _tried(source: Probe, publisher: HealthPublisher, attempt: Try) -> tuple[bool | None, str]:
     try:
         async with asyncio.timeout(source.timeout_seconds):
             return True, await attempt()
@@ -76,6 +78,6 @@ async def _tried(source: Probe, voice: Voice, attempt: Try) -> tuple[bool | None
     except TimeoutError:
         return False, f"no answer within {source.timeout_seconds:g} s"
     except Exception as error:
-        voice.complain(type(error).__name__)
+        publisher.complain(type(error).__name__)
         log.exception("a probe broke", extra={"source": source.name})
         return None, f"the probe itself broke: {type(error).__name__}"

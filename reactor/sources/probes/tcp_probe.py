@@ -7,13 +7,13 @@ A try succeeds when any address of the host accepts a connection within `timeout
 
 from __future__ import annotations
 
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes.addresses import first_open
 from reactor.sources.probes.probing import TryFailed, probe
 from rules.rulefile.sources import TcpProbe
 
 
-async def run(source: TcpProbe, world: World) -> None:
+async def run(source: TcpProbe, world: SourceContext) -> None:
     """Probe until cancelled."""
 
     async def attempt() -> str:

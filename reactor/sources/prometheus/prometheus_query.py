@@ -26,11 +26,11 @@ from bus.messages import Health
 from reactor.clients.changes import Look
 from reactor.clients.promql import Queries, Sample
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.sources.context import World
-from reactor.sources.pacing import Pace
-from reactor.sources.publisher import Voice
-from reactor.sources.standing import together
+from reactor.sources.context import SourceContext
+from reactor.sources.publisher import HealthPublisher
+from reactor.sources.republisher import gather
 from reactor.sources.target_limit import FORGOTTEN_SECONDS
+from reactor.sources.ticker import Ticker
 from rules.rulefile.sources import Bound, PrometheusQuery
 
 QUERY_SECONDS = 30.0  # a reading older than two intervals and this is no longer repeated
@@ -49,22 +49,24 @@ class Opinion(NamedTuple):
     labels: dict[str, str]
 
 
-async def run(source: PrometheusQuery, world: World) -> None:
+async def run(source: PrometheusQuery, world: SourceContext) -> None:
     """Query until cancelled."""
     reader = _Reader(source, world, world.prometheus_named(source.prometheus))
-    pace = Pace(world, reader.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=QUERY_SECONDS)
+    pace = Ticker(
+        world, reader.read, name=source.name, every_seconds=source.every_seconds, timeout_seconds=QUERY_SECONDS
+    )
     async with asyncio.TaskGroup() as group:
         group.create_task(pace.run())
-        group.create_task(reader.voice.keep(pace.seen, pace.look_again, world.requests))
+        group.create_task(reader.publisher.keep(pace.seen, pace.look_again, world.requests))
 
 
 class _Reader:
-    def __init__(self, source: PrometheusQuery, world: World, prometheus: Queries) -> None:
+    def __init__(self, source: PrometheusQuery, world: SourceContext, prometheus: Queries) -> None:
         self._source = source
         self._clock = world.clock
         self._prometheus = prometheus
         self._resolution = source.every_seconds + min(source.every_seconds, QUERY_SECONDS)
-        self.voice = Voice(source, world.tell, world.clock, world.on_facts_lost)
+        self.publisher = HealthPublisher(source, world.tell, world.clock, world.on_facts_lost)
         self._known: dict[str, float] = {}
         """When each target was last present, on the clock's monotonic time, the longest absent first."""
         if "{" not in source.target:
@@ -95,8 +97,8 @@ class _Reader:
         await self._say({target: present.get(target, absent) for target in [*self._known, *present]}, look)
 
     async def _say(self, opinions: Mapping[str, Opinion], look: Look) -> None:
-        await together(
-            self.voice.say(
+        await gather(
+            self.publisher.say(
                 target, opinion.status, labels=opinion.labels, detail=opinion.detail, look=look,
                 resolution_seconds=self._resolution,
             )
@@ -105,7 +107,7 @@ class _Reader:
 
     def _failed(self, error: Retryable | Terminal) -> None:
         """Count it, and log each reason once: a query that has never worked speaks of no target that could show it."""
-        self.voice.complain(type(error).__name__)
+        self.publisher.complain(type(error).__name__)
         reason = _ADDRESS.sub("", str(error))
         if reason not in self._complaints and len(self._complaints) < COMPLAINTS_MAX:
             self._complaints.add(reason)
@@ -119,7 +121,7 @@ class _Reader:
     def _opinions(self, samples: Iterable[Sample]) -> dict[str, Opinion]:
         found: dict[str, Opinion] = {}
         for sample in samples:
-            target = self.voice.target(sample.labels)
+            target = self.publisher.target(sample.labels)
             if target is None:
                 continue
             status = judge(self._source.unhealthy_when, sample.value)
@@ -140,7 +142,7 @@ class _Reader:
             if now - self._known[target] < FORGOTTEN_SECONDS:
                 break
             del self._known[target]
-            self.voice.forget(target)
+            self.publisher.forget(target)
         self._known |= dict.fromkeys(new[: max(0, self._source.max_targets - len(self._known))], now)
 
 

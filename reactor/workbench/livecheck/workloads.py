@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from reactor.actions.karmada.switches import DEPLOYMENT, fights
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.workload.paths import base, kind_of
 from reactor.clients.port import Forbidden
 from reactor.workbench.livecheck.live import WATCHES, ClusterJob, Grant, Live, Site, gravity, quoted
@@ -66,7 +66,7 @@ async def _member(live: Live, rule: WorkloadFailover, site: Site, sought: list[S
         here = site.at("resourceSelectors", index)
         try:
             kind = await kind_of(live.api, one.api_version, one.kind)
-        except Unfit as error:
+        except Declined as error:
             problems.append(here.at("kind").says(str(error)))
             continue
         namespace = (one.namespace or "") if kind.namespaced else ""
@@ -135,7 +135,7 @@ async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Probl
         sought = Sought(here.at("name"), f"the {one.kind} {one.namespace}/{one.name}", {live.api.cluster})
         try:
             kind = await kind_of(live.api, one.api_version, one.kind)
-        except Unfit as error:
+        except Declined as error:
             problems.append(here.at("kind").says(str(error)))
             continue
         if one.name is not None and (one.namespace is not None or not kind.namespaced):

@@ -12,7 +12,7 @@ import pytest
 from bus import subjects, topology
 from bus.errors import NotFound, Refused, StreamRecreated
 from bus.jetstream import JetStreamBus, provision
-from bus.port import Bus, Delivery, Entry, Extent, Fence, Outgoing, Reading
+from bus.port import Bus, Delivery, Entry, Fence, LogReader, Outgoing, StreamBounds
 from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, FACTS, GROUPS, Queue, Stream
 
@@ -32,7 +32,7 @@ def action(number: int, fence: Fence | None = None) -> Outgoing:
     return Outgoing(subjects.action(3, "notify", f"o{number}"), b"%d" % number, f"action-{number}", fence=fence)
 
 
-async def read_all(reading: Reading, count: int) -> list[Delivery]:
+async def read_all(reading: LogReader, count: int) -> list[Delivery]:
     read: list[Delivery] = []
     while len(read) < count:
         got = await reading.next(LONG)
@@ -77,9 +77,9 @@ async def test_publishing_nothing_is_no_error(bus: Bus) -> None:
 
 
 async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: Bus) -> None:
-    paused = await bus.take_epoch(subjects.own(3), "paused")
+    paused = await bus.acquire_epoch(subjects.own(3), "paused")
     await bus.publish(action(1, paused))
-    successor = await bus.take_epoch(subjects.own(3), "successor")
+    successor = await bus.acquire_epoch(subjects.own(3), "successor")
     with pytest.raises(Refused):
         await bus.publish(action(2, paused))
     with pytest.raises(Refused):
@@ -90,22 +90,22 @@ async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: 
 
 
 async def test_an_owner_may_publish_again_what_it_is_not_sure_of(bus: Bus) -> None:
-    owner = await bus.take_epoch(subjects.own(3), "owner")
+    owner = await bus.acquire_epoch(subjects.own(3), "owner")
     sequence = await bus.publish(action(1, owner))
     await bus.publish(action(2, owner))
     assert await bus.publish(action(1, owner)) == sequence
 
 
 async def test_epochs_only_grow_and_other_partitions_keep_theirs(bus: Bus) -> None:
-    other = await bus.take_epoch(subjects.own(4), "other")
-    epochs = [(await bus.take_epoch(subjects.own(3), f"owner-{number}")).epoch for number in range(3)]
+    other = await bus.acquire_epoch(subjects.own(4), "other")
+    epochs = [(await bus.acquire_epoch(subjects.own(3), f"owner-{number}")).epoch for number in range(3)]
     assert epochs == sorted(set(epochs))
     await bus.publish(action(1, other))
 
 
 async def test_of_many_who_take_an_epoch_at_once_one_stands(bus: Bus) -> None:
     taken = await asyncio.gather(
-        *(bus.take_epoch(subjects.own(3), f"owner-{number}") for number in range(8)), return_exceptions=True
+        *(bus.acquire_epoch(subjects.own(3), f"owner-{number}") for number in range(8)), return_exceptions=True
     )
     fences = [one for one in taken if isinstance(one, Fence)]
     assert fences
@@ -249,12 +249,12 @@ async def test_a_queue_begins_at_its_oldest_message_that_nobody_got_done(bus: Bu
     async with bus.work(topology.ROUTERS, batch=8) as work:
         first, second, third = await take(work, 3)
         await work.done([first, third])
-        await until_extent(bus, Extent(second.sequence, third.sequence, empty.created))
+        await until_extent(bus, StreamBounds(second.sequence, third.sequence, empty.created))
         await work.done([second])
-        await until_extent(bus, Extent(third.sequence + 1, third.sequence, empty.created))
+        await until_extent(bus, StreamBounds(third.sequence + 1, third.sequence, empty.created))
 
 
-async def until_extent(bus: Bus, wanted: Extent) -> None:
+async def until_extent(bus: Bus, wanted: StreamBounds) -> None:
     """What is done is not confirmed: it shows a moment later."""
     async with asyncio.timeout(LONG.total_seconds()):
         while await bus.extent(topology.INBOX) != wanted:

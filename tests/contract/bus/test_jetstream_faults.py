@@ -22,8 +22,8 @@ from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored, stored
 from bus.jetstream.keyvalue import EXPECTED
 from bus.jetstream.lookup import Last, last
-from bus.jetstream.publishing import Post
-from bus.jetstream.pushing import Push
+from bus.jetstream.publishing import PendingPublish
+from bus.jetstream.pushing import PushConsumer
 from bus.port import Entry, Outgoing
 from bus.topology import FACTS, GROUPS, Queue
 from tests.contract.bus.servers import Configured, cluster
@@ -60,13 +60,13 @@ async def test_what_was_said_last_is_unavailable_without_a_server_and_there_when
 async def test_what_was_said_last_and_is_removed_meanwhile_is_not_waited_for_for_ever(
     jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = Push.start
+    start = PushConsumer.start
 
-    async def promised_more(consumer: Push, stream: str, subject: str, after: int | None) -> None:
+    async def promised_more(consumer: PushConsumer, stream: str, subject: str, after: int | None) -> None:
         await start(consumer, stream, subject, after)
         consumer._pending = 1
 
-    monkeypatch.setattr(Push, "start", promised_more)
+    monkeypatch.setattr(PushConsumer, "start", promised_more)
     assert await jetstream.last_of_each(FACTS, subjects.facts(3)) == []
 
 
@@ -108,7 +108,7 @@ async def test_a_publish_in_flight_over_a_crash_is_stored_once(server: EmbeddedS
 
 
 async def test_what_was_acknowledged_survives_a_crash(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
-    fence = await jetstream.take_epoch(subjects.own(3), "owner")
+    fence = await jetstream.acquire_epoch(subjects.own(3), "owner")
     await jetstream.publish(action(1, fence))
     revision = await jetstream.store(GROUPS).put("3.a", b"1", revision=0)
     await server.kill()
@@ -219,12 +219,12 @@ def _large(number: int, body: bytes) -> Outgoing:
 async def test_a_write_whose_answer_was_lost_is_no_refusal(jetstream: JetStreamBus) -> None:
     """A server alone compares the revision before the id, and refuses a second time what it stored the first time."""
     store = jetstream.store(GROUPS)
-    post = Post("$KV.reactor_groups.3.a", b"1", {"Nats-Msg-Id": "same", EXPECTED: "0"})
+    post = PendingPublish("$KV.reactor_groups.3.a", b"1", {"Nats-Msg-Id": "same", EXPECTED: "0"})
     write = store._write  # type: ignore[attr-defined]
     [first] = await write([post])
     [second] = await write([post])
     assert first == second
-    [other] = await write([Post(post.subject, b"2", {"Nats-Msg-Id": "other", EXPECTED: "0"})])
+    [other] = await write([PendingPublish(post.subject, b"2", {"Nats-Msg-Id": "other", EXPECTED: "0"})])
     assert isinstance(other, Refused)
 
 

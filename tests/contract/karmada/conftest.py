@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.port import KubeApi
 from reactor.runtime.clock import Clock
@@ -51,7 +51,7 @@ async def plane(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 class Carrier:
     """Who carries actions out."""
 
-    world: ActionWorld
+    world: CarrierContext
 
     async def do(self, action: Action) -> Outcome:
         """Carry out, and tell what became of it."""
@@ -69,4 +69,4 @@ async def carrier(plane: Plane) -> AsyncIterator[Carrier]:
 
     async with aiohttp.ClientSession() as http:
         clock = Clock()
-        yield Carrier(ActionWorld(clock, clusters, {}, http, karmada=ControlPlane(clusters, clock)))
+        yield Carrier(CarrierContext(clock, clusters, {}, http, karmada=ControlPlane(clusters, clock)))

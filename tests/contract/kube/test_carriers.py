@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome, WorkloadRef
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.kubernetes import connect
 from reactor.clients.port import KubeApi
 from reactor.runtime.clock import Clock
@@ -38,7 +38,7 @@ class Scene:
     """One cluster to act on, and how."""
 
     kube: Api
-    world: ActionWorld
+    world: CarrierContext
     ref: WorkloadRef
 
     async def do(self, action: Action) -> Outcome:
@@ -56,7 +56,7 @@ async def scene(kube: Api, tmp_path: Path) -> AsyncIterator[Scene]:
         return api
 
     async with aiohttp.ClientSession() as http:
-        world = ActionWorld(Clock(), clusters, {}, http, templates=Memory(remembered(kube.namespace)))
+        world = CarrierContext(Clock(), clusters, {}, http, templates=Memory(remembered(kube.namespace)))
         yield Scene(kube, world, WorkloadRef(namespace=kube.namespace, kind="Deployment", name="nginx"))
     await api.close()
 
@@ -97,14 +97,14 @@ async def test_a_copy_is_marked_unmarked_and_removed(scene: Scene) -> None:
 
 async def test_a_namespace_that_is_missing_is_told_from_a_kind_that_is(scene: Scene) -> None:
     elsewhere = f"missing-{secrets.token_hex(4)}"
-    scene.world = ActionWorld(
+    scene.world = CarrierContext(
         scene.world.clock, scene.world.clusters, {}, scene.world.http, templates=Memory(remembered(elsewhere))
     )
     ref = scene.ref.model_copy(update={"namespace": elsewhere})
     outcome = await scene.do(place({"it": 1}, workload=ref))
     assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "NamespaceMissing", False), outcome.detail
     odd = ref.model_copy(update={"kind": "Nothing", "api_version": "nowhere.invalid/v1"})
-    scene.world = ActionWorld(
+    scene.world = CarrierContext(
         scene.world.clock, scene.world.clusters, {}, scene.world.http,
         templates=Memory({odd: {"apiVersion": odd.api_version, "kind": odd.kind, "metadata": {"name": "nginx"}}}),
     )  # fmt: skip

@@ -12,11 +12,11 @@ import aiohttp
 import pytest
 
 from bus.messages import Mode, Outcome, SetWeights
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.port import KubeApi
 from reactor.runtime.clock import Clock
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import routes
 from rules.rulefile.model import RouteSelection
 from tests.contract.kube.rights.test_base import definitions, served
@@ -75,7 +75,7 @@ def spec_without_weights(sample: Sample, obj: Any) -> Any:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
 async def test_a_route_is_watched_and_moved_by_one_write(
-    server: Deployed, world: World, heard: Heard, running: Running, sample: Sample
+    server: Deployed, world: SourceContext, heard: Heard, running: Running, sample: Sample
 ) -> None:
     kind, namespace = sample.described, server.admin.namespace
     version = await served(server, kind)
@@ -94,7 +94,7 @@ async def test_a_route_is_watched_and_moved_by_one_write(
         rule=sample.rule,
     )  # fmt: skip
     async with running(routes.run([selection], replace(world, route_kinds=CUSTOM))), aiohttp.ClientSession() as http:
-        acts = ActionWorld(Clock(), _only(api), {}, http, route_kinds=CUSTOM)
+        acts = CarrierContext(Clock(), _only(api), {}, http, route_kinds=CUSTOM)
 
         async def act(weights: dict[str, int], **more: Any) -> Outcome:
             action: SetWeights = set_weights(weights, sample.ref(namespace), **more)
@@ -129,7 +129,7 @@ def _only(api: KubeApi) -> Any:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=NAMES)
 async def test_somebody_elses_write_in_between_is_neither_lost_nor_doubled(
-    server: Deployed, world: World, sample: Sample
+    server: Deployed, world: SourceContext, sample: Sample
 ) -> None:
     kind, namespace = sample.described, server.admin.namespace
     version = await served(server, kind)
@@ -140,7 +140,7 @@ async def test_somebody_elses_write_in_between_is_neither_lost_nor_doubled(
     obj = await api.get(f"{path}/checkout")
     await server.admin.patch(f"{path}/checkout", theirs)
     async with aiohttp.ClientSession() as http:
-        acts = ActionWorld(Clock(), _only(_Behind(api, obj)), {}, http, route_kinds=CUSTOM)
+        acts = CarrierContext(Clock(), _only(_Behind(api, obj)), {}, http, route_kinds=CUSTOM)
         done = await carry_out(set_weights({"p": 0, "s": sample.whole}, sample.ref(namespace)), acts)
     assert (done.status, done.wrote) == ("Done", True), done.detail
     assert (await server.admin.get(f"{path}/checkout")).body["metadata"]["annotations"]["theirs"] == "1"

@@ -16,7 +16,7 @@ from bus.messages import Health, WorkloadCopy, Zones
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster as ClusterSettings
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.context import scheduler as new_scheduler
 from reactor.sources.kubernetes import lease_watch, node_watch, workload_watch
 from reactor.sources.probes import cluster_probe
@@ -35,7 +35,7 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-async def world(kube: Api, heard: Heard, tmp_path: Path) -> AsyncIterator[World]:
+async def world(kube: Api, heard: Heard, tmp_path: Path) -> AsyncIterator[SourceContext]:
     """The server as our settings would name it."""
     path = tmp_path / "kubeconfig"
     if kube.server.tier == "existing":
@@ -51,7 +51,7 @@ async def world(kube: Api, heard: Heard, tmp_path: Path) -> AsyncIterator[World]
             "contexts": [{"name": "here", "context": {"cluster": "here", "user": "us"}}],
         }))  # fmt: skip
     clusters = Clusters({"here": ClusterSettings(kubeconfig=path)})
-    made = World(
+    made = SourceContext(
         clock=Clock(), tell=heard.tell, clusters=clusters, prometheus={}, http=cast("Any", None),
         scheduler=new_scheduler(),
     )  # fmt: skip
@@ -61,7 +61,7 @@ async def world(kube: Api, heard: Heard, tmp_path: Path) -> AsyncIterator[World]
     await clusters.close()
 
 
-async def test_an_api_server_that_runs_is_ready(world: World, heard: Heard, running: Running) -> None:
+async def test_an_api_server_that_runs_is_ready(world: SourceContext, heard: Heard, running: Running) -> None:
     source = ClusterProbe(name="api", kind="ClusterProbe", cluster="here", every_seconds=1)
     async with running(cluster_probe.run(source, world)):
         said = await heard.status("cluster/here", Health.HEALTHY)
@@ -69,7 +69,7 @@ async def test_an_api_server_that_runs_is_ready(world: World, heard: Heard, runn
         await heard.heard(lambda fact: isinstance(fact, ClusterFact) and fact.name == "here")
 
 
-async def test_a_renewed_lease_is_a_heartbeat(kube: Api, world: World, heard: Heard, running: Running) -> None:
+async def test_a_renewed_lease_is_a_heartbeat(kube: Api, world: SourceContext, heard: Heard, running: Running) -> None:
     made = {
         "apiVersion": LEASES, "kind": "Lease", "metadata": {"name": "member1"},
         "spec": {"holderIdentity": "member1", "renewTime": "2001-01-01T00:00:00.000000Z"},
@@ -88,7 +88,7 @@ async def test_a_renewed_lease_is_a_heartbeat(kube: Api, world: World, heard: He
 
 
 async def test_a_deployments_status_is_read_as_its_controller_writes_it(
-    kube: Api, world: World, heard: Heard, running: Running
+    kube: Api, world: SourceContext, heard: Heard, running: Running
 ) -> None:
     created = await kube.post(kube.path("deployments", group="apps/v1"), deployment("web", replicas=0))
     target = f"workload/here/{kube.namespace}/Deployment/web"
@@ -106,7 +106,7 @@ async def test_a_deployments_status_is_read_as_its_controller_writes_it(
 
 
 async def test_a_custom_kind_is_found_by_discovery(
-    kube: Api, widgets: Widgets, world: World, heard: Heard, running: Running
+    kube: Api, widgets: Widgets, world: SourceContext, heard: Heard, running: Running
 ) -> None:
     await kube.post(widgets.path(), widgets.widget("left", size=1))
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
@@ -117,7 +117,7 @@ async def test_a_custom_kind_is_found_by_discovery(
         await heard.status(f"workload/here/{kube.namespace}/Widget/left", Health.HEALTHY)
 
 
-async def test_nodes_and_zones_are_read(kube: Api, world: World, heard: Heard, running: Running) -> None:
+async def test_nodes_and_zones_are_read(kube: Api, world: SourceContext, heard: Heard, running: Running) -> None:
     # A label of this test's own, so that the nodes of a shared cluster are in no zone of ours.
     label, name = f"{kube.namespace}/zone", f"node-{kube.namespace}"
     made = await kube.post("/api/v1/nodes", {"metadata": {"name": name, "labels": {label: "z1"}}})

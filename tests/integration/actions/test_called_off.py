@@ -10,10 +10,10 @@ import pytest
 
 from bus.messages import Action
 from bus.messages.workloads import Eviction
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.karmada.control_plane import ControlPlane
-from reactor.actions.outcomes import Unfit, Waited
+from reactor.actions.outcomes import Declined, Waited
 from reactor.actions.workload.templates import Templates
 from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster, Emulator
@@ -46,7 +46,7 @@ ACTIONS: Mapping[str, Callable[[], Action]] = {
 
 
 @pytest.fixture
-async def world(emulator: Emulator, connected: Connect) -> AsyncIterator[ActionWorld]:
+async def world(emulator: Emulator, connected: Connect) -> AsyncIterator[CarrierContext]:
     """All that these actions change, as it is before them."""
     for name in CLUSTERS[:-1]:
         emulator.cluster(name).ensure_namespace("shop")
@@ -65,15 +65,15 @@ async def world(emulator: Emulator, connected: Connect) -> AsyncIterator[ActionW
     async with aiohttp.ClientSession() as http:
         clock = Clock()
         plane = ControlPlane(clusters, clock)
-        yield ActionWorld(clock, clusters, {}, http, templates=templates, karmada=plane)
+        yield CarrierContext(clock, clusters, {}, http, templates=templates, karmada=plane)
 
 
 @pytest.mark.parametrize("name", ACTIONS)
 async def test_what_is_called_off_before_its_write_is_refused_and_not_written(
-    name: str, world: ActionWorld, emulator: Emulator
+    name: str, world: CarrierContext, emulator: Emulator
 ) -> None:
     async def no() -> None:
-        raise Unfit("CalledOff", "the target is Healthy again")
+        raise Declined("CalledOff", "the target is Healthy again")
 
     outcome = await carry_out(ACTIONS[name](), world, ExecutionContext(no))
     assert (outcome.status, outcome.reason) == ("Refused", "CalledOff")
@@ -83,7 +83,7 @@ async def test_what_is_called_off_before_its_write_is_refused_and_not_written(
 
 @pytest.mark.parametrize("name", ACTIONS)
 async def test_without_the_deciders_answer_nothing_is_written_and_the_action_is_asked_for_again(
-    name: str, world: ActionWorld, emulator: Emulator
+    name: str, world: CarrierContext, emulator: Emulator
 ) -> None:
     asked: list[str] = []
 
@@ -100,14 +100,14 @@ async def test_without_the_deciders_answer_nothing_is_written_and_the_action_is_
 
 
 async def test_the_event_of_a_write_that_was_made_is_told_without_a_question(
-    world: ActionWorld, emulator: Emulator
+    world: CarrierContext, emulator: Emulator
 ) -> None:
     asked: list[int] = []
 
     async def once() -> None:
         asked.append(1)
         if len(asked) > 1:
-            raise Unfit("CalledOff", "it is done")
+            raise Declined("CalledOff", "it is done")
 
     east: Cluster = emulator.cluster("east")
     outcome = await carry_out(ACTIONS["SetWeights"](), world, ExecutionContext(once))

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 import aiohttp
 import pytest
 
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster, Delay, Emulator, Fault
@@ -24,41 +24,41 @@ CONCURRENCY = 16  # the settings' default
 
 
 @pytest.fixture
-async def world(api: KubeApi) -> AsyncIterator[ActionWorld]:
+async def world(api: KubeApi) -> AsyncIterator[CarrierContext]:
     async def cluster(name: str) -> KubeApi:
         return api if name == "east" else await Clusters({}).get(name)
 
     async with aiohttp.ClientSession() as http:
-        yield ActionWorld(Clock(), cluster, {"log": Notifier()}, http, instance="reactor-1")
+        yield CarrierContext(Clock(), cluster, {"log": Notifier()}, http, instance="reactor-1")
 
 
-async def test_weights_are_set(east: Cluster, world: ActionWorld) -> None:
+async def test_weights_are_set(east: Cluster, world: CarrierContext) -> None:
     east.create(split([("p", 1), ("s", 0)]))
     outcome = await carry_out(set_weights({"p": 0, "s": 1}), world)
     assert (outcome.status, outcome.wrote) == ("Done", True)
     assert [event["reportingInstance"] for event in east.list("events", "shop")] == ["reactor-1"]
 
 
-async def test_people_are_told(world: ActionWorld) -> None:
+async def test_people_are_told(world: CarrierContext) -> None:
     assert (await carry_out(notify("log"), world)).status == "Done"
 
 
-async def test_a_cluster_that_the_settings_do_not_name_is_reported(world: ActionWorld) -> None:
+async def test_a_cluster_that_the_settings_do_not_name_is_reported(world: CarrierContext) -> None:
     action = set_weights({"p": 0}, route().model_copy(update={"cluster": "mars"}))
     outcome = await carry_out(action, world)
     assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "UnknownCluster", False)
     assert "clusters.mars" in outcome.detail
 
 
-async def test_the_clusters_of_the_settings_fit_in(world: ActionWorld) -> None:
+async def test_the_clusters_of_the_settings_fit_in(world: CarrierContext) -> None:
     unusable = Clusters({"east": ClusterSettings(kubeconfig=None)})
-    elsewhere = ActionWorld(world.clock, unusable.get, {}, world.http)
+    elsewhere = CarrierContext(world.clock, unusable.get, {}, world.http)
     outcome = await carry_out(set_weights({"p": 0}), elsewhere)
     assert (outcome.status, outcome.reason) == ("Failed", "UnknownCluster")
 
 
 async def test_many_routes_move_at_once_each_by_one_write(
-    emulator: Emulator, east: Cluster, world: ActionWorld, record_property: Callable[[str, object], None]
+    emulator: Emulator, east: Cluster, world: CarrierContext, record_property: Callable[[str, object], None]
 ) -> None:
     for index in range(ROUTES):
         east.create(split([("p", 1), ("s", 0)], name=f"route-{index}"))

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.load_balancers import carry_out
 from reactor.clients.balancers.port import Change
 from reactor.clients.balancers.webhook import Webhook, signature
@@ -80,7 +80,7 @@ async def test_an_answer_that_is_lost_changes_nothing_twice(client: Webhook) -> 
 
 async def test_what_is_called_off_after_it_was_read_is_not_written(client: Webhook) -> None:
     async def no() -> None:
-        raise Unfit("CalledOff", "the decider wants something else")
+        raise Declined("CalledOff", "the decider wants something else")
 
     for own in (client, meddled := Meddled(client)):
         outcome = await carry_out(own, ASKED, Clock(), ExecutionContext(no))

@@ -18,7 +18,7 @@ from bus.messages import Action, Backend, Health, Observation, Outcome, Route, W
 from bus.port import Bus
 from reactor.actions.execution import ExecutionContext
 from reactor.decide.decider import Decider
-from reactor.decide.partition import Desk
+from reactor.decide.partition import PartitionContext
 from reactor.execute.executor import Executor
 from reactor.route.publisher import Publisher
 from reactor.runtime.clock import Clock
@@ -81,14 +81,14 @@ class World:
         )  # fmt: skip
         await self.publisher.publish(route)
 
-    def desk(self, name: str) -> Desk:
+    def shared(self, name: str) -> PartitionContext:
         """What a process of this name would share among its partitions."""
-        return Desk(self.bus, self.clock, self.routing, PARTITIONS, name)
+        return PartitionContext(self.bus, self.clock, self.routing, PARTITIONS, name)
 
     @asynccontextmanager
     async def decider(self, name: str) -> AsyncIterator[Decider]:
         """A decider at work."""
-        decider = Decider(self.desk(name))
+        decider = Decider(self.shared(name))
         async with running(decider.run):
             yield decider
 

@@ -9,7 +9,7 @@ from bus.testing.memory import MemoryBus
 from bus.topology import LEASES
 from reactor.decide import decider as decider_
 from reactor.decide.decider import Decider
-from reactor.decide.partition import Desk, Partition
+from reactor.decide.partition import Partition, PartitionContext
 from reactor.fleet import fleet
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
@@ -49,7 +49,7 @@ async def test_one_slow_claim_or_release_ends_no_partition(monkeypatch: pytest.M
         return await put(key, value, revision=revision)
 
     monkeypatch.setattr(store, "put", slow)
-    one = Decider(Desk(bus, clock, Routing([]), 3, "one"))
+    one = Decider(PartitionContext(bus, clock, Routing([]), 3, "one"))
     async with running(one.run):
         await eventually(lambda: bus.asked > 3)
         assert one.owned() == [0, 1]
@@ -87,7 +87,7 @@ async def test_one_broken_partition_harms_no_hand_over_and_ends_no_decider(
 
     monkeypatch.setattr(Partition, "_checkpoint", breaks)
     clock = Clock()
-    one = Decider(Desk(MemoryBus(clock.now), clock, Routing([]), 4, "one"))
+    one = Decider(PartitionContext(MemoryBus(clock.now), clock, Routing([]), 4, "one"))
     everything = one.fleet.wanted
     async with running(one.run) as task:
         await eventually(lambda: one.owned() == [0, 1, 2, 3])

@@ -192,8 +192,8 @@ async def test_a_decider_that_leaves_is_replaced_within_a_second(make_world: Mak
 
 async def test_a_former_owner_cannot_publish_any_more(make_world: Make) -> None:
     async with make_world() as world:
-        old = await world.bus.take_epoch(own(3), "old")
-        await world.bus.take_epoch(own(3), "new")
+        old = await world.bus.acquire_epoch(own(3), "old")
+        await world.bus.acquire_epoch(own(3), "new")
         try:
             await world.bus.publish(Outgoing(f"{ROOT}.actions.3.x.y", b"{}", "late", old))
         except Refused:

@@ -46,7 +46,7 @@ async def ask(world: World, asked: SetWeights, name: str, *, partition: int = 0)
     await world.bus.publish(Outgoing(subject, encode(asked, id=name, source="/test", time=asked.decided_at), name))
 
 
-def aside() -> float:
+def background() -> float:
     """How many actions were put aside."""
     return float(telemetry.quarantined.labels(ACTIONS.name)._value.get())
 
@@ -109,24 +109,24 @@ async def test_an_action_of_a_rule_that_is_not_known_here_waits_for_a_member_tha
 
 async def test_an_action_that_no_rule_allows_is_put_aside_after_ten_minutes(make_world: Make) -> None:
     async with make_world() as world:
-        before = aside()
+        before = background()
         await ask(world, action(world, rule="unheard-of"), "m")
         async with running(too_late(world).run):
-            await eventually(lambda: aside() == before + 1)
+            await eventually(lambda: background() == before + 1)
         assert world.written == []
 
 
 async def test_a_message_of_another_type_among_the_actions_is_put_aside_once(make_world: Make) -> None:
     async with make_world() as world, world.executor():
-        before, at = aside(), world.clock.now()
+        before, at = background(), world.clock.now()
         said = Outcome(action="checkout/x/1", status="Done", observed_at=at)
         body = encode(said, id="o", source="/test", time=at)
         await world.bus.publish(Outgoing(subjects.action(0, "SetWeights", ROUTE), body, "o"))
-        await eventually(lambda: aside() == before + 1)
+        await eventually(lambda: background() == before + 1)
         good = action(world)
         await ask(world, good, "good")
         await eventually(lambda: world.written == [good])
-        assert aside() == before + 1
+        assert background() == before + 1
 
 
 async def test_an_action_that_another_client_pushes_into_the_executors_inbox_is_not_carried_out(

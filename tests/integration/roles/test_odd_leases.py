@@ -11,7 +11,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.topology import LEASES
 from reactor.fleet.fleet import Fleet
 from reactor.fleet.presence import present
-from reactor.process.bus_cleanup import Leftovers
+from reactor.process.bus_cleanup import LeaseCollector
 from reactor.runtime.clock import Clock
 from tests.integration.roles.conftest import eventually
 
@@ -57,4 +57,4 @@ async def test_entries_that_cannot_be_read_stop_no_fleet(server: EmbeddedServer,
             owner = next(fleet for fleet in fleets if 3 in fleet.wanted())
             assert await owner.claim(3)
             assert await present(bus) == []
-            await Leftovers(bus).look()
+            await LeaseCollector(bus).look()

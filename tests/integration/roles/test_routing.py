@@ -16,7 +16,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Health, Observation, WebhookPost
 from bus.port import Delivery, Outgoing
 from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
-from reactor.decide.watermark import Known
+from reactor.decide.watermark import Watermark
 from reactor.route.publisher import Publisher
 from reactor.route.router import Router
 from reactor.runtime.clock import Clock
@@ -77,7 +77,7 @@ async def waited(bus: JetStreamBus, within: float = 15.0) -> float:
     """Seconds until a window that is over now may be acted on."""
     clock = Clock()
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, asyncio.timeout(within):
-        known, since, moment = Known(bus, clock, reading), clock.monotonic(), clock.now()
+        known, since, moment = Watermark(bus, clock, reading), clock.monotonic(), clock.now()
         while await known.up_to(moment) is None:
             await asyncio.sleep(0.02)
         return clock.monotonic() - since

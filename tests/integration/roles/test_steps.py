@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 
 from bus.messages import Health
 from reactor.decide.decider import Decider
-from reactor.decide.partition import Desk
+from reactor.decide.partition import PartitionContext
 from tests.integration.roles.conftest import PARTITIONS, World, eventually, running
 from tests.steps import step_limit, steps_measured
 
@@ -28,7 +28,7 @@ async def test_no_step_with_ten_thousand_groups_holds_the_process_for_a_tenth_of
     async with make_world(rule=RULE) as world:
 
         def decider(name: str) -> Decider:
-            return Decider(Desk(world.bus, world.clock, world.routing, PARTITIONS, name))
+            return Decider(PartitionContext(world.bus, world.clock, world.routing, PARTITIONS, name))
 
         with steps_measured() as steps:
 

@@ -18,7 +18,7 @@ from reactor.clients.promql import Queries
 from reactor.demo.kube import Cluster, Emulator
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster as ClusterSettings
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes.addresses import probing_session
 
 WAIT_SECONDS = 8
@@ -127,9 +127,9 @@ def prometheus() -> Mapping[str, Queries]:
 
 
 @pytest.fixture
-async def world(heard: Heard, clusters: Clusters, prometheus: Mapping[str, Queries]) -> AsyncIterator[World]:
+async def world(heard: Heard, clusters: Clusters, prometheus: Mapping[str, Queries]) -> AsyncIterator[SourceContext]:
     async with probing_session() as session:
-        made = World(
+        made = SourceContext(
             clock=Clock(), tell=heard.tell, clusters=clusters, prometheus=prometheus, http=session,
             described=DESCRIBED, health_scripts=frozenset({"lua", "cel"}),
         )  # fmt: skip
@@ -141,7 +141,7 @@ async def world(heard: Heard, clusters: Clusters, prometheus: Mapping[str, Queri
 @pytest.fixture(autouse=True)
 def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources start at once: tests have no other probes to make room for."""
-    monkeypatch.setattr("reactor.sources.pacing.SPREAD_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("reactor.sources.ticker.SPREAD_SECONDS_MAX", 0.0)
 
 
 Running = Callable[[Awaitable[None]], Any]

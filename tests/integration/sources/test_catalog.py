@@ -17,9 +17,9 @@ from reactor.demo.kube import Cluster
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.telemetry import REGISTRY
 from reactor.sources.catalog import MODULES, start_all
-from reactor.sources.context import World
-from reactor.sources.pacing import Pace
+from reactor.sources.context import SourceContext
 from reactor.sources.probes import http_probe
+from reactor.sources.ticker import Ticker
 from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
 from rules.rulefile.sources import AlertmanagerWebhook, EndpointsWatch, HttpProbe, PrometheusQuery, Quorum, TcpProbe
@@ -56,7 +56,9 @@ def broken(source: str, reason: str) -> float:
     return REGISTRY.get_sample_value("reactor_source_errors_total", labels) or 0.0
 
 
-async def test_sources_of_all_kinds_run_side_by_side(world: World, heard: Heard, east: Cluster, port: int) -> None:
+async def test_sources_of_all_kinds_run_side_by_side(
+    world: SourceContext, heard: Heard, east: Cluster, port: int
+) -> None:
     metadata = {"name": "a", "namespace": "shop", "labels": {"kubernetes.io/service-name": "cart"}}
     east.create({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata, "addressType": "IPv4",
@@ -78,7 +80,7 @@ async def test_sources_of_all_kinds_run_side_by_side(world: World, heard: Heard,
 
 
 async def test_a_source_that_cannot_run_takes_no_other_down(
-    world: World, heard: Heard, port: int, caplog: pytest.LogCaptureFixture
+    world: SourceContext, heard: Heard, port: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     sources: list[LoadedSource] = [
         EndpointsWatch(name="nowhere", kind="EndpointsWatch", cluster="nowhere"),
@@ -94,12 +96,12 @@ async def test_a_source_that_cannot_run_takes_no_other_down(
 
 
 async def test_why_a_source_cannot_run_is_logged_once_and_in_one_line(
-    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: SourceContext, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     reasons = ["no kubeconfig", "no kubeconfig", "no kubeconfig", "no context"]
     tries, done = iter(reasons), asyncio.Event()
 
-    async def cannot(source: HttpProbe, world: World) -> None:
+    async def cannot(source: HttpProbe, world: SourceContext) -> None:
         reason = next(tries, None)
         if reason is None:
             done.set()
@@ -118,12 +120,12 @@ async def test_why_a_source_cannot_run_is_logged_once_and_in_one_line(
 
 
 async def test_a_source_that_breaks_is_started_again(
-    world: World, heard: Heard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: SourceContext, heard: Heard, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     started: list[int] = []
     twice = asyncio.Event()
 
-    async def breaks(source: HttpProbe, world: World) -> None:
+    async def breaks(source: HttpProbe, world: SourceContext) -> None:
         started.append(1)
         if len(started) == 2:
             twice.set()
@@ -140,7 +142,7 @@ async def test_a_source_that_breaks_is_started_again(
 
 
 async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: SourceContext, caplog: pytest.LogCaptureFixture
 ) -> None:
     readings = asyncio.Semaphore(0)
 
@@ -148,7 +150,7 @@ async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
         assert not extra
         readings.release()
 
-    pace = Pace(world, reading, name="p", every_seconds=0.1, timeout_seconds=0.1)
+    pace = Ticker(world, reading, name="p", every_seconds=0.1, timeout_seconds=0.1)
     task = asyncio.create_task(pace.run())
     for _ in range(2):
         await asyncio.wait_for(readings.acquire(), 8)
@@ -179,6 +181,6 @@ def test_every_kind_has_its_module() -> None:
         assert callable(importlib.import_module(module).run)
 
 
-async def test_a_kind_that_the_core_carries_out_is_no_task(world: World) -> None:
+async def test_a_kind_that_the_core_carries_out_is_no_task(world: SourceContext) -> None:
     quorum = Quorum(name="q", kind="Quorum", members="node/*/*", target="custom/q", unhealthy_at=1)
     assert start_all([quorum], world) == []

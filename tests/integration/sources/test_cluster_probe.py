@@ -12,7 +12,7 @@ from bus.messages import Cluster as ClusterFact
 from bus.messages import Health
 from reactor.demo.kube import Answer, Cluster, Fault, Hang, Html, Reset
 from reactor.demo.kube.faults import Effect
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes import cluster_probe
 from rules.rulefile.sources import ClusterProbe
 from tests.integration.sources.conftest import Heard, Running
@@ -32,7 +32,7 @@ def source(**more: Any) -> ClusterProbe:
 
 @pytest.mark.parametrize("effect", [Answer(500), Answer(503), Html(), Hang(), Reset()], ids=repr)
 async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
-    world: World, heard: Heard, east: Cluster, running: Running, effect: Effect
+    world: SourceContext, heard: Heard, east: Cluster, running: Running, effect: Effect
 ) -> None:
     async with running(cluster_probe.run(source(), world)):
         said = await heard.status(EAST, Health.HEALTHY)
@@ -45,7 +45,9 @@ async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
     assert heard.statuses(EAST) == [Health.HEALTHY, Health.UNHEALTHY, Health.HEALTHY]
 
 
-async def test_a_failed_try_is_no_failed_reading(world: World, heard: Heard, east: Cluster, running: Running) -> None:
+async def test_a_failed_try_is_no_failed_reading(
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
+) -> None:
     async with running(cluster_probe.run(source(failure_seconds=0, refresh_seconds=1), world)):
         await heard.status(EAST, Health.HEALTHY)
         # One: whether more fit into the two seconds of a reading hangs on how busy the machine is (see the unit tests).
@@ -59,7 +61,7 @@ async def test_a_failed_try_is_no_failed_reading(world: World, heard: Heard, eas
 
 
 async def test_an_outage_shorter_than_the_threshold_changes_nothing(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     async with running(cluster_probe.run(source(failure_seconds=30, refresh_seconds=1), world)):
         await heard.status(EAST, Health.HEALTHY)
@@ -72,7 +74,7 @@ async def test_an_outage_shorter_than_the_threshold_changes_nothing(
 
 
 async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     outage = east.faults.add(Fault(Answer(503)))
     async with running(cluster_probe.run(source(failure_seconds=30), world)):
@@ -93,7 +95,7 @@ async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
 
 
 async def test_refused_credentials_are_unknown_and_not_unhealthy(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.faults.add(Fault(Answer(403)))
     async with running(cluster_probe.run(source(), world)):
@@ -102,7 +104,7 @@ async def test_refused_credentials_are_unknown_and_not_unhealthy(
 
 
 async def test_what_the_settings_say_of_the_cluster_is_its_inventory(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.faults.add(Fault(Reset()))
     async with running(cluster_probe.run(source(refresh_seconds=1), world)):

@@ -12,7 +12,7 @@ import pytest
 from bus.messages import Health
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Hang, JsonObject, Reset
 from reactor.demo.kube.faults import Effect
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import lease_watch
 from rules.rulefile.sources import LeaseWatch
 from tests.integration.sources.conftest import Heard, Running
@@ -55,7 +55,7 @@ async def beating(east: Cluster, name: str = "member1") -> AsyncIterator[None]:
 
 
 async def test_a_renewed_lease_is_healthy_and_a_silent_one_unknown(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(lease(team="pay"))
     async with running(lease_watch.run(source(), world)):
@@ -70,7 +70,7 @@ async def test_a_renewed_lease_is_healthy_and_a_silent_one_unknown(
 
 
 async def test_a_lease_that_is_merely_there_is_never_healthy(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     # A timestamp of the far future is no proof either: it is another machine's clock.
     east.create(lease(renewed="2199-01-01T00:00:00.000000Z"))
@@ -81,7 +81,7 @@ async def test_a_lease_that_is_merely_there_is_never_healthy(
 
 
 async def test_each_lease_speaks_for_its_own_target(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     for name in ("member1", "member2"):
         east.create(lease(name))
@@ -93,7 +93,7 @@ async def test_each_lease_speaks_for_its_own_target(
 
 @pytest.mark.parametrize("outage", [Reset(), Hang(), Answer(500)], ids=repr)
 async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
-    world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch, outage: Effect
+    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch, outage: Effect
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.1)
     east.create(lease())
@@ -109,7 +109,7 @@ async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
 
 
 async def test_a_watch_that_comes_back_is_believed_again(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(lease())
     async with running(lease_watch.run(source(), world)):
@@ -124,7 +124,7 @@ async def test_a_watch_that_comes_back_is_believed_again(
 
 
 async def test_a_cut_watch_and_a_forgotten_history_are_caught_up_with(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(lease())
     async with beating(east), running(lease_watch.run(source(), world)):
@@ -137,7 +137,7 @@ async def test_a_cut_watch_and_a_forgotten_history_are_caught_up_with(
 
 
 async def test_a_lease_that_is_gone_says_nothing_any_more(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(lease())
     made = lease_watch.Watch(source(), world, await world.clusters.get("east"))
@@ -146,12 +146,12 @@ async def test_a_lease_that_is_gone_says_nothing_any_more(
             await heard.status(MEMBER, Health.HEALTHY)
         east.delete("leases", "member1", NAMESPACE)
         async with asyncio.timeout(8):
-            while made.voice.targets:
+            while made.publisher.targets:
                 await asyncio.sleep(0.01)
 
 
 async def test_of_several_leases_of_one_target_the_silent_one_speaks(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     for name in ("one", "two"):
         east.create(lease(name))

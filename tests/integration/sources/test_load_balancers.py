@@ -18,7 +18,7 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import HAProxy
 from reactor.sources import load_balancers
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from tests.integration.sources.conftest import Heard
 
 
@@ -64,7 +64,7 @@ class One(LoadBalancers):
 @asynccontextmanager
 async def reading(own: Given, heard: Heard) -> AsyncIterator[None]:
     nothing: Any = None
-    world = World(Clock(), heard.tell, nothing, {}, nothing, load_balancers=One(own))
+    world = SourceContext(Clock(), heard.tell, nothing, {}, nothing, load_balancers=One(own))
     world.scheduler.start()
     task = asyncio.create_task(load_balancers.run("edge", "HAProxy", world))
     try:

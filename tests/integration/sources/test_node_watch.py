@@ -10,7 +10,7 @@ import pytest
 
 from bus.messages import Fact, Health, ZoneInventory, Zones
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import heartbeats, node_watch
 from rules.rulefile.sources import NodeWatch
 from tests.integration.sources.conftest import Heard, Running
@@ -79,7 +79,7 @@ async def three_zones(east: Cluster) -> Cluster:
 
 
 async def test_nodes_are_what_their_ready_condition_says_and_carry_their_zone(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         said = await heard.status("node/east/a1", Health.HEALTHY)
@@ -94,7 +94,7 @@ async def test_nodes_are_what_their_ready_condition_says_and_carry_their_zone(
 
 
 async def test_a_zone_is_unhealthy_once_none_of_its_few_nodes_is_ready(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.status("zone/east/a", Health.HEALTHY)
@@ -109,7 +109,7 @@ async def test_a_zone_is_unhealthy_once_none_of_its_few_nodes_is_ready(
 
 
 async def test_a_zone_without_nodes_is_unknown(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.status("zone/east/a", Health.HEALTHY)
@@ -121,7 +121,7 @@ async def test_a_zone_without_nodes_is_unknown(
 
 
 async def test_another_label_may_name_the_zone_and_excluded_nodes_do_not_count(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(node("n1", rack="r1"))
     east.create(node("n2", rack="r1", **{"node.kubernetes.io/exclude-disruption": ""}))
@@ -135,7 +135,7 @@ async def test_another_label_may_name_the_zone_and_excluded_nodes_do_not_count(
 
 
 async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     for number in range(5):
         three_zones.create(pod(f"p{number}", "a1"))
@@ -155,7 +155,7 @@ async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
 
 
 async def test_an_annotation_of_any_node_says_that_the_cluster_is_maintained(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.heard(zones(lambda fact: len(fact.zones) == 3 and not fact.maintenance))
@@ -166,7 +166,7 @@ async def test_an_annotation_of_any_node_says_that_the_cluster_is_maintained(
 
 
 async def test_leases_that_nobody_renews_are_expired_by_zone(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     for name in ("a1", "a2", "b1"):
         three_zones.create(lease(name))
@@ -189,7 +189,7 @@ async def test_leases_that_nobody_renews_are_expired_by_zone(
 
 
 async def test_what_may_not_be_read_is_not_made_up(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     for resource in ("pods", "endpointslices", "leases"):
         three_zones.faults.add(Fault(Forbid(), resource=resource))
@@ -202,7 +202,7 @@ async def test_what_may_not_be_read_is_not_made_up(
 
 
 async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are_silent(
-    world: World, heard: Heard, three_zones: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     async with running(node_watch.run(source(refresh_seconds=1), world)):
@@ -221,7 +221,7 @@ async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are
 
 
 async def test_an_api_that_has_never_answered_is_not_reachable(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.faults.add(Fault(Answer(500)))
     async with running(node_watch.run(source(), world)):
@@ -231,7 +231,7 @@ async def test_an_api_that_has_never_answered_is_not_reachable(
 
 
 async def test_what_happened_while_the_watch_was_cut_is_caught_up_with(
-    world: World, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.status("zone/east/a", Health.HEALTHY)
@@ -251,7 +251,7 @@ def test_a_lease_that_says_nothing_of_its_length_lasts_as_long_as_the_kubelets()
 
 
 async def test_of_several_nodes_of_one_target_the_worst_speaks(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     for name in ("one", "two"):
         east.create(node(name))

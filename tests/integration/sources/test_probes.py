@@ -17,7 +17,7 @@ from aiohttp import web
 
 from bus.messages import Health
 from reactor.runtime.telemetry import REGISTRY
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes import grpc_probe, http_probe, tcp_probe
 from reactor.sources.probes.health_v1 import CHECK
 from rules.rulefile.sources import GrpcProbe, HttpProbe, TcpProbe
@@ -64,7 +64,9 @@ def http(shop: Shop, path: str = "/", **more: Any) -> HttpProbe:
     return HttpProbe(kind="HttpProbe", url=shop.url + path, **{**QUICK, **more})
 
 
-async def test_a_service_that_answers_is_healthy(world: World, heard: Heard, shop: Shop, running: Running) -> None:
+async def test_a_service_that_answers_is_healthy(
+    world: SourceContext, heard: Heard, shop: Shop, running: Running
+) -> None:
     async with running(http_probe.run(http(shop, headers={"X-Who": "us"}), world)):
         said = await heard.status(TARGET, Health.HEALTHY)
     assert said.detail == "HTTP 200"
@@ -73,7 +75,7 @@ async def test_a_service_that_answers_is_healthy(world: World, heard: Heard, sho
 
 
 async def test_a_service_that_fails_is_unhealthy_and_recovers(
-    world: World, heard: Heard, shop: Shop, running: Running
+    world: SourceContext, heard: Heard, shop: Shop, running: Running
 ) -> None:
     async with running(http_probe.run(http(shop), world)):
         await heard.status(TARGET, Health.HEALTHY)
@@ -94,7 +96,7 @@ async def test_a_service_that_fails_is_unhealthy_and_recovers(
     ],
 )
 async def test_an_answer_that_is_not_as_expected_is_a_failure(
-    world: World, heard: Heard, shop: Shop, running: Running, more: dict[str, Any], status: int, body: str
+    world: SourceContext, heard: Heard, shop: Shop, running: Running, more: dict[str, Any], status: int, body: str
 ) -> None:
     shop.status, shop.body = status, body
     async with running(http_probe.run(http(shop, **more), world)):
@@ -102,13 +104,13 @@ async def test_an_answer_that_is_not_as_expected_is_a_failure(
     assert heard.statuses(TARGET) == [Health.UNHEALTHY]
 
 
-async def test_a_body_that_matches_is_healthy(world: World, heard: Heard, shop: Shop, running: Running) -> None:
+async def test_a_body_that_matches_is_healthy(world: SourceContext, heard: Heard, shop: Shop, running: Running) -> None:
     shop.body = "x" * 1000 + '{"status": "ok"}'
     async with running(http_probe.run(http(shop, expect_body=r'"status":\s*"ok"'), world)):
         await heard.status(TARGET, Health.HEALTHY)
 
 
-async def test_silence_is_a_failure(world: World, heard: Heard, shop: Shop, running: Running) -> None:
+async def test_silence_is_a_failure(world: SourceContext, heard: Heard, shop: Shop, running: Running) -> None:
     shop.silent = True
     async with running(http_probe.run(http(shop, timeout_seconds=0.1, failure_threshold=1), world)):
         said = await heard.status(TARGET, Health.UNHEALTHY)
@@ -116,7 +118,7 @@ async def test_silence_is_a_failure(world: World, heard: Heard, shop: Shop, runn
 
 
 async def test_a_redirect_is_an_answer_and_not_followed(
-    world: World, heard: Heard, shop: Shop, running: Running
+    world: SourceContext, heard: Heard, shop: Shop, running: Running
 ) -> None:
     shop.status, shop.headers = 302, {"Location": "/elsewhere"}
     async with running(http_probe.run(http(shop), world)):
@@ -126,7 +128,7 @@ async def test_a_redirect_is_an_answer_and_not_followed(
 
 @pytest.mark.parametrize("where", ["http://169.254.169.254/", "http://0xa9fea9fe/", "http://[fe80::1]/"])
 async def test_a_redirect_to_a_metadata_address_is_not_followed(
-    world: World, heard: Heard, shop: Shop, running: Running, where: str
+    world: SourceContext, heard: Heard, shop: Shop, running: Running, where: str
 ) -> None:
     shop.status, shop.headers = 302, {"Location": where}
     async with running(http_probe.run(http(shop, follow_redirects=True, failure_threshold=1), world)):
@@ -135,21 +137,21 @@ async def test_a_redirect_to_a_metadata_address_is_not_followed(
 
 
 @pytest.mark.parametrize("url", ["http://169.254.169.254/latest", "http://[::ffff:a9fe:a9fe]/", "http://0xa9fea9fe/"])
-async def test_a_metadata_address_is_not_asked(world: World, heard: Heard, running: Running, url: str) -> None:
+async def test_a_metadata_address_is_not_asked(world: SourceContext, heard: Heard, running: Running, url: str) -> None:
     source = HttpProbe(kind="HttpProbe", url=url, **{**QUICK, "failure_threshold": 1})
     async with running(http_probe.run(source, world)):
         said = await heard.status(TARGET, Health.UNHEALTHY)
     assert "no probe connects there" in said.detail
 
 
-async def test_a_name_that_does_not_resolve_is_a_failure(world: World, heard: Heard, running: Running) -> None:
+async def test_a_name_that_does_not_resolve_is_a_failure(world: SourceContext, heard: Heard, running: Running) -> None:
     source = HttpProbe(kind="HttpProbe", url="http://nowhere.invalid/", **{**QUICK, "timeout_seconds": 5})
     async with running(http_probe.run(source, world)):
         await heard.status(TARGET, Health.UNHEALTHY)
 
 
 async def test_our_own_mistake_is_unknown_and_counted(
-    world: World, heard: Heard, shop: Shop, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, shop: Shop, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def counted() -> float:
         labels = {"source": "probe", "reason": "ZeroDivisionError"}
@@ -165,7 +167,9 @@ async def test_our_own_mistake_is_unknown_and_counted(
         await heard.status(TARGET, Health.HEALTHY)
 
 
-async def test_an_open_port_is_healthy_and_a_closed_one_is_not(world: World, heard: Heard, running: Running) -> None:
+async def test_an_open_port_is_healthy_and_a_closed_one_is_not(
+    world: SourceContext, heard: Heard, running: Running
+) -> None:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
@@ -177,7 +181,7 @@ async def test_an_open_port_is_healthy_and_a_closed_one_is_not(world: World, hea
         await heard.status(TARGET, Health.UNHEALTHY)
 
 
-async def test_no_port_of_a_metadata_address_is_opened(world: World, heard: Heard, running: Running) -> None:
+async def test_no_port_of_a_metadata_address_is_opened(world: SourceContext, heard: Heard, running: Running) -> None:
     source = TcpProbe(kind="TcpProbe", host="169.254.169.254", port=80, **QUICK)
     async with running(tcp_probe.run(source, world)):
         said = await heard.status(TARGET, Health.UNHEALTHY)
@@ -221,7 +225,7 @@ async def health() -> AsyncIterator[tuple[HealthService, Callable[[], Awaitable[
 
 
 async def test_a_serving_grpc_service_is_healthy_until_it_is_not(
-    world: World, heard: Heard, running: Running, health: tuple[HealthService, Callable[[], Awaitable[None]]]
+    world: SourceContext, heard: Heard, running: Running, health: tuple[HealthService, Callable[[], Awaitable[None]]]
 ) -> None:
     service, stop = health
     source = GrpcProbe(kind="GrpcProbe", host="localhost", port=service.port, service="shop.Cart", **QUICK)
@@ -257,7 +261,7 @@ def certificate(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
 
 
 async def test_a_certificate_has_to_be_trusted(
-    world: World, heard: Heard, shop: Shop, running: Running, certificate: tuple[Path, Path]
+    world: SourceContext, heard: Heard, shop: Shop, running: Running, certificate: tuple[Path, Path]
 ) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(*certificate)
@@ -274,8 +278,8 @@ async def test_a_certificate_has_to_be_trusted(
 
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_grpc_trusts_what_this_machine_trusts(
-    world: World, heard: Heard, running: Running, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch,
-    trusted: bool,
+    world: SourceContext, heard: Heard, running: Running, certificate: tuple[Path, Path],
+    monkeypatch: pytest.MonkeyPatch, trusted: bool,
 ) -> None:  # fmt: skip
     made, key = certificate
     service, server = HealthService(), grpc.aio.server()
@@ -291,7 +295,9 @@ async def test_grpc_trusts_what_this_machine_trusts(
     await server.stop(None)
 
 
-async def test_a_server_without_the_health_service_is_unhealthy(world: World, heard: Heard, running: Running) -> None:
+async def test_a_server_without_the_health_service_is_unhealthy(
+    world: SourceContext, heard: Heard, running: Running
+) -> None:
     server = grpc.aio.server()
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
@@ -330,7 +336,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
 
 
 async def test_an_address_that_does_not_answer_hides_no_other_of_a_port(
-    world: World, heard: Heard, running: Running, silent: Callable[[int], None]
+    world: SourceContext, heard: Heard, running: Running, silent: Callable[[int], None]
 ) -> None:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
@@ -344,7 +350,7 @@ async def test_an_address_that_does_not_answer_hides_no_other_of_a_port(
 
 
 async def test_an_address_that_does_not_answer_hides_no_other_of_a_grpc_service(
-    world: World, heard: Heard, running: Running, silent: Callable[[int], None],
+    world: SourceContext, heard: Heard, running: Running, silent: Callable[[int], None],
     health: tuple[HealthService, Callable[[], Awaitable[None]]],
 ) -> None:  # fmt: skip
     service, _ = health
@@ -355,7 +361,7 @@ async def test_an_address_that_does_not_answer_hides_no_other_of_a_grpc_service(
 
 
 async def test_no_port_of_a_host_is_opened_that_also_has_a_metadata_address(
-    world: World, heard: Heard, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look_up = socket.getaddrinfo
 

@@ -14,7 +14,7 @@ import pytest
 from bus.messages import Health
 from reactor.clients.promql import Queries, QueryFailed, QueryRefused, Sample
 from reactor.runtime.errors import SettingsError
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.prometheus import prometheus_query
 from rules.rulefile.sources import Bound, PrometheusQuery
 from tests.integration.sources.conftest import Heard, Running
@@ -63,7 +63,7 @@ def of(name: str) -> str:
 
 
 async def test_a_series_that_is_there_is_unhealthy_and_one_that_leaves_healthy(
-    world: World, heard: Heard, results: Results, running: Running
+    world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"cart": 1, "pay": 1}
     async with running(prometheus_query.run(source(), world)):
@@ -75,7 +75,9 @@ async def test_a_series_that_is_there_is_unhealthy_and_one_that_leaves_healthy(
     assert results.asked[0] == ("up == 0", None)
 
 
-async def test_absence_is_the_other_way_round(world: World, heard: Heard, results: Results, running: Running) -> None:
+async def test_absence_is_the_other_way_round(
+    world: SourceContext, heard: Heard, results: Results, running: Running
+) -> None:
     results.series = {"cart": 1}
     async with running(prometheus_query.run(source("Absent"), world)):
         await heard.status(of("cart"), H)
@@ -85,14 +87,14 @@ async def test_absence_is_the_other_way_round(world: World, heard: Heard, result
 
 @pytest.mark.parametrize(("when", "status"), [("Present", H), ("Absent", U), (Bound(above=1), N)])
 async def test_a_fixed_target_is_spoken_of_from_the_first_empty_result(
-    world: World, heard: Heard, results: Results, running: Running, when: Any, status: Health
+    world: SourceContext, heard: Heard, results: Results, running: Running, when: Any, status: Health
 ) -> None:
     async with running(prometheus_query.run(source(when, target="custom/payments"), world)):
         await heard.status("custom/payments", status)
 
 
 async def test_a_failed_query_makes_all_its_targets_unknown(
-    world: World, heard: Heard, results: Results, running: Running
+    world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"cart": 1, "pay": 1}
     async with running(prometheus_query.run(source(), world)):
@@ -105,7 +107,7 @@ async def test_a_failed_query_makes_all_its_targets_unknown(
 
 
 async def test_why_a_query_has_never_worked_is_logged_once_and_that_it_works_again(
-    world: World, heard: Heard, results: Results, running: Running, caplog: pytest.LogCaptureFixture
+    world: SourceContext, heard: Heard, results: Results, running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def asked_again() -> None:
         asked = len(results.asked) + 2
@@ -128,7 +130,7 @@ async def test_why_a_query_has_never_worked_is_logged_once_and_that_it_works_aga
 
 
 async def test_samples_are_compared_with_the_bounds(
-    world: World, heard: Heard, results: Results, running: Running
+    world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"cart": 0.01, "pay": 0.2, "odd": math.nan}
     async with running(prometheus_query.run(source(Bound(above=0.05)), world)):
@@ -140,7 +142,7 @@ async def test_samples_are_compared_with_the_bounds(
 
 
 async def test_the_worst_of_several_series_speaks(
-    world: World, heard: Heard, results: Results, running: Running
+    world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"cart#1": 0.0, "cart#2": 9.0, "cart#3": math.nan, "pay#1": 0.0, "pay#2": math.nan}
     async with running(prometheus_query.run(source(Bound(above=1)), world)):
@@ -149,7 +151,7 @@ async def test_the_worst_of_several_series_speaks(
 
 
 async def test_a_series_without_the_label_speaks_of_nobody(
-    world: World, heard: Heard, results: Results, running: Running
+    world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"": 1, "cart": 1}
     async with running(prometheus_query.run(source(), world)):
@@ -158,7 +160,7 @@ async def test_a_series_without_the_label_speaks_of_nobody(
 
 
 async def test_targets_that_come_and_go_are_forgotten_the_longest_absent_first(
-    world: World, heard: Heard, results: Results, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, results: Results, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prometheus_query, "FORGOTTEN_SECONDS", 0.0)
     results.series = {"a": 1, "b": 1}
@@ -173,7 +175,7 @@ async def test_targets_that_come_and_go_are_forgotten_the_longest_absent_first(
 
 
 async def test_targets_beyond_the_limit_are_refused_and_those_that_are_known_go_on(
-    world: World, heard: Heard, results: Results, running: Running
+    world: SourceContext, heard: Heard, results: Results, running: Running
 ) -> None:
     results.series = {"a": 1, "b": 1}
     before = counted("reactor_targets_refused_total", source="errors")
@@ -188,7 +190,7 @@ async def test_targets_beyond_the_limit_are_refused_and_those_that_are_known_go_
     assert counted("reactor_targets_refused_total", source="errors") >= before + 50
 
 
-async def test_a_prometheus_that_the_settings_do_not_name_is_told(world: World) -> None:
+async def test_a_prometheus_that_the_settings_do_not_name_is_told(world: SourceContext) -> None:
     unnamed = source().model_copy(update={"prometheus": "other"})
     with pytest.raises(SettingsError, match=r"prometheus.other: .* \(they name: main\)"):
         await prometheus_query.run(unnamed, world)

@@ -14,7 +14,7 @@ from reactor.clients.clusters import Clusters
 from reactor.clients.port import NotFound
 from reactor.clients.versions import served
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import routes
 from rules.rulefile.model import RouteSelection
 from rules.rulefile.route_kinds import ROUTE_KINDS
@@ -66,7 +66,7 @@ CHECKOUT = "east/shop/TrafficSplit/checkout"
 
 
 async def test_a_named_route_is_told_with_its_weights_and_when_they_change(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(split())
     east.create(split("unrelated"))
@@ -79,7 +79,7 @@ async def test_a_named_route_is_told_with_its_weights_and_when_they_change(
 
 
 async def test_a_named_route_that_is_not_there_is_told_so_until_it_is(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     async with running(routes.run([wanted()], world)):
         await heard.until(is_told(heard, CHECKOUT, lambda route: not route.exists))
@@ -89,7 +89,9 @@ async def test_a_named_route_that_is_not_there_is_told_so_until_it_is(
         await heard.until(is_told(heard, CHECKOUT, lambda route: not route.exists))
 
 
-async def test_every_route_with_the_label_is_told(world: World, heard: Heard, east: Cluster, running: Running) -> None:
+async def test_every_route_with_the_label_is_told(
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
+) -> None:
     for name in ("a", "b"):
         east.create(split(name, failover="yes"))
     east.create(split("c"))
@@ -105,7 +107,7 @@ async def test_every_route_with_the_label_is_told(world: World, heard: Heard, ea
 
 
 async def test_a_route_that_has_left_its_selector_is_looked_for_until_it_can_be_seen(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(split("a", failover="yes"))
     async with running(routes.run([wanted(None, selector="failover=yes")], world)):
@@ -117,7 +119,7 @@ async def test_a_route_that_has_left_its_selector_is_looked_for_until_it_can_be_
 
 
 async def test_one_malformed_route_among_a_hundred_disturbs_no_other(
-    world: World, heard: Heard, east: Cluster, running: Running, caplog: pytest.LogCaptureFixture
+    world: SourceContext, heard: Heard, east: Cluster, running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(100):
         east.create(split(f"good{number}", failover="yes"))
@@ -130,7 +132,7 @@ async def test_one_malformed_route_among_a_hundred_disturbs_no_other(
 
 
 async def test_two_rules_of_one_route_are_two_facts(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(http_route())
     selections = [wanted(kind="HTTPRoute"), wanted(kind="HTTPRoute", rule=0), wanted(kind="HTTPRoute", rule=5)]
@@ -144,7 +146,7 @@ async def test_two_rules_of_one_route_are_two_facts(
 
 
 async def test_what_stands_is_told_again(
-    world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routes, "REFRESH_SECONDS", 0.1)
     east.create(split())
@@ -155,7 +157,7 @@ async def test_what_stands_is_told_again(
 
 
 async def test_a_change_during_an_outage_is_told_afterwards(
-    world: World, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(split())
     async with running(routes.run([wanted()], world)):
@@ -168,7 +170,7 @@ async def test_a_change_during_an_outage_is_told_afterwards(
 
 @pytest.mark.parametrize("why", ["no such kind", "no permission"])
 async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
-    world: World, heard: Heard, east: Cluster, running: Running, caplog: pytest.LogCaptureFixture, why: str
+    world: SourceContext, heard: Heard, east: Cluster, running: Running, caplog: pytest.LogCaptureFixture, why: str
 ) -> None:
     name = "trafficsplits.split.smi-spec.io"
     definition = east.get("customresourcedefinitions", name)
@@ -209,7 +211,7 @@ async def test_the_version_that_the_cluster_serves_is_used(east: Cluster, cluste
 
 
 async def test_a_version_that_is_served_no_more_is_looked_for_anew(
-    world: World, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
     east.create(split())

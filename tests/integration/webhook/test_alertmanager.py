@@ -19,7 +19,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Observation
 from bus.port import Bus
 from bus.topology import ALERTS, ROUTERS
-from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.clients.alertmanager import Alertmanager
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Endpoint, Receiver
@@ -85,12 +85,12 @@ async def answers(session: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-async def route(bus: Bus, keeper: Keeper) -> None:
+async def route(bus: Bus, lifecycle: AlertLifecycle) -> None:
     async with bus.work(ROUTERS, batch=10) as work:
         while True:
             deliveries = await work.next(timedelta(seconds=1))
             for delivery in deliveries:
-                await keeper.take_post(decode(delivery.body).data)
+                await lifecycle.take_post(decode(delivery.body).data)
             await work.done(deliveries)
 
 
@@ -129,11 +129,11 @@ async def test_a_real_alertmanager_is_heard_and_tries_again_after_503(tmp_path: 
         while counted("reactor_webhook_posts_total", source="am", code="503") == before:
             await asyncio.sleep(0.01)  # it posts while the receiver is still starting up
         server.bus = bus
-        async with Keeper(
+        async with AlertLifecycle(
             sources=[source(matchers='alertname="Down"')], store=bus.store(ALERTS), clock=clock, tell=heard.tell,
             query=nothing, alertmanagers={},
-        ) as keeper:  # fmt: skip
-            routing = asyncio.create_task(route(bus, keeper))
+        ) as lifecycle:  # fmt: skip
+            routing = asyncio.create_task(route(bus, lifecycle))
             said = await heard.until("Unhealthy")
             assert said.target == "service/east/shop/checkout"
             await fires(api, ends_at=clock.now())
@@ -154,16 +154,16 @@ async def test_a_lost_firing_and_a_lost_resolved_heal_against_a_real_api(tmp_pat
         await provision(bus)
         await fires(api)
         main = Alertmanager("main", Endpoint.model_validate({"url": api}))
-        async with Keeper(
+        async with AlertLifecycle(
             sources=[source(matchers='alertname="Down"', onResolved="Healthy")], store=bus.store(ALERTS), clock=clock,
             tell=heard.tell, query=nothing, alertmanagers={"main": main}, reconcile_every=timedelta(0),
             absent_for=timedelta(0),
-        ) as keeper:  # fmt: skip
-            await keeper.sweep()
+        ) as lifecycle:  # fmt: skip
+            await lifecycle.sweep()
             await heard.until("Unhealthy")
             await fires(api, ends_at=clock.now())
             async with asyncio.timeout(20):
                 while heard.said.empty():
-                    await keeper.sweep()
+                    await lifecycle.sweep()
             assert (await heard.until("Unknown")).resolved
         await main.close()

@@ -17,7 +17,7 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Observation, RefreshRequest
 from bus.topology import ALERTS
-from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.alerts.requests import serve
 from reactor.clients.alertmanager import Alertmanager as Client
 from reactor.clients.prometheus import Prometheus as Queries
@@ -88,20 +88,20 @@ class Scene:
         async def query(_: str, promql: str) -> list[Mapping[str, str]]:
             return [sample.labels for sample in await self.queries.query(promql)]
 
-        self.keeper = await stack.enter_async_context(
-            Keeper(
+        self.lifecycle = await stack.enter_async_context(
+            AlertLifecycle(
                 sources=[SOURCE], store=self.bus.store(ALERTS), clock=self.clock, tell=self.heard.tell, query=query,
                 alertmanagers=self.apis, reconcile_every=SECONDS / 2, absent_for=3 * SECONDS, unlisted_for=4 * SECONDS,
             )
         )  # fmt: skip
-        await serve(self.bus, self.keeper, stack)
+        await serve(self.bus, self.lifecycle, stack)
 
         async def sweep() -> None:
             while True:
-                await self.keeper.sweep()
+                await self.lifecycle.sweep()
                 await asyncio.sleep(0.1)
 
-        for loop in (route(self.bus, self.keeper), sweep()):
+        for loop in (route(self.bus, self.lifecycle), sweep()):
             task = asyncio.create_task(loop)
             stack.push_async_callback(asyncio.wait, [task])
             stack.callback(task.cancel)

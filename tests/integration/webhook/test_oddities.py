@@ -14,7 +14,7 @@ import pytest
 from bus.envelope import decode
 from bus.messages import Health
 from bus.topology import ALERTS, ROUTERS
-from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.settings.model import Receiver
 from reactor.webhook.receiver import listening
 from reactor.webhook.server import WebhookServer
@@ -29,7 +29,7 @@ class Journey(World):
     url: str
     server: WebhookServer
     session: aiohttp.ClientSession
-    keeper_: Keeper
+    keeper_: AlertLifecycle
 
     async def hand_in(self, raw: bytes, *, at: float, to: str = "am") -> int:
         """Post, and let the keeper take what lies in the journal."""
@@ -71,7 +71,7 @@ async def journey(*sources: AlertmanagerWebhook, apis: dict[str, Api] | None = N
     async with (
         listening(world.server) as world.url,
         aiohttp.ClientSession() as world.session,
-        world.keeper(*sources) as world.keeper_,
+        world.lifecycle(*sources) as world.keeper_,
     ):
         yield world
 

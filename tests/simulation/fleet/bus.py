@@ -9,7 +9,7 @@ from contextvars import copy_context
 from datetime import datetime, timedelta
 
 from bus.errors import Unavailable
-from bus.port import Delivery, Extent, Fence, Handler, Outgoing
+from bus.port import Delivery, Fence, Handler, Outgoing, StreamBounds
 from bus.topology import Bucket, Queue, Stream
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.readers import SimReading, SimWork
@@ -64,7 +64,7 @@ class SimBus:
             finally:
                 work.killed = not self._link.up  # the server hears no farewell
 
-    async def extent(self, stream: Stream) -> Extent:
+    async def extent(self, stream: Stream) -> StreamBounds:
         """Raises Unavailable."""
         return await self._link.call(f"extent {stream.name}", lambda: self._server.extent(stream))
 
@@ -72,9 +72,9 @@ class SimBus:
         """A key-value bucket."""
         return SimStore(self._server.store(bucket), self._link)
 
-    async def take_epoch(self, subject: str, owner: str) -> Fence:
+    async def acquire_epoch(self, subject: str, owner: str) -> Fence:
         """Raises Unavailable, also where the epoch has moved and the answer was lost."""
-        return await self._link.call(f"epoch {subject}", lambda: self._server.take_epoch(subject, owner))
+        return await self._link.call(f"epoch {subject}", lambda: self._server.acquire_epoch(subject, owner))
 
     async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
         """Answer until told to stop; a process that is killed answers no more."""

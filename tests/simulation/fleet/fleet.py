@@ -11,7 +11,7 @@ from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.traffic import routes
 from reactor.decide.decider import Decider
-from reactor.decide.partition import Desk
+from reactor.decide.partition import PartitionContext
 from reactor.execute.executor import Executor
 from reactor.route.publisher import Publisher
 from reactor.runtime.supervise import forever
@@ -69,7 +69,7 @@ class Fleet:
             source = Source(bus, publisher, process.clock, self._cluster, self._healthy, Random(f"{seed} look"))
             process.start(lambda: forever("source", source.run))
         if roles in ("all", "decider"):
-            decider = Decider(Desk(bus, process.clock, self._routing, PARTITIONS, process.name))
+            decider = Decider(PartitionContext(bus, process.clock, self._routing, PARTITIONS, process.name))
             process.start(lambda: forever("decider", decider.run))
         if roles in ("all", "executor"):
             executor = Executor(bus, process.clock, publisher, self._carrier(process, seed))

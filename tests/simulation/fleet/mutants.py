@@ -14,12 +14,12 @@ from bus.port import Outgoing
 from reactor.actions.execution import ExecutionContext
 from reactor.audit.chain import Head
 from reactor.decide import partition
+from reactor.decide.encoder import DecisionEncoder
 from reactor.decide.partition import Partition
-from reactor.decide.speaker import Speaker
-from reactor.decide.store import Records
+from reactor.decide.store import PartitionStore
 from reactor.execute import executor
+from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
-from reactor.execute.wanted import Wanted
 from rules.core.group import Group
 from rules.engine import debounce, decide
 from rules.engine import observe as facts_in
@@ -44,13 +44,13 @@ def saved_after_publish(patch: pytest.MonkeyPatch) -> None:
 
 def no_fence(patch: pytest.MonkeyPatch) -> None:
     """Actions carry an epoch, and the server is not asked to check it."""
-    action = Speaker.action
+    action = DecisionEncoder.action
 
-    def unfenced(self: Speaker, *args: Any) -> Outgoing:
+    def unfenced(self: DecisionEncoder, *args: Any) -> Outgoing:
         message = action(self, *args)
         return Outgoing(message.subject, message.body, message.id, None, message.traceparent)
 
-    patch.setattr(Speaker, "action", unfenced)
+    patch.setattr(DecisionEncoder, "action", unfenced)
 
 
 def from_receipt(patch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def from_receipt(patch: pytest.MonkeyPatch) -> None:
 
 def position_first(patch: pytest.MonkeyPatch) -> None:
     """The position is stored before the groups that it speaks of."""
-    checkpoint = Records.checkpoint
+    checkpoint = PartitionStore.checkpoint
 
     async def reversed_order(self: Any, book: Book, position: int, audited: Head) -> None:
         dirty, self._dirty = self._dirty, set()
@@ -75,18 +75,18 @@ def position_first(patch: pytest.MonkeyPatch) -> None:
         self._dirty = dirty
         await checkpoint(self, book, position, audited)
 
-    patch.setattr(Records, "checkpoint", reversed_order)
+    patch.setattr(PartitionStore, "checkpoint", reversed_order)
 
 
 def windows_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A new owner takes over what is settled, and not the windows that are open."""
-    load = Records.load
+    load = PartitionStore.load
 
-    async def settled_only(self: Records) -> tuple[list[Group], int]:
+    async def settled_only(self: PartitionStore) -> tuple[list[Group], int]:
         groups, position = await load(self)
         return [_without_windows(group) for group in groups], position
 
-    patch.setattr(Records, "load", settled_only)
+    patch.setattr(PartitionStore, "load", settled_only)
 
 
 def _without_windows(group: Group) -> Group:
@@ -105,7 +105,7 @@ def stale_not_refused(patch: pytest.MonkeyPatch) -> None:
         return None
 
     patch.setattr(Intent, "read", ageless)
-    patch.setattr(Wanted, "__call__", always)  # which would notice most of them
+    patch.setattr(CancellationCheck, "__call__", always)  # which would notice most of them
 
 
 def acknowledged_first(patch: pytest.MonkeyPatch) -> None:

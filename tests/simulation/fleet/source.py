@@ -14,7 +14,7 @@ from reactor.route.publisher import Publisher
 from reactor.runtime.clock import Clock
 from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.refresh import answer_requests, requests_on
-from reactor.sources.standing import LONG_AGO, Standing
+from reactor.sources.republisher import LONG_AGO, Republisher
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster
 
 NAME = "source"
@@ -41,8 +41,8 @@ class Source:
     ) -> None:  # fmt: skip
         self._bus = bus
         self._clock, self._cluster, self._healthy, self._random = clock, cluster, healthy, random
-        self._health: Standing[Observation] = Standing(publisher.tell, clock, period_seconds=REFRESH)
-        self._routes: Standing[Route] = Standing(publisher.tell, clock, period_seconds=REFRESH)
+        self._health: Republisher[Observation] = Republisher(publisher.tell, clock, period_seconds=REFRESH)
+        self._routes: Republisher[Route] = Republisher(publisher.tell, clock, period_seconds=REFRESH)
         self._seen: dict[str, object] = {}
         self._last: datetime | None = None
 

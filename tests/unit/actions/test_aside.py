@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor.actions.background import AT_ONCE, Aside
+from reactor.actions.background import AT_ONCE, BackgroundTasks
 
 
 async def test_whoever_leaves_waits_for_what_is_still_to_be_done() -> None:
@@ -14,9 +14,9 @@ async def test_whoever_leaves_waits_for_what_is_still_to_be_done() -> None:
         await asyncio.sleep(0)
         done.append(number)
 
-    async with Aside() as aside:
+    async with BackgroundTasks() as background:
         for number in range(3 * AT_ONCE):
-            aside(work(number))
+            background(work(number))
         assert done == []
     assert sorted(done) == list(range(3 * AT_ONCE))
 
@@ -32,9 +32,9 @@ async def test_only_a_few_things_are_done_at_once() -> None:
         await go_on.wait()
         running -= 1
 
-    async with Aside() as aside:
+    async with BackgroundTasks() as background:
         for _ in range(3 * AT_ONCE):
-            aside(work())
+            background(work())
         while running < AT_ONCE:
             await asyncio.sleep(0)
         go_on.set()

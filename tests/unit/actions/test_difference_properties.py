@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bus.messages import RouteRef, SetWeights
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.port import JsonObject
 from reactor.clients.route_entries import WEIGHT_MAX
@@ -68,7 +68,7 @@ def carried_out(obj: JsonObject, action: SetWeights) -> JsonObject:
     before = copy.deepcopy(obj)
     try:
         operations = difference(ROUTE_KINDS[action.route.kind], obj, action)
-    except Unfit:
+    except Declined:
         operations = None
     assert obj == before, "what was read is not changed"
     assume(operations is not None)

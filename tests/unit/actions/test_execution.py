@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions import execution
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.outcomes import OutOfTime, Unfit, failed
+from reactor.actions.outcomes import Declined, OutOfTime, failed
 from reactor.clients.port import ApiUnavailable
 from reactor.runtime.clock import Clock
 
@@ -29,12 +29,12 @@ async def test_what_is_called_off_is_not_written_and_the_outcome_is_refused() ->
     sent: list[str] = []
 
     async def no() -> None:
-        raise Unfit("CalledOff", "the primary is Healthy")
+        raise Declined("CalledOff", "the primary is Healthy")
 
     async def send() -> None:
         sent.append("PATCH")
 
-    with pytest.raises(Unfit) as error:
+    with pytest.raises(Declined) as error:
         await ExecutionContext(no).write("PATCH", send)
     outcome = failed("a/1", Clock(), error.value)
     assert (sent, outcome.status, outcome.reason) == ([], "Refused", "CalledOff")

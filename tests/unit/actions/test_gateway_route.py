@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.weights import difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
@@ -74,7 +74,7 @@ def test_a_rule_is_found_by_index_or_by_name(rule: int | str) -> None:
 
 @pytest.mark.parametrize("rule", [2, -1, "gone", "0"])
 def test_a_rule_that_is_not_there_moves_nothing(rule: int | str) -> None:
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         applied(as_read(http_route(refs([("p", 1), ("s", 0)]), refs([("q", 1)]))), {"p": 0, "s": 1}, rule=rule)
     assert refusal.value.reason == "RuleMissing"
 
@@ -115,13 +115,13 @@ def test_a_backend_that_is_no_service_is_not_ours(foreign: dict[str, Any]) -> No
     ],
 )
 def test_all_weights_zero_is_never_written(stands: Backends) -> None:
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         applied(as_read(http_route(refs(stands))), {"p": 0, "s": 0})
     assert refusal.value.reason == "AllZero"
 
 
 def test_zero_for_the_rest_of_the_rule_is_not_zero_when_the_one_above_zero_is_gone() -> None:
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         applied(as_read(http_route(refs([("p", 1), ("q", 1)]))), {"p": 0, "q": 0, "gone": 1})
     assert refusal.value.reason == "BackendMissing"
 
@@ -137,6 +137,6 @@ def test_sixteen_rules_of_sixteen_backends_move_in_one_patch() -> None:
 
 @pytest.mark.parametrize("spec", [{}, {"rules": None}, {"rules": []}])
 def test_a_route_without_rules_has_none_to_move(spec: JsonObject) -> None:
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         applied({"metadata": {}, "spec": spec}, {"p": 1})
     assert refusal.value.reason == "RuleMissing"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.actions.outcomes import NotAsAsked, Unfit, failed
+from reactor.actions.outcomes import Declined, NotAsAsked, failed
 from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
@@ -19,11 +19,11 @@ from reactor.runtime.errors import ReactorError
         (Conflict("x"), "Failed", "Conflict"),
         (ApiUnavailable("x"), "Failed", "ApiUnavailable"),
         (NotAsAsked("x"), "Failed", "NotAsAsked"),
-        (Unfit("BackendMissing", "x"), "Failed", "BackendMissing"),
-        (Unfit("Stale", "x"), "Refused", "Stale"),
-        (Unfit("AlreadyDone", "x"), "Refused", "AlreadyDone"),
-        (Unfit("AllZero", "x"), "Refused", "AllZero"),
-        (Unfit("DryRun", "x"), "Refused", "DryRun"),
+        (Declined("BackendMissing", "x"), "Failed", "BackendMissing"),
+        (Declined("Stale", "x"), "Refused", "Stale"),
+        (Declined("AlreadyDone", "x"), "Refused", "AlreadyDone"),
+        (Declined("AllZero", "x"), "Refused", "AllZero"),
+        (Declined("DryRun", "x"), "Refused", "DryRun"),
     ],
 )
 def test_every_error_has_its_word(error: ReactorError, status: str, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bus.messages import RouteRef
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.restore import restoration
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
@@ -62,6 +62,6 @@ def test_what_is_remembered_for_another_rule_of_the_route_stays() -> None:
 
 def test_remembered_zeros_are_not_written_to_a_gateway_route() -> None:
     obj = as_read(http_route(refs([("p", 0), ("s", 1)]), annotations={"reactor/healthy-weights": '{"p":0,"s":0}'}))
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         restored(obj, route("HTTPRoute"))
     assert refusal.value.reason == "AllZero"

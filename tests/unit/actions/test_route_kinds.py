@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bus.messages import Route
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.restore import restoration
 from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.port import JsonObject
@@ -86,7 +86,7 @@ def test_all_weights_zero_is_refused_but_where_it_may_be(sample: Sample) -> None
         after = applied(sample, obj, {"p": 0, "s": 0})
         assert after is not None
         return
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         applied(sample, obj, {"p": 0, "s": 0})
     assert refusal.value.reason == "AllZero"
 
@@ -125,7 +125,7 @@ SUMMED = [sample for sample in SAMPLES if sample.described.sum_to]
 
 @pytest.mark.parametrize("sample", SUMMED, ids=[sample.name for sample in SUMMED])
 def test_weights_that_do_not_add_up_are_not_sent(sample: Sample) -> None:
-    with pytest.raises(Unfit, match="do not add up to") as refusal:
+    with pytest.raises(Declined, match="do not add up to") as refusal:
         applied(sample, sample.object([sample.whole, 0]), {"p": 0, "s": 1})
     assert refusal.value.reason == "Invalid"
 
@@ -187,7 +187,7 @@ def test_one_service_twice_where_weights_add_up_cannot_be_used() -> None:
     obj["spec"]["http"][1]["route"][1]["destination"] = {"host": "p", "subset": "v2"}
     problem = "spec.http[1].route has p twice: nobody knows which of them gets how much of 100"
     assert read(sample, obj).problem == problem
-    with pytest.raises(Unfit, match="p twice"):
+    with pytest.raises(Declined, match="p twice"):
         applied(sample, obj, {"p": 100})
 
 

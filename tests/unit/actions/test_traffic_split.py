@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.weights import difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
@@ -103,19 +103,19 @@ def test_the_healthy_weights_are_remembered(
 
 
 def test_a_backend_that_has_left_the_split_is_named() -> None:
-    with pytest.raises(Unfit, match="no backend ghost; it has: p, s") as refusal:
+    with pytest.raises(Declined, match="no backend ghost; it has: p, s") as refusal:
         applied(as_read(split([("p", 1), ("s", 0)])), {"p": 0, "ghost": 1})
     assert refusal.value.reason == "BackendMissing"
 
 
 @pytest.mark.parametrize("weight", [-1, 1_000_001])
 def test_a_weight_out_of_range_is_not_sent(weight: int) -> None:
-    with pytest.raises(Unfit, match="weights must be 0 to 1000000") as refusal:
+    with pytest.raises(Declined, match="weights must be 0 to 1000000") as refusal:
         applied(as_read(split([("p", 1)])), {"p": weight})
     assert refusal.value.reason == "Invalid"
 
 
 @pytest.mark.parametrize("spec", [{}, {"backends": None}, {"backends": []}])
 def test_a_split_without_backends_has_none_to_set(spec: JsonObject) -> None:
-    with pytest.raises(Unfit, match="it has: none"):
+    with pytest.raises(Declined, match="it has: none"):
         applied({"metadata": {}, "spec": spec}, {"p": 1})

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from bus.messages import Action, Hold, Observation, SetWeights
 from reactor.clients.promql import QueryFailed, Sample
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.prometheus.prometheus_query import _Reader
-from reactor.sources.standing import no_facts_lost
+from reactor.sources.republisher import no_facts_lost
 from reactor.workbench.backtest.outages import Outages
 from reactor.workbench.backtest.queries import observations
 from reactor.workbench.backtest.targets import Targets
@@ -60,7 +60,7 @@ def live(of: RuleSet, past: Past, away: frozenset[int], points: int) -> list[tup
         # In a rehearsal no source is asked to look again: what it said holds until it says otherwise.
         heard.append((second(fact.observed_at), fact.model_copy(update={"source": ""})))
 
-    world: Any = World.__new__(World)
+    world: Any = SourceContext.__new__(SourceContext)
     object.__setattr__(world, "tell", tell)
     object.__setattr__(world, "clock", clock)
     object.__setattr__(world, "on_facts_lost", no_facts_lost)

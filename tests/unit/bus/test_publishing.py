@@ -12,11 +12,11 @@ from nats import errors
 from nats.aio.msg import Msg
 
 from bus.errors import BusError, Malformed, Unavailable
-from bus.jetstream.client import PromptClient
+from bus.jetstream.client import FailFastClient
 from bus.jetstream.connection import KEPT_MAX, Connection
-from bus.jetstream.publishing import Post, Publisher
+from bus.jetstream.publishing import PendingPublish, Publisher
 
-POST = Post("reactor.commands.pause", b"{}", {"Nats-Msg-Id": "1"})
+POST = PendingPublish("reactor.commands.pause", b"{}", {"Nats-Msg-Id": "1"})
 
 
 class Refusing:
@@ -48,7 +48,7 @@ class Full(Refusing):
         if self._times >= 0:
             await super().publish()
         reply = cast("str", given[2])
-        await self._answer(Msg(cast("PromptClient", self), subject=reply, data=json.dumps({"seq": 7}).encode()))
+        await self._answer(Msg(cast("FailFastClient", self), subject=reply, data=json.dumps({"seq": 7}).encode()))
 
 
 def connection(error: Exception) -> Connection:
@@ -56,7 +56,7 @@ def connection(error: Exception) -> Connection:
 
 
 def over(client: Refusing) -> Connection:
-    made = Connection(cast("PromptClient", client), timeout=timedelta(seconds=1))
+    made = Connection(cast("FailFastClient", client), timeout=timedelta(seconds=1))
     made.up.set()
     return made
 

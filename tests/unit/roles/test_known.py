@@ -11,7 +11,7 @@ from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import FACTS, INBOX, ROUTERS
 from reactor.decide import watermark as known
-from reactor.decide.watermark import Known
+from reactor.decide.watermark import Watermark
 from tests.clock import HandClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ async def test_all_is_known_when_the_inbox_is_empty_and_every_fact_is_read() -> 
     clock = HandClock()
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
-        subject = Known(bus, clock, reading)
+        subject = Watermark(bus, clock, reading)
         assert await subject.up_to(NOW) == NOW
         await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "fact"))
         clock.seconds = 1
@@ -39,7 +39,7 @@ async def test_facts_that_come_as_fast_as_they_are_read_hold_nobody_up() -> None
     clock = HandClock()
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
-        subject = Known(bus, clock, reading)
+        subject = Watermark(bus, clock, reading)
         await bus.publish(Outgoing(subjects.fact(3, "observation", "t"), b"", "first"))
         assert await subject.up_to(NOW) is None
         await reading.next(SOON)
@@ -52,7 +52,7 @@ async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not(
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
-        subject = Known(bus, clock, reading)
+        subject = Watermark(bus, clock, reading)
         assert await subject.up_to(NOW) is None
         clock.seconds = 1
         await bus.publish(observed(2))
@@ -68,7 +68,7 @@ async def test_nothing_is_known_while_the_bus_is_away() -> None:
     bus = MemoryBus(clock.now)
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
         bus.down = True
-        assert await Known(bus, clock, reading).up_to(NOW) is None
+        assert await Watermark(bus, clock, reading).up_to(NOW) is None
 
 
 async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_ever() -> None:
@@ -77,7 +77,7 @@ async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_e
     await bus.publish(observed(1))
     await bus.publish(observed(2))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
-        subject = Known(bus, clock, reading)
+        subject = Watermark(bus, clock, reading)
         assert await subject.up_to(NOW) is None
         clock.seconds = known.STUCK_SECONDS - 1
         assert await subject.up_to(NOW) is None
@@ -93,7 +93,7 @@ async def test_a_bus_that_was_wiped_is_asked_anew(monkeypatch: pytest.MonkeyPatc
     bus = MemoryBus(clock.now)
     await bus.publish(observed(1))
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading:
-        subject = Known(bus, clock, reading)
+        subject = Watermark(bus, clock, reading)
         assert await subject.up_to(NOW) is None
         other = MemoryBus(clock.now)
         monkeypatch.setattr(bus, "extent", other.extent)

@@ -73,8 +73,8 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
     for number, said in enumerate([*forged, own]):
         body = encode(said, id=f"{number}", source="/reactor/observer", time=NOW)
         await bus.publish(Outgoing(subjects.observation("backup-check", target), body, f"{number}"))
-    aside = telemetry.quarantined.labels(INBOX.name)._value
-    before = aside.get()
+    background = telemetry.quarantined.labels(INBOX.name)._value
+    before = background.get()
     publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
     task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
@@ -82,7 +82,7 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert heard == [own]
-    assert aside.get() == before + len(forged)
+    assert background.get() == before + len(forged)
     assert (await bus.extent(DECISIONS)).last == 0
 
 

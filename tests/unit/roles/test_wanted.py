@@ -10,8 +10,8 @@ import pytest
 from bus import subjects
 from bus.messages import Mode, WantedReply, WantedRequest, ZoneStep
 from bus.testing.memory import MemoryBus
-from reactor.actions.outcomes import Unfit, Waited
-from reactor.execute.wanted import ANSWER, FRESH, Wanted
+from reactor.actions.outcomes import Declined, Waited
+from reactor.execute.cancellation import ANSWER, FRESH, CancellationCheck
 from reactor.runtime.clock import Clock
 from rules.rehearsal.simulate import at
 
@@ -57,8 +57,8 @@ class Decider:
         self.clock.time += self.takes
         return reply.model_dump_json(by_alias=True).encode() if self.answers else None
 
-    def question(self, *, redelivered: bool = False) -> Wanted:
-        return Wanted(self.bus, self.clock, STEP, PARTITION, redelivered=redelivered)
+    def question(self, *, redelivered: bool = False) -> CancellationCheck:
+        return CancellationCheck(self.bus, self.clock, STEP, PARTITION, redelivered=redelivered)
 
 
 async def test_what_was_decided_a_moment_ago_is_begun_without_a_question() -> None:
@@ -71,7 +71,7 @@ async def test_what_was_decided_a_moment_ago_is_begun_without_a_question() -> No
 async def test_what_rests_on_evidence_that_is_older_than_a_moment_is_asked_about() -> None:
     decider = await Decider().listen()
     old = STEP.model_copy(update={"proven_at": at(0) - LATER})
-    await Wanted(decider.bus, decider.clock, old, PARTITION, redelivered=False)()
+    await CancellationCheck(decider.bus, decider.clock, old, PARTITION, redelivered=False)()
     assert len(decider.asked) == 1
 
 
@@ -87,7 +87,7 @@ async def test_what_has_waited_or_is_redelivered_is_asked_about() -> None:
 async def test_what_is_no_longer_wanted_is_called_off_with_the_deciders_reason() -> None:
     decider = await Decider().listen()
     decider.wanted = False
-    with pytest.raises(Unfit, match="the primary is Healthy") as error:
+    with pytest.raises(Declined, match="the primary is Healthy") as error:
         await decider.question(redelivered=True)()
     assert error.value.reason == "CalledOff"
 

@@ -13,7 +13,7 @@ from bus.testing.memory import MemoryBus
 from bus.topology import LEASES
 from reactor.fleet import presence
 from reactor.fleet.presence import Presence, Process, present
-from reactor.process.bus_cleanup import Leftovers
+from reactor.process.bus_cleanup import LeaseCollector
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 
@@ -104,7 +104,7 @@ KINDS: dict[str, Callable[[str], tuple[str, str]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_the_dead_have_left_goes_and_what_the_living_say_stays(bus: MemoryBus, kind: str) -> None:
-    store, leftovers = bus.store(LEASES), Leftovers(bus)
+    store, leftovers = bus.store(LEASES), LeaseCollector(bus)
     dead, _ = KINDS[kind]("dead")
     quiet, answers = KINDS[kind]("quiet")
     beating, _ = KINDS[kind]("beating")
@@ -126,7 +126,7 @@ async def test_what_the_dead_have_left_goes_and_what_the_living_say_stays(bus: M
 
 async def test_one_that_speaks_while_it_is_taken_away_stays(bus: MemoryBus) -> None:
     key, _ = KINDS["decider"]("back")
-    store, leftovers = bus.store(LEASES), Leftovers(bus)
+    store, leftovers = bus.store(LEASES), LeaseCollector(bus)
     await store.put(key, process("back").dump(), revision=None)
     [seen] = await store.entries(">")
     await store.put(key, process("back").dump(), revision=None)

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from reactor.sources.probes.addresses import Refused, check, open_socket, resolve
+from reactor.sources.probes.addresses import AddressRefused, check, open_socket, resolve
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from reactor.sources.probes.addresses import Refused, check, open_socket, resolv
     ],
 )  # fmt: skip
 def test_metadata_and_link_local_addresses_are_refused_in_every_form(address: str) -> None:
-    with pytest.raises(Refused, match="no probe connects there"):
+    with pytest.raises(AddressRefused, match="no probe connects there"):
         check(address)
 
 
@@ -33,7 +33,7 @@ def test_other_addresses_are_fine_loopback_among_them(address: str) -> None:
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "2852039166", "0xa9fea9fe", "0251.0376.0251.0376"])
 async def test_the_address_counts_and_not_how_it_is_written(host: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         await resolve(host, 80)
 
 
@@ -61,5 +61,5 @@ async def test_many_dead_names_do_not_hold_up_each_other(monkeypatch: pytest.Mon
 
 
 def test_the_last_check_is_made_on_the_address_that_is_connected_to() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.169.254", 80)))

@@ -10,8 +10,8 @@ import pytest
 
 from bus.messages import Health, Observation
 from reactor.clients.changes import Look
-from reactor.sources.aggregator import Chorus
-from reactor.sources.publisher import Voice
+from reactor.sources.aggregator import TargetAggregator
+from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import no_requests
 from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
@@ -30,8 +30,8 @@ class Choir:
         """How long ago each says that it was seen."""
         self.ages: dict[str, float | None] = {}
         source = TcpProbe(name="s", kind="TcpProbe", host="h", port=1, target="custom/{team}", refresh_seconds=30)
-        self.chorus: Chorus[str] = Chorus(
-            Voice(source, self._tell, self.clock), self.clock, self._seen, doubted=lambda _: False
+        self.aggregator: TargetAggregator[str] = TargetAggregator(
+            HealthPublisher(source, self._tell, self.clock), self.clock, self._seen, doubted=lambda _: False
         )
 
     def _seen(self, key: str) -> datetime | None:
@@ -45,12 +45,12 @@ class Choir:
     async def notes(self, *notes: tuple[str, Health, dict[str, str]], gone: bool = False) -> None:
         for key, status, labels in notes:
             look = Look(self.clock.now(), self.clock.now())
-            self.chorus.note(key, status, labels=labels, look=look, detail=key, gone=gone)
-        await self.chorus.speak()
+            self.aggregator.note(key, status, labels=labels, look=look, detail=key, gone=gone)
+        await self.aggregator.speak()
 
     async def passes(self, seconds: float) -> None:
         until = self.clock.seconds + seconds
-        task = asyncio.create_task(self.chorus.keep(lambda _: None, no_requests))
+        task = asyncio.create_task(self.aggregator.keep(lambda _: None, no_requests))
         while self.clock.seconds < until:
             await asyncio.sleep(0)
         task.cancel()
@@ -101,10 +101,10 @@ async def test_an_object_whose_labels_make_no_target_any_more_leaves_the_old_one
 
 async def test_an_object_that_leaves_takes_only_its_own_word_along(choir: Choir) -> None:
     await choir.notes(("a", U, RED), ("b", H, RED))
-    choir.chorus.leave("a", "gone")
-    await choir.chorus.speak()
-    choir.chorus.leave("b", "gone")
-    await choir.chorus.speak()
+    choir.aggregator.leave("a", "gone")
+    await choir.aggregator.speak()
+    choir.aggregator.leave("b", "gone")
+    await choir.aggregator.speak()
     assert (choir.said[-1].detail, choir.said[-1].gone) == ("gone", True)
     assert not any(one.gone for one in choir.said[:-1])
     assert choir.heard() == [("red", U), ("red", H), ("red", N)]
@@ -119,7 +119,7 @@ async def test_what_is_gone_speaks_only_where_nobody_else_is_left(choir: Choir) 
 
 async def test_what_is_forgotten_is_silent(choir: Choir) -> None:
     await choir.notes(("a", U, RED))
-    choir.chorus.forget("a")
+    choir.aggregator.forget("a")
     await choir.passes(100)
     assert choir.heard() == [("red", U)]
 

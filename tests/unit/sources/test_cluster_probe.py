@@ -11,10 +11,10 @@ import pytest
 from bus.messages import Health
 from reactor.clients.port import ApiUnavailable, Forbidden
 from reactor.clients.watching import WatchApi
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.probes import cluster_probe
 from reactor.sources.probes.cluster_probe import TRIES, answer
-from reactor.sources.publisher import Voice
+from reactor.sources.publisher import HealthPublisher
 from rules.rulefile.sources import ClusterProbe
 from tests.clock import HandClock
 from tests.unit.sources.test_voice import Bus
@@ -113,16 +113,16 @@ async def test_the_answer_turns_after_readings_that_agreed_for_the_threshold() -
     clock, bus = HandClock(), Bus()
     source = ClusterProbe(name="api", kind="ClusterProbe", cluster="east", failure_seconds=30, success_seconds=20)
     api = Api({"/readyz": 200})
-    world = cast("World", SimpleNamespace(clock=clock))
-    voice = Voice(source, bus.tell, clock)
-    ready = cluster_probe._Ready(source, world, cast("WatchApi", api), voice, "cluster/east")
+    world = cast("SourceContext", SimpleNamespace(clock=clock))
+    publisher = HealthPublisher(source, bus.tell, clock)
+    ready = cluster_probe._Ready(source, world, cast("WatchApi", api), publisher, "cluster/east")
 
     async def reading(status: int, at: float) -> Health:
         api._tries = ({"/readyz": status},)
         api.asked.clear()
         clock.seconds = at
         await ready.read()
-        said = voice._standing.get("cluster/east")
+        said = publisher._standing.get("cluster/east")
         assert said is not None
         return said.status
 
@@ -145,8 +145,10 @@ async def test_credentials_that_fail_for_as_long_as_the_threshold_make_it_unknow
     clock, bus = HandClock(), Bus()
     source = ClusterProbe(name="api", kind="ClusterProbe", cluster="east")
     api = Api({"/readyz": 200})
-    world = cast("World", SimpleNamespace(clock=clock))
-    ready = cluster_probe._Ready(source, world, cast("WatchApi", api), Voice(source, bus.tell, clock), "cluster/east")
+    world = cast("SourceContext", SimpleNamespace(clock=clock))
+    ready = cluster_probe._Ready(
+        source, world, cast("WatchApi", api), HealthPublisher(source, bus.tell, clock), "cluster/east"
+    )
     await ready.read()
     api._tries = ({"/readyz": 403},)
     for at in (10, 39, 40):

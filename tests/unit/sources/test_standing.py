@@ -13,7 +13,7 @@ import pytest
 from bus.messages import Route
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from reactor.sources.standing import LONG_AGO, Standing, together
+from reactor.sources.republisher import LONG_AGO, Republisher, gather
 from tests.clock import HandClock
 
 GONE = Route(
@@ -35,7 +35,7 @@ class Bus:
 
 async def test_a_last_word_is_told_and_forgotten() -> None:
     bus = Bus()
-    standing = Standing(bus.tell, HandClock(), period_seconds=30)
+    standing = Republisher(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
     await standing.refresh()
     assert len(bus.taken) == 1
@@ -45,7 +45,7 @@ async def test_a_last_word_is_told_and_forgotten() -> None:
 async def test_a_last_word_that_the_bus_did_not_take_stays_owed() -> None:
     bus = Bus()
     bus.down = True
-    standing = Standing(bus.tell, HandClock(), period_seconds=30)
+    standing = Republisher(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
     assert standing.keys == {"a"}
     bus.down = False
@@ -56,7 +56,7 @@ async def test_a_last_word_that_the_bus_did_not_take_stays_owed() -> None:
 async def test_a_new_word_takes_the_place_of_a_last_one() -> None:
     bus = Bus()
     bus.down = True
-    standing = Standing(bus.tell, HandClock(), period_seconds=30)
+    standing = Republisher(bus.tell, HandClock(), period_seconds=30)
     await standing.say_once("a", GONE)
     bus.down = False
     await standing.say("a", GONE.model_copy(update={"exists": True}), changed=True)
@@ -66,7 +66,7 @@ async def test_a_new_word_takes_the_place_of_a_last_one() -> None:
 
 async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> None:
     bus, clock = Bus(), HandClock()
-    standing = Standing(bus.tell, clock, period_seconds=30)
+    standing = Republisher(bus.tell, clock, period_seconds=30)
     await standing.say("a", GONE, changed=True)
     seen = clock.now()
     clock.seconds += 40
@@ -79,7 +79,7 @@ async def test_what_is_said_again_is_dated_when_it_was_last_known_to_be_so() -> 
 async def test_what_the_bus_takes_late_is_dated_when_it_was_seen() -> None:
     bus, clock = Bus(), HandClock()
     bus.down = True
-    standing = Standing(bus.tell, clock, period_seconds=30)
+    standing = Republisher(bus.tell, clock, period_seconds=30)
     await standing.say("a", GONE, changed=True)
     seen = clock.now()
     clock.seconds += 10
@@ -90,10 +90,10 @@ async def test_what_the_bus_takes_late_is_dated_when_it_was_seen() -> None:
 
 async def test_a_source_that_ends_before_it_begins_to_speak_leaves_nothing_behind() -> None:
     bus = Bus()
-    standing = Standing(bus.tell, HandClock(), period_seconds=30)
+    standing = Republisher(bus.tell, HandClock(), period_seconds=30)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        speaking = asyncio.create_task(together(standing.say(key, GONE, changed=True) for key in "abc"))
+        speaking = asyncio.create_task(gather(standing.say(key, GONE, changed=True) for key in "abc"))
         await asyncio.sleep(0)  # the sayings are made, and none has begun
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             task.cancel()
@@ -110,7 +110,7 @@ async def test_when_the_bus_has_lost_facts_all_that_stands_is_told_again_at_once
         wakers.add(wake)
         return lambda: wakers.discard(wake)
 
-    standing = Standing(bus.tell, clock, period_seconds=3600, on_facts_lost=watch)
+    standing = Republisher(bus.tell, clock, period_seconds=3600, on_facts_lost=watch)
     for key in "abc":
         await standing.say(key, GONE, changed=True)
     before = clock.now()

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.sources.probes.streak import Streak
+from reactor.sources.probes.threshold import ThresholdCounter
 
 TRIES = st.lists(st.booleans(), max_size=60)
 THRESHOLD = st.integers(1, 5)
 
 
 def verdicts(tries: list[bool], failures: int, successes: int) -> list[Health | None]:
-    streak = Streak(failures=failures, successes=successes)
+    streak = ThresholdCounter(failures=failures, successes=successes)
     return [streak.add(succeeded=succeeded) for succeeded in tries]
 
 
@@ -49,7 +49,7 @@ def test_a_verdict_falls_exactly_when_as_many_tries_in_a_row_agree(
 def test_after_our_own_mistake_everything_is_counted_anew(
     before: list[bool], after: list[bool], failures: int, successes: int
 ) -> None:
-    streak = Streak(failures=failures, successes=successes)
+    streak = ThresholdCounter(failures=failures, successes=successes)
     for succeeded in before:
         streak.add(succeeded=succeeded)
     streak.lose()

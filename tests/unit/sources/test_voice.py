@@ -10,7 +10,7 @@ import pytest
 from bus.messages import Health, Observation
 from reactor.runtime.errors import Retryable
 from reactor.runtime.telemetry import REGISTRY
-from reactor.sources.publisher import Voice
+from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import no_requests
 from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
@@ -47,69 +47,71 @@ def bus() -> Bus:
 
 
 @pytest.fixture
-def voice(clock: HandClock, bus: Bus) -> Voice:
+def publisher(clock: HandClock, bus: Bus) -> HealthPublisher:
     source = TcpProbe(
         name="db", kind="TcpProbe", host="db", port=1, target="service/{cluster}/{ns}/db", refresh_seconds=30,
         stale_seconds=77, signal="port",
     )  # fmt: skip
-    return Voice(source, bus.tell, clock)
+    return HealthPublisher(source, bus.tell, clock)
 
 
-async def refreshed(voice: Voice, clock: HandClock, *, until: float, believed: bool = True) -> None:
-    task = asyncio.create_task(voice.keep(lambda _: clock.now() if believed else None, lambda _: None, no_requests))
+async def refreshed(publisher: HealthPublisher, clock: HandClock, *, until: float, believed: bool = True) -> None:
+    task = asyncio.create_task(publisher.keep(lambda _: clock.now() if believed else None, lambda _: None, no_requests))
     while clock.seconds < until:
         await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_change_is_said_at_once_and_a_repetition_is_not(voice: Voice, bus: Bus) -> None:
+async def test_a_change_is_said_at_once_and_a_repetition_is_not(publisher: HealthPublisher, bus: Bus) -> None:
     for status in (H, H, U, U, N, H):
-        await voice.say("custom/a", status)
+        await publisher.say("custom/a", status)
     assert bus.statuses == [H, U, N, H]
 
 
-async def test_an_observation_carries_what_the_core_needs(voice: Voice, bus: Bus, clock: HandClock) -> None:
+async def test_an_observation_carries_what_the_core_needs(
+    publisher: HealthPublisher, bus: Bus, clock: HandClock
+) -> None:
     clock.seconds = 5
-    await voice.say("custom/a", N, labels={"k": "v" * 5000}, detail="two\nlines", resolved=True)
+    await publisher.say("custom/a", N, labels={"k": "v" * 5000}, detail="two\nlines", resolved=True)
     (said,) = bus.taken
     assert (said.signal, said.stale_seconds, said.resolved, said.detail) == ("port", 77, True, "two lines")
     assert said.observed_at == T0 + timedelta(seconds=5)
     assert len(said.labels["k"]) == 4096
 
 
-async def test_what_stands_is_said_again_every_refresh(voice: Voice, bus: Bus, clock: HandClock) -> None:
-    await voice.say("custom/a", H)
-    await refreshed(voice, clock, until=100)
+async def test_what_stands_is_said_again_every_refresh(publisher: HealthPublisher, bus: Bus, clock: HandClock) -> None:
+    await publisher.say("custom/a", H)
+    await refreshed(publisher, clock, until=100)
     gaps = [later.observed_at - earlier.observed_at for earlier, later in zip(bus.taken, bus.taken[1:], strict=False)]
     assert len(bus.taken) >= 3
     assert all(timedelta(seconds=30) <= gap <= timedelta(seconds=35) for gap in gaps)
 
 
-async def test_a_source_that_cannot_see_repeats_nothing(voice: Voice, bus: Bus, clock: HandClock) -> None:
-    await voice.say("custom/a", H)
-    await refreshed(voice, clock, until=100, believed=False)
+async def test_a_source_that_cannot_see_repeats_nothing(publisher: HealthPublisher, bus: Bus, clock: HandClock) -> None:
+    await publisher.say("custom/a", H)
+    await refreshed(publisher, clock, until=100, believed=False)
     assert len(bus.taken) == 1
 
 
-async def test_what_is_forgotten_is_not_said_again(voice: Voice, bus: Bus, clock: HandClock) -> None:
-    await voice.say("custom/a", H)
-    voice.forget("custom/a")
-    await refreshed(voice, clock, until=100)
+async def test_what_is_forgotten_is_not_said_again(publisher: HealthPublisher, bus: Bus, clock: HandClock) -> None:
+    await publisher.say("custom/a", H)
+    publisher.forget("custom/a")
+    await refreshed(publisher, clock, until=100)
     assert len(bus.taken) == 1
 
 
-async def test_what_the_bus_did_not_take_stays_owed(voice: Voice, bus: Bus, clock: HandClock) -> None:
-    await voice.say("custom/a", H)
+async def test_what_the_bus_did_not_take_stays_owed(publisher: HealthPublisher, bus: Bus, clock: HandClock) -> None:
+    await publisher.say("custom/a", H)
     bus.down = True
-    await voice.say("custom/a", U)
+    await publisher.say("custom/a", U)
     bus.down = False
-    await refreshed(voice, clock, until=6)
+    await refreshed(publisher, clock, until=6)
     assert bus.statuses == [H, U]
 
 
-async def test_a_template_takes_labels_each_as_one_segment(voice: Voice) -> None:
-    assert voice.target({"cluster": "east", "ns": "a/b"}) == "service/east/a%2Fb/db"
+async def test_a_template_takes_labels_each_as_one_segment(publisher: HealthPublisher) -> None:
+    assert publisher.target({"cluster": "east", "ns": "a/b"}) == "service/east/a%2Fb/db"
 
 
 @pytest.mark.parametrize(
@@ -122,14 +124,14 @@ async def test_a_template_takes_labels_each_as_one_segment(voice: Voice) -> None
     ],
 )
 async def test_labels_that_give_no_target_are_counted_and_logged_once(
-    voice: Voice, caplog: pytest.LogCaptureFixture, labels: dict[str, str], reason: str
+    publisher: HealthPublisher, caplog: pytest.LogCaptureFixture, labels: dict[str, str], reason: str
 ) -> None:
     def counted() -> float:
         named = {"source": "db", "reason": reason}
         return REGISTRY.get_sample_value("reactor_source_errors_total", named) or 0.0
 
     before = counted()
-    assert [voice.target(labels), voice.target(labels)] == [None, None]
+    assert [publisher.target(labels), publisher.target(labels)] == [None, None]
     assert counted() == before + 2
     assert len(caplog.records) == 1
 
@@ -138,18 +140,18 @@ async def test_a_source_speaks_of_no_more_targets_than_its_limit(
     clock: HandClock, bus: Bus, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = TcpProbe(name="wide", kind="TcpProbe", host="db", port=1, target="custom/{x}", max_targets=100)
-    voice = Voice(source, bus.tell, clock)
+    publisher = HealthPublisher(source, bus.tell, clock)
     refused = REGISTRY.get_sample_value("reactor_targets_refused_total", {"source": "wide"}) or 0
     for number in range(1000):
-        await voice.say(f"custom/{number}", H)
-    await voice.say_once("custom/of-nobody", N)
-    assert len(voice.targets) == 100
+        await publisher.say(f"custom/{number}", H)
+    await publisher.say_once("custom/of-nobody", N)
+    assert len(publisher.targets) == 100
     assert len(bus.taken) == 100
     assert REGISTRY.get_sample_value("reactor_targets_refused_total", {"source": "wide"}) == refused + 901
     assert [record.getMessage() for record in caplog.records if "too many targets" in record.getMessage()] == [
         "a source speaks of too many targets, further ones are refused: 100"
     ]
-    await voice.say("custom/5", U)  # those that are known go on
-    voice.forget("custom/7")
-    await voice.say("custom/1000", U)  # and what is forgotten makes room
+    await publisher.say("custom/5", U)  # those that are known go on
+    publisher.forget("custom/7")
+    await publisher.say("custom/1000", U)  # and what is forgotten makes room
     assert [one.target for one in bus.taken[100:]] == ["custom/5", "custom/1000"]

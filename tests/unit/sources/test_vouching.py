@@ -17,12 +17,12 @@ from bus.testing.memory import MemoryBus
 from reactor.clients.changes import Look
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
-from reactor.sources import standing as standing_
-from reactor.sources.context import World
+from reactor.sources import republisher as standing_
+from reactor.sources.context import SourceContext
 from reactor.sources.probes.probing import TryFailed, probe, resolution
-from reactor.sources.publisher import Voice
+from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import no_requests, requests_on
-from reactor.sources.standing import LONG_AGO
+from reactor.sources.republisher import LONG_AGO
 from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
 
@@ -62,63 +62,65 @@ def bus() -> Bus:
 
 
 @pytest.fixture
-def voice(clock: HandClock, bus: Bus) -> Voice:
-    return Voice(source(refresh_seconds=30), bus.tell, clock)
+def publisher(clock: HandClock, bus: Bus) -> HealthPublisher:
+    return HealthPublisher(source(refresh_seconds=30), bus.tell, clock)
 
 
 def at(seconds: float) -> datetime:
     return HandClock(seconds).now()
 
 
-async def says(voice: Voice, clock: HandClock, seconds: float, status: Health, **more: Any) -> None:
+async def says(publisher: HealthPublisher, clock: HandClock, seconds: float, status: Health, **more: Any) -> None:
     clock.seconds = seconds
-    await voice.say(TARGET, status, **more)
+    await publisher.say(TARGET, status, **more)
 
 
 async def test_a_word_says_who_can_be_asked_and_since_when_it_has_been_so(
-    voice: Voice, clock: HandClock, bus: Bus
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
     for seconds in (0, 10, 20, 31):
-        await says(voice, clock, seconds, U, resolution_seconds=12, version="v1")
+        await says(publisher, clock, seconds, U, resolution_seconds=12, version="v1")
     assert [(one.since, one.observed_at) for one in bus.taken] == [(at(0), at(0)), (at(0), at(31))]
     assert (bus.last.source, bus.last.version, bus.last.resolution_seconds) == ("db", "v1", 12)
     assert bus.last.valid_seconds is None
 
 
-async def test_another_status_begins_anew(voice: Voice, clock: HandClock, bus: Bus) -> None:
+async def test_another_status_begins_anew(publisher: HealthPublisher, clock: HandClock, bus: Bus) -> None:
     for seconds, status in ((0, U), (5, H), (9, U)):
-        await says(voice, clock, seconds, status, resolution_seconds=12)
+        await says(publisher, clock, seconds, status, resolution_seconds=12)
     assert bus.last.since == at(9)
 
 
 async def test_time_in_which_no_look_was_taken_begins_anew_and_is_said_at_once(
-    voice: Voice, clock: HandClock, bus: Bus
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
     for seconds in (0, 10, 23):
-        await says(voice, clock, seconds, U, resolution_seconds=12)
+        await says(publisher, clock, seconds, U, resolution_seconds=12)
     assert [one.since for one in bus.taken] == [at(0), at(23)]
 
 
-async def test_a_change_that_nobody_watched_begins_anew(voice: Voice, clock: HandClock, bus: Bus) -> None:
-    await says(voice, clock, 0, U, unbroken=True)
-    await says(voice, clock, 1000, U, unbroken=True)
+async def test_a_change_that_nobody_watched_begins_anew(publisher: HealthPublisher, clock: HandClock, bus: Bus) -> None:
+    await says(publisher, clock, 0, U, unbroken=True)
+    await says(publisher, clock, 1000, U, unbroken=True)
     assert bus.last.since == at(0), "a watch that went on has seen that nothing changed"
-    await says(voice, clock, 1001, U, unbroken=False)
+    await says(publisher, clock, 1001, U, unbroken=False)
     assert bus.last.since == at(1001)
 
 
 async def test_what_a_look_found_was_so_by_its_end_and_what_it_confirmed_from_its_begin_on(
-    voice: Voice, clock: HandClock, bus: Bus
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
-    await says(voice, clock, 2, U, look=Look(at(0), at(2)), resolution_seconds=12)
+    await says(publisher, clock, 2, U, look=Look(at(0), at(2)), resolution_seconds=12)
     assert (bus.last.since, bus.last.observed_at) == (at(2), at(2))
-    await says(voice, clock, 42, U, look=Look(at(40), at(42)), resolution_seconds=60)
+    await says(publisher, clock, 42, U, look=Look(at(40), at(42)), resolution_seconds=60)
     assert (bus.last.since, bus.last.observed_at) == (at(2), at(40))
 
 
 @asynccontextmanager
-async def kept(voice: Voice, seen: Callable[[str], datetime | None] = lambda _: LONG_AGO) -> AsyncIterator[None]:
-    task = asyncio.create_task(voice.keep(seen, lambda _: None, no_requests))
+async def kept(
+    publisher: HealthPublisher, seen: Callable[[str], datetime | None] = lambda _: LONG_AGO
+) -> AsyncIterator[None]:
+    task = asyncio.create_task(publisher.keep(seen, lambda _: None, no_requests))
     await asyncio.sleep(0)
     try:
         yield
@@ -129,14 +131,14 @@ async def kept(voice: Voice, seen: Callable[[str], datetime | None] = lambda _: 
 
 async def test_after_an_outage_of_the_bus_the_last_word_goes_out_at_once_with_its_true_dates(bus: Bus) -> None:
     clock = Clock()
-    voice = Voice(source(refresh_seconds=600), bus.tell, clock)
-    async with kept(voice):
-        await voice.say(TARGET, U)
+    publisher = HealthPublisher(source(refresh_seconds=600), bus.tell, clock)
+    async with kept(publisher):
+        await publisher.say(TARGET, U)
         bus.down = True
-        await voice.say(TARGET, H)
-        await voice.say(TARGET, U)
+        await publisher.say(TARGET, H)
+        await publisher.say(TARGET, U)
         since = clock.now()
-        await voice.say(TARGET, U, unbroken=True)
+        await publisher.say(TARGET, U, unbroken=True)
         seen = clock.now()
         await asyncio.sleep(0.5)
         bus.down, back = False, clock.monotonic()
@@ -151,41 +153,41 @@ async def test_after_an_outage_of_the_bus_the_last_word_goes_out_at_once_with_it
 
 async def test_looks_wait_for_a_bus_that_hangs_only_once(bus: Bus) -> None:
     clock = Clock()
-    voice = Voice(source(), bus.tell, clock)
-    async with kept(voice):
+    publisher = HealthPublisher(source(), bus.tell, clock)
+    async with kept(publisher):
         bus.frozen, began = True, clock.monotonic()
         for status in (H, U, H, U, H, U):
-            await voice.say(TARGET, status)
+            await publisher.say(TARGET, status)
         assert clock.monotonic() - began < 2 * standing_.PATIENCE_SECONDS + 0.5
 
 
 async def test_what_was_asked_for_and_has_been_seen_since_is_said_again(
-    voice: Voice, clock: HandClock, bus: Bus
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
-    await says(voice, clock, 0, H)
+    await says(publisher, clock, 0, H)
     clock.seconds = 10
-    assert not await voice._standing.ask([TARGET, "service/of/another"], at(5), lambda _: at(7))
+    assert not await publisher._standing.ask([TARGET, "service/of/another"], at(5), lambda _: at(7))
     assert [one.observed_at for one in bus.taken] == [at(0), at(7)]
     assert bus.last.since == at(0)
 
 
 async def test_what_was_asked_for_and_not_seen_yet_is_said_by_the_next_look(
-    voice: Voice, clock: HandClock, bus: Bus
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
-    await says(voice, clock, 0, H)
+    await says(publisher, clock, 0, H)
     clock.seconds = 10
-    assert await voice._standing.ask([TARGET], at(9), lambda _: at(8))
-    await says(voice, clock, 10, H, look=Look(at(8), at(10)), unbroken=True)
+    assert await publisher._standing.ask([TARGET], at(9), lambda _: at(8))
+    await says(publisher, clock, 10, H, look=Look(at(8), at(10)), unbroken=True)
     assert len(bus.taken) == 1, "a look that began before does not prove it"
-    await says(voice, clock, 11, H, look=Look(at(10), at(11)), unbroken=True)
+    await says(publisher, clock, 11, H, look=Look(at(10), at(11)), unbroken=True)
     assert bus.last.observed_at == at(10)
 
 
 async def test_what_cannot_be_believed_is_not_said_though_it_is_asked_for(
-    voice: Voice, clock: HandClock, bus: Bus
+    publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
-    await says(voice, clock, 0, H)
-    assert await voice._standing.ask([TARGET], at(0), lambda _: None)
+    await says(publisher, clock, 0, H)
+    assert await publisher._standing.ask([TARGET], at(0), lambda _: None)
     assert len(bus.taken) == 1
 
 
@@ -198,7 +200,7 @@ class Shop:
         self.tries, self.well, self.takes_seconds = 0, True, 0.0
         self.interrupts: Callable[[], Awaitable[str]] | None = None
         self.source = source(every_seconds=3600, timeout_seconds=5, **more)
-        self.world = World(
+        self.world = SourceContext(
             self.clock, self._tell, None, {}, None, requests=requests_on(self.bus, self.clock)  # type: ignore[arg-type]
         )  # fmt: skip
 
@@ -241,7 +243,7 @@ class Shop:
 
 @pytest.fixture(autouse=True)
 def no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reactor.sources.pacing.SPREAD_SECONDS_MAX", 0.0)
+    monkeypatch.setattr("reactor.sources.ticker.SPREAD_SECONDS_MAX", 0.0)
 
 
 async def test_a_probe_that_is_asked_tries_once_and_confirms() -> None:

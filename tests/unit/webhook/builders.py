@@ -11,7 +11,7 @@ from typing import Any
 from bus.messages import Observation, WebhookPost
 from bus.testing.memory import MemoryBus
 from bus.topology import ALERTS
-from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.alerts.states import Opinion
 from reactor.runtime.errors import Retryable
 from reactor.runtime.telemetry import REGISTRY
@@ -111,25 +111,27 @@ class World:
         return self.series
 
     @asynccontextmanager
-    async def keeper(self, *sources: AlertmanagerWebhook) -> AsyncIterator[Keeper]:
-        async with Keeper(
+    async def lifecycle(self, *sources: AlertmanagerWebhook) -> AsyncIterator[AlertLifecycle]:
+        async with AlertLifecycle(
             sources=sources or [source()], store=self.bus.store(ALERTS), clock=self.clock, tell=self.tell,
             query=self.query, alertmanagers=self.apis,
-        ) as keeper:  # fmt: skip
-            yield keeper
+        ) as lifecycle:  # fmt: skip
+            yield lifecycle
 
-    async def post(self, keeper: Keeper, *alerts: dict[str, Any], at: float | None = None, to: str = "am") -> None:
+    async def post(
+        self, lifecycle: AlertLifecycle, *alerts: dict[str, Any], at: float | None = None, to: str = "am"
+    ) -> None:
         """Give a journaled post to a keeper, received `at`, or now."""
         if at is not None and at > self.clock.seconds:
             self.clock.seconds = at
         received = self.clock.now() if at is None else moment(at)
-        await keeper.take_post(WebhookPost(source=to, post="0" * 64, alerts=alerts, observed_at=received))
+        await lifecycle.take_post(WebhookPost(source=to, post="0" * 64, alerts=alerts, observed_at=received))
 
-    async def pass_time(self, keeper: Keeper, until: float, *, step: float = 1) -> None:
+    async def pass_time(self, lifecycle: AlertLifecycle, until: float, *, step: float = 1) -> None:
         """Sweep every `step` seconds until then."""
         while self.clock.seconds < until:
             self.clock.seconds = min(until, self.clock.seconds + step)
-            await keeper.sweep()
+            await lifecycle.sweep()
 
     def statuses(self) -> list[str]:
         """What was told, repetitions left out."""

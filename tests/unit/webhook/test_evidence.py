@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
-from reactor.alerts.lifecycle import Keeper
+from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.alerts.requests import serve
 from tests.unit.webhook.builders import CONFIRM, SHOP, Api, World, alert, counted, moment, resolved, source
 
@@ -22,8 +22,8 @@ def proven_until(said: Observation) -> float:
     return (said.observed_at + timedelta(seconds=said.valid_seconds or 0) - moment(0)).total_seconds()
 
 
-async def ask(keeper: Keeper, not_before: float, *targets: str) -> None:
-    await keeper.refresh("am", RefreshRequest(targets=targets or (SHOP.target,), not_before=moment(not_before)))
+async def ask(lifecycle: AlertLifecycle, not_before: float, *targets: str) -> None:
+    await lifecycle.refresh("am", RefreshRequest(targets=targets or (SHOP.target,), not_before=moment(not_before)))
 
 
 @pytest.fixture
@@ -44,34 +44,34 @@ def polled(world: World) -> World:
 async def test_a_post_proves_for_max_silence_seconds_and_its_repetitions_for_no_longer(
     world: World, keys: dict[str, Any], seconds: float
 ) -> None:
-    async with world.keeper(source(**keys)) as keeper:
-        await world.post(keeper, alert(), at=5)
-        await world.pass_time(keeper, 900)
+    async with world.lifecycle(source(**keys)) as lifecycle:
+        await world.post(lifecycle, alert(), at=5)
+        await world.pass_time(lifecycle, 900)
     assert len(world.told) > 10
     assert {round(proven_until(said), 3) for said in world.told} == {5 + seconds}
     assert {(said.source, said.since) for said in world.told} == {("", moment(5))}
 
 
 async def test_repetitions_keep_it_from_going_stale_when_they_prove_nothing_any_more(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=5)
-        await world.pass_time(keeper, 3600, step=5)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=5)
+        await world.pass_time(lifecycle, 3600, step=5)
     assert world.statuses() == ["Unhealthy"]
     assert world.told[-1].observed_at > moment(3600 - 35)
     assert world.told[-1].stale_seconds == 90
 
 
 async def test_the_next_post_is_said_at_once_and_proves_again(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=5)
-        await world.pass_time(keeper, 299)
-        await world.post(keeper, alert(), at=300)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=5)
+        await world.pass_time(lifecycle, 299)
+        await world.post(lifecycle, alert(), at=300)
     assert (world.told[-1].observed_at, world.told[-1].since) == (moment(300), moment(5))
     assert proven_until(world.told[-1]) == 390
 
 
 async def test_all_processes_say_a_post_with_the_same_time(world: World) -> None:
-    async with world.keeper() as one, world.keeper() as two:
+    async with world.lifecycle() as one, world.lifecycle() as two:
         await world.post(one, alert(), at=5)
         for at in (300, 600):
             await world.pass_time(one, at - 1)
@@ -84,12 +84,12 @@ async def test_all_processes_say_a_post_with_the_same_time(world: World) -> None
 
 async def test_an_alert_that_began_again_while_it_was_not_seen_stands_only_since_then(world: World) -> None:
     """The bus was away: its resolved was posted to nobody."""
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(starts=0), at=5)
-        await world.pass_time(keeper, 60)
-        await world.post(keeper, alert(starts=50), at=61)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(starts=0), at=5)
+        await world.pass_time(lifecycle, 60)
+        await world.post(lifecycle, alert(starts=50), at=61)
         assert world.told[-1].since == moment(61)
-        await world.post(keeper, alert(starts=50), at=361)
+        await world.post(lifecycle, alert(starts=50), at=361)
     assert world.told[-1].since == moment(61)
 
 
@@ -99,13 +99,13 @@ async def test_an_alert_that_began_again_while_it_was_not_seen_stands_only_since
 async def test_where_an_alertmanager_can_be_asked_a_word_proves_until_the_last_poll_that_listed_it(
     polled: World,
 ) -> None:
-    async with polled.keeper() as keeper:
+    async with polled.lifecycle() as lifecycle:
         polled.apis["a"].lists(alert())
-        await polled.post(keeper, alert(), at=5)
-        await polled.pass_time(keeper, 100)
+        await polled.post(lifecycle, alert(), at=5)
+        await polled.pass_time(lifecycle, 100)
         for api in polled.apis.values():
             api.listed.clear()
-        await polled.pass_time(keeper, 300)
+        await polled.pass_time(lifecycle, 300)
     assert {said.source for said in polled.told} == {"am"}
     assert {said.since for said in polled.told} == {moment(5)}
     until = [proven_until(said) for said in polled.told]
@@ -115,40 +115,40 @@ async def test_where_an_alertmanager_can_be_asked_a_word_proves_until_the_last_p
 
 
 async def test_a_request_polls_and_says_what_is_listed_now(polled: World) -> None:
-    async with polled.keeper() as keeper:
+    async with polled.lifecycle() as lifecycle:
         polled.apis["b"].lists(alert())
-        await polled.post(keeper, alert(), at=5)
-        await polled.pass_time(keeper, 40)
+        await polled.post(lifecycle, alert(), at=5)
+        await polled.pass_time(lifecycle, 40)
         polled.clock.seconds = 41.5
         before = len(polled.told)
-        await ask(keeper, 41.2)
+        await ask(lifecycle, 41.2)
     (said,) = polled.told[before:]
     assert (said.status, said.observed_at, said.since) == (Health.UNHEALTHY, moment(41.5), moment(5))
     assert proven_until(said) == 41.5
 
 
 async def test_what_is_not_listed_any_more_is_not_said_to_fire(polled: World) -> None:
-    async with polled.keeper() as keeper:
+    async with polled.lifecycle() as lifecycle:
         polled.apis["b"].lists(alert())
-        await polled.post(keeper, alert(), at=5)
-        await polled.pass_time(keeper, 40)
+        await polled.post(lifecycle, alert(), at=5)
+        await polled.pass_time(lifecycle, 40)
         polled.apis["b"].listed.clear()
         before = len(polled.told)
         for at in range(41, 50):
             polled.clock.seconds = at
-            await ask(keeper, 41)
+            await ask(lifecycle, 41)
         assert polled.told[before:] == []
-        await polled.pass_time(keeper, 400)
+        await polled.pass_time(lifecycle, 400)
     assert polled.statuses() == ["Unhealthy", "Unknown resolved"]
 
 
 async def test_a_silenced_alert_stands_and_proves_nothing(polled: World) -> None:
-    async with polled.keeper() as keeper:
-        await polled.post(keeper, alert(), at=5)
+    async with polled.lifecycle() as lifecycle:
+        await polled.post(lifecycle, alert(), at=5)
         polled.apis["a"].lists(alert(), state="suppressed")
-        await polled.pass_time(keeper, 600, step=5)
+        await polled.pass_time(lifecycle, 600, step=5)
         before = len(polled.told)
-        await ask(keeper, 600)
+        await ask(lifecycle, 600)
     assert len(polled.told) == before
     assert polled.statuses() == ["Unhealthy"]
     assert max(map(proven_until, polled.told)) == 5
@@ -156,16 +156,16 @@ async def test_a_silenced_alert_stands_and_proves_nothing(polled: World) -> None
 
 async def test_a_post_proves_where_no_alertmanager_answers(polled: World) -> None:
     """Where one answers, its answer counts: a POST may have been written ten seconds before it came in."""
-    async with polled.keeper() as keeper:
-        await polled.post(keeper, alert(), at=5)
-        await polled.post(keeper, alert(), at=60)
-        await ask(keeper, 59)
+    async with polled.lifecycle() as lifecycle:
+        await polled.post(lifecycle, alert(), at=5)
+        await polled.post(lifecycle, alert(), at=60)
+        await ask(lifecycle, 59)
         assert max(map(proven_until, polled.told)) == 5
         for api in polled.apis.values():
             api.up = False
-        await polled.post(keeper, alert(), at=80)
+        await polled.post(lifecycle, alert(), at=80)
         polled.clock.seconds = 82
-        await ask(keeper, 79)
+        await ask(lifecycle, 79)
     assert proven_until(polled.told[-1]) == 80
 
 
@@ -179,17 +179,17 @@ async def test_one_poll_serves_all_requests_of_a_moment(polled: World) -> None:
         return []
 
     polled.apis["a"].alerts = alerts  # type: ignore[method-assign]
-    async with polled.keeper() as keeper:
-        await polled.post(keeper, *(alert(f"f{n}", service=f"s{n}") for n in range(9)), at=5)
-        await polled.pass_time(keeper, 40)
+    async with polled.lifecycle() as lifecycle:
+        await polled.post(lifecycle, *(alert(f"f{n}", service=f"s{n}") for n in range(9)), at=5)
+        await polled.pass_time(lifecycle, 40)
         before = polls
-        await asyncio.gather(*(ask(keeper, 40, f"service/east/shop/s{n}") for n in range(9)))
+        await asyncio.gather(*(ask(lifecycle, 40, f"service/east/shop/s{n}") for n in range(9)))
     assert polls == before + 1
 
 
 async def test_an_answer_is_later_than_what_another_process_has_repeated_meanwhile(polled: World) -> None:
     """Or it would be dropped as old, and the window would wait for nothing."""
-    async with polled.keeper() as one, polled.keeper() as two:
+    async with polled.lifecycle() as one, polled.lifecycle() as two:
         polled.apis["a"].lists(alert())
         await polled.post(one, alert(), at=5)
         await polled.pass_time(one, 300)
@@ -205,45 +205,45 @@ async def test_an_answer_is_later_than_what_another_process_has_repeated_meanwhi
 
 
 async def test_a_request_says_nothing_of_targets_without_alerts(polled: World) -> None:
-    async with polled.keeper() as keeper:
-        await polled.post(keeper, alert(), at=5)
+    async with polled.lifecycle() as lifecycle:
+        await polled.post(lifecycle, alert(), at=5)
         before = len(polled.told)
-        await ask(keeper, 4, "service/east/shop/other")
+        await ask(lifecycle, 4, "service/east/shop/other")
     assert polled.told[before:] == []
 
 
 async def test_what_began_again_between_two_polls_stands_only_since_then(polled: World) -> None:
-    async with polled.keeper() as keeper:
+    async with polled.lifecycle() as lifecycle:
         polled.apis["a"].lists(alert(starts=0))
-        await polled.post(keeper, alert(starts=0), at=5)
-        await polled.pass_time(keeper, 40)
+        await polled.post(lifecycle, alert(starts=0), at=5)
+        await polled.pass_time(lifecycle, 40)
         polled.apis["a"].listed.clear()
         polled.apis["a"].lists(alert(starts=50))
         polled.clock.seconds = 60
-        await ask(keeper, 60)
+        await ask(lifecycle, 60)
         assert (polled.told[-1].since, proven_until(polled.told[-1])) == (moment(60), 60)
-        await polled.pass_time(keeper, 200)
+        await polled.pass_time(lifecycle, 200)
     assert polled.told[-1].since == moment(60)
 
 
 async def test_a_process_that_cannot_poll_does_not_run_out_what_another_sees_listed(polled: World) -> None:
-    async with polled.keeper() as sees:
+    async with polled.lifecycle() as sees:
         polled.apis["a"].lists(alert())
         await polled.post(sees, alert(), at=5)
         await polled.pass_time(sees, 5 * 3600, step=9)
         for api in polled.apis.values():
             api.up = False
-        async with polled.keeper() as blind:
+        async with polled.lifecycle() as blind:
             await polled.pass_time(blind, 6 * 3600, step=9)
     assert polled.statuses() == ["Unhealthy"]
 
 
 async def test_requests_come_over_the_bus(polled: World) -> None:
     before = counted("reactor_source_errors_total", source="am", reason="BadRequest")
-    async with polled.keeper() as keeper, AsyncExitStack() as stack:
-        await serve(polled.bus, keeper, stack)
+    async with polled.lifecycle() as lifecycle, AsyncExitStack() as stack:
+        await serve(polled.bus, lifecycle, stack)
         polled.apis["a"].lists(alert())
-        await polled.post(keeper, alert(), at=5)
+        await polled.post(lifecycle, alert(), at=5)
         polled.clock.seconds = 40
         await polled.bus.notify(subjects.refresh("am"), b"nonsense")
         request = RefreshRequest(targets=(SHOP.target,), not_before=moment(40))
@@ -255,61 +255,61 @@ async def test_requests_come_over_the_bus(polled: World) -> None:
 # --- recoveries ------------------------------------------------------------------------------------------------------
 
 
-async def recovered(world: World, keeper: Keeper) -> None:
+async def recovered(world: World, lifecycle: AlertLifecycle) -> None:
     """Healthy at 115 by the query."""
     world.series = [{"service": "checkout"}]
-    await world.post(keeper, alert(), at=0)
-    await world.post(keeper, resolved(), at=110)
-    await world.pass_time(keeper, 130)
+    await world.post(lifecycle, alert(), at=0)
+    await world.post(lifecycle, resolved(), at=110)
+    await world.pass_time(lifecycle, 130)
     assert world.last() == "Healthy"
 
 
 async def test_a_confirmed_recovery_proves_until_its_query_and_is_asked_about_again(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await recovered(world, keeper)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await recovered(world, lifecycle)
         first = next(said for said in world.told if said.status is Health.HEALTHY)
         assert (first.source, first.since, proven_until(first)) == ("am", moment(111), 111)
-        await world.pass_time(keeper, 200)
+        await world.pass_time(lifecycle, 200)
         assert proven_until(world.told[-1]) == 111
         world.clock.seconds = 201
-        await ask(keeper, 200.5)
+        await ask(lifecycle, 200.5)
     assert (world.told[-1].since, proven_until(world.told[-1])) == (moment(111), 201)
 
 
 async def test_a_recovery_that_the_query_does_not_confirm_again_waits_for_its_proof(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await recovered(world, keeper)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await recovered(world, lifecycle)
         world.series = []
         world.clock.seconds = 201
-        await ask(keeper, 200.5)
+        await ask(lifecycle, 200.5)
         assert (world.last(), world.told[-1].observed_at) == ("Unknown", moment(201))
         world.series = [{"service": "checkout"}]
-        await world.pass_time(keeper, 220)
+        await world.pass_time(lifecycle, 220)
     assert world.last() == "Healthy"
     assert world.told[-1].since == moment(216)
 
 
 async def test_a_query_that_fails_confirms_nothing_and_takes_nothing_back(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await recovered(world, keeper)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await recovered(world, lifecycle)
         world.series = None
         before = len(world.told)
         world.clock.seconds = 131
-        await ask(keeper, 130.5)
+        await ask(lifecycle, 130.5)
     assert world.told[before:] == []
 
 
 async def test_a_recovery_that_is_believed_holds_until_it_is_stale(world: World) -> None:
-    async with world.keeper(source(onResolved="Healthy")) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
+    async with world.lifecycle(source(onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
     assert (world.told[-1].source, world.told[-1].valid_seconds) == ("", None)
 
 
 async def test_half_an_hour_after_its_proof_a_recovery_holds_without_being_asked_about(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await recovered(world, keeper)
-        await world.pass_time(keeper, 2000, step=9)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await recovered(world, lifecycle)
+        await world.pass_time(lifecycle, 2000, step=9)
     assert (world.told[-1].source, world.told[-1].valid_seconds, world.told[-1].stale_seconds) == ("", None, None)
 
 
@@ -317,9 +317,9 @@ async def test_half_an_hour_after_its_proof_a_recovery_holds_without_being_asked
 async def test_where_a_query_is_given_no_other_signal_settles_a_resolved(
     world: World, keys: dict[str, Any], settles: bool
 ) -> None:
-    async with world.keeper(source(**keys)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
+    async with world.lifecycle(source(**keys)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
     assert (world.told[-1].status, world.told[-1].resolved) == (Health.UNKNOWN, settles)
 
 

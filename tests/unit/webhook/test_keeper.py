@@ -11,7 +11,7 @@ import pytest
 from bus.errors import Unavailable
 from bus.messages import Health, Observation, WebhookPost
 from bus.topology import ALERTS
-from reactor.alerts.lifecycle import ROLLED_OUT, Keeper
+from reactor.alerts.lifecycle import ROLLED_OUT, AlertLifecycle
 from reactor.runtime.errors import SourceUnknown
 from tests.unit.webhook.builders import CONFIRM, Api, World, alert, counted, labelled, moment, resolved, source
 
@@ -24,8 +24,8 @@ def world() -> World:
 
 
 async def test_a_firing_alert_makes_its_target_unhealthy_at_once(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(cluster="east"), at=5)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(cluster="east"), at=5)
     (said,) = world.told
     assert (said.target, said.status, said.signal) == ("service/east/shop/checkout", Health.UNHEALTHY, "am")
     assert (said.observed_at, said.stale_seconds, said.detail) == (moment(5), 90, "checkout is down")
@@ -33,9 +33,9 @@ async def test_a_firing_alert_makes_its_target_unhealthy_at_once(world: World) -
 
 
 async def test_a_standing_alert_is_said_again_every_refresh_seconds(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=5)
-        await world.pass_time(keeper, 305)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=5)
+        await world.pass_time(lifecycle, 305)
     times = [said.observed_at for said in world.told]
     assert 10 <= len(times) <= 12
     assert all(0 < (b - a).total_seconds() <= 30 for a, b in itertools.pairwise(times))
@@ -43,24 +43,24 @@ async def test_a_standing_alert_is_said_again_every_refresh_seconds(world: World
 
 
 async def test_a_repeat_is_a_heartbeat_and_no_new_incident(world: World) -> None:
-    async with world.keeper() as keeper:
+    async with world.lifecycle() as lifecycle:
         before = counted("reactor_webhook_alerts_total", source="am", fate="repeated")
-        await world.post(keeper, alert(), at=0)
+        await world.post(lifecycle, alert(), at=0)
         for at in (300, 600, 900):
-            await world.post(keeper, alert(), at=at)
+            await world.post(lifecycle, alert(), at=at)
         assert counted("reactor_webhook_alerts_total", source="am", fate="repeated") == before + 3
     assert world.statuses() == ["Unhealthy"]
 
 
 async def test_resolved_is_unknown_until_a_query_proves_the_recovery(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
         assert world.statuses() == ["Unhealthy", "Unknown"]
-        await world.pass_time(keeper, 170)
+        await world.pass_time(lifecycle, 170)
         assert world.last() == "Unknown"
         world.series = [{"service": "checkout", "instance": "a:80"}]
-        await world.pass_time(keeper, 186)
+        await world.pass_time(lifecycle, 186)
     assert world.last() == "Healthy"
     assert set(world.queries) == {("main", "up == 1")}
 
@@ -69,20 +69,20 @@ async def test_resolved_is_unknown_until_a_query_proves_the_recovery(world: Worl
 async def test_a_query_without_an_agreeing_series_proves_nothing(
     world: World, series: list[dict[str, str]] | None
 ) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
         world.series = series
-        await world.pass_time(keeper, 600, step=5)
+        await world.pass_time(lifecycle, 600, step=5)
     assert world.last() == "Unknown"
 
 
 async def test_labels_that_the_target_is_not_made_of_need_not_agree(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
         world.series = [{"alertname": "Other"}]
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
-        await world.pass_time(keeper, 112)
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
+        await world.pass_time(lifecycle, 112)
     assert world.last() == "Healthy"
 
 
@@ -94,49 +94,49 @@ async def test_labels_that_the_target_is_not_made_of_need_not_agree(world: World
 async def test_a_proof_asked_for_before_it_fired_again_proves_nothing(
     world: World, meanwhile: list[dict[str, Any]], stands: str
 ) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
 
         async def fires_meanwhile(_: str, __: str) -> list[dict[str, str]]:
             for raw in meanwhile:
                 world.clock.seconds += 1
-                await world.post(keeper, raw)
-            keeper._confirming._query = world.query
+                await world.post(lifecycle, raw)
+            lifecycle._confirming._query = world.query
             return [{"service": "checkout"}]
 
-        keeper._confirming._query = fires_meanwhile
-        await world.pass_time(keeper, 135)
+        lifecycle._confirming._query = fires_meanwhile
+        await world.pass_time(lifecycle, 135)
     assert world.last() == stands
 
 
 async def test_what_a_sweep_could_not_say_the_next_one_says(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
         world.series = [{"service": "checkout"}]
 
         async def fails_once(_: Observation) -> None:
-            keeper._voice._tell = world.tell
+            lifecycle._publisher._tell = world.tell
             raise Unavailable("no bus")
 
-        keeper._voice._tell = fails_once
-        await world.pass_time(keeper, 111)
+        lifecycle._publisher._tell = fails_once
+        await world.pass_time(lifecycle, 111)
         assert world.last() == "Unknown"
-        await world.pass_time(keeper, 112)
+        await world.pass_time(lifecycle, 112)
     assert world.last() == "Healthy"
 
 
 async def test_a_word_said_in_ignorance_of_another_process_is_taken_back(world: World) -> None:
     sources = source(onResolved="Healthy", refreshSeconds=3600)
-    async with world.keeper(sources) as one, world.keeper(sources) as two:
+    async with world.lifecycle(sources) as one, world.lifecycle(sources) as two:
         await world.post(one, alert("b"), at=5000)
-        one._ledger.mirror.apply = lambda _: None  # type: ignore[method-assign,assignment]
+        one._alert_store.alert_cache.apply = lambda _: None  # type: ignore[method-assign,assignment]
         await world.post(two, alert("a"), at=5005)
         await world.post(one, resolved("b"), at=5110)
         assert world.last() == "Healthy"
-        del one._ledger.mirror.apply
-        await one._ledger.read()
+        del one._alert_store.alert_cache.apply
+        await one._alert_store.read()
         await one.sweep()
         await one.sweep()
     healthy, unhealthy = world.told[-2:]
@@ -145,81 +145,81 @@ async def test_a_word_said_in_ignorance_of_another_process_is_taken_back(world: 
 
 
 async def test_queries_run_every_seconds_and_only_while_somebody_waits(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.pass_time(keeper, 100)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.pass_time(lifecycle, 100)
         assert world.queries == []
-        await world.post(keeper, resolved(), at=100)
-        await world.pass_time(keeper, 160)
+        await world.post(lifecycle, resolved(), at=100)
+        await world.pass_time(lifecycle, 160)
     assert len(world.queries) in (4, 5)
 
 
 async def test_resolved_that_is_believed_is_healthy(world: World) -> None:
-    async with world.keeper(source(onResolved="Healthy")) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=110)
-        await world.post(keeper, resolved("never seen", service="cart"), at=110)
+    async with world.lifecycle(source(onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=110)
+        await world.post(lifecycle, resolved("never seen", service="cart"), at=110)
     assert world.statuses() == ["Unhealthy", "Healthy"]
     assert world.told[-1].target == "service/east/shop/cart"
 
 
 async def test_resolved_first_seen_is_counted_and_says_nothing(world: World) -> None:
     before = counted("reactor_webhook_alerts_total", source="am", fate="ignored")
-    async with world.keeper() as keeper:
-        await world.post(keeper, resolved(), at=110)
-        await world.pass_time(keeper, 300)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, resolved(), at=110)
+        await world.pass_time(lifecycle, 300)
     assert world.told == []
     assert counted("reactor_webhook_alerts_total", source="am", fate="ignored") == before + 1
 
 
 async def test_a_target_is_unhealthy_while_any_of_its_alerts_fires(world: World) -> None:
-    async with world.keeper(source(onResolved="Healthy")) as keeper:
-        await world.post(keeper, alert("a"), alert("b"), at=0)
-        await world.post(keeper, resolved("a"), alert("b"), at=110)
+    async with world.lifecycle(source(onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert("a"), alert("b"), at=0)
+        await world.post(lifecycle, resolved("a"), alert("b"), at=110)
         assert world.last() == "Unhealthy"
-        await world.post(keeper, resolved("b"), at=120)
+        await world.post(lifecycle, resolved("b"), at=120)
     assert world.statuses() == ["Unhealthy", "Healthy"]
 
 
 async def test_absence_from_a_group_concludes_nothing(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert("a"), alert("b", service="cart"), at=0)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert("a"), alert("b", service="cart"), at=0)
         for at in range(10, 600, 10):
-            await world.post(keeper, alert("b", service="cart"), at=at)
+            await world.post(lifecycle, alert("b", service="cart"), at=at)
     assert {said.status for said in world.told} == {Health.UNHEALTHY}
 
 
 async def test_only_alerts_that_match_are_taken_and_the_others_are_counted(world: World) -> None:
     before = counted("reactor_webhook_alerts_total", source="am", fate="unmatched")
-    async with world.keeper(source(matchers='severity=~"critical|page"')) as keeper:
-        await world.post(keeper, alert("a", severity="info"), alert("b", severity="page"), at=0)
+    async with world.lifecycle(source(matchers='severity=~"critical|page"')) as lifecycle:
+        await world.post(lifecycle, alert("a", severity="info"), alert("b", severity="page"), at=0)
     assert [said.labels["severity"] for said in world.told] == ["page"]
     assert counted("reactor_webhook_alerts_total", source="am", fate="unmatched") == before + 1
 
 
 async def test_a_foreign_post_on_the_bus_makes_no_time_series(world: World) -> None:
     before = counted("reactor_webhook_alerts_total", source="unknown", fate="unmatched")
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=-ROLLED_OUT.total_seconds(), to="stranger")
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=-ROLLED_OUT.total_seconds(), to="stranger")
     assert counted("reactor_webhook_alerts_total", source="unknown", fate="unmatched") == before + 1
     assert world.told == []
 
 
 async def test_a_post_for_a_source_of_newer_rules_is_left_to_who_has_them(world: World) -> None:
-    async with world.keeper() as keeper:
+    async with world.lifecycle() as lifecycle:
         with pytest.raises(SourceUnknown, match="no source newer in the rules here"):
-            await world.post(keeper, alert(), at=0, to="newer")
-    async with world.keeper(source(name="newer")) as keeper:
-        await world.post(keeper, alert(), at=0, to="newer")
+            await world.post(lifecycle, alert(), at=0, to="newer")
+    async with world.lifecycle(source(name="newer")) as lifecycle:
+        await world.post(lifecycle, alert(), at=0, to="newer")
     assert len(world.told) == 1
 
 
 async def test_two_sources_of_one_name_may_speak_of_two_targets(world: World) -> None:
     services = source(matchers=('alertname="Down"', 'service!="x"'))
     clusters = source(target="cluster/{cluster}", signal="brownout")
-    async with world.keeper(services, clusters) as keeper:
-        await world.post(keeper, alert(cluster="east"), at=0)
-        await world.post(keeper, alert(cluster="west"), at=-ROLLED_OUT.total_seconds(), to="other")
+    async with world.lifecycle(services, clusters) as lifecycle:
+        await world.post(lifecycle, alert(cluster="east"), at=0)
+        await world.post(lifecycle, alert(cluster="west"), at=-ROLLED_OUT.total_seconds(), to="other")
     assert [(said.target, said.signal) for said in world.told] == [
         ("service/east/shop/checkout", "am"),
         ("cluster/east", "brownout"),
@@ -237,20 +237,20 @@ async def test_an_alert_that_makes_no_target_is_quarantined_and_the_rest_goes_on
     world: World, labels: dict[str, str]
 ) -> None:
     before = counted("reactor_webhook_alerts_total", source="am", fate="quarantined")
-    async with world.keeper(source(target="cluster/{cluster}")) as keeper:
-        await world.post(keeper, labelled(labels), {"status": "nonsense"}, alert("b", cluster="east"), at=0)
+    async with world.lifecycle(source(target="cluster/{cluster}")) as lifecycle:
+        await world.post(lifecycle, labelled(labels), {"status": "nonsense"}, alert("b", cluster="east"), at=0)
     assert [said.target for said in world.told] == ["cluster/east"]
     assert counted("reactor_webhook_alerts_total", source="am", fate="quarantined") == before + 2
 
 
 async def test_a_restart_forgets_nothing(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
-        await world.post(keeper, alert("a"), alert("b", service="cart"), at=0)
-        await world.post(keeper, resolved("b", service="cart"), at=100)
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
+        await world.post(lifecycle, alert("a"), alert("b", service="cart"), at=0)
+        await world.post(lifecycle, resolved("b", service="cart"), at=100)
     world.told.clear()
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
         world.series = [{"service": "cart"}]
-        await world.pass_time(keeper, 131)
+        await world.pass_time(lifecycle, 131)
     latest = {said.target.rpartition("/")[2]: said.status for said in world.told}
     assert latest == {"checkout": Health.UNHEALTHY, "cart": Health.HEALTHY}
 
@@ -261,17 +261,17 @@ async def test_what_could_not_be_said_is_said_when_the_post_comes_again(world: W
 
     store = world.bus.store(ALERTS)
     more = {"store": store, "clock": world.clock, "query": world.query, "alertmanagers": {}}
-    async with Keeper(sources=[source()], tell=fails, **more) as keeper:  # type: ignore[arg-type]
+    async with AlertLifecycle(sources=[source()], tell=fails, **more) as lifecycle:  # type: ignore[arg-type]
         with pytest.raises(Unavailable):
-            await world.post(keeper, alert(), at=0)
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=0)
+            await world.post(lifecycle, alert(), at=0)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
     assert world.last() == "Unhealthy"
 
 
 async def test_two_processes_agree_whoever_takes_the_post(world: World) -> None:
     sources = source(onResolved="Healthy")
-    async with world.keeper(sources) as one, world.keeper(sources) as two:
+    async with world.lifecycle(sources) as one, world.lifecycle(sources) as two:
         await world.post(one, alert("a"), at=0)
         await world.post(two, alert("b"), at=1)
         await world.post(one, resolved("b"), at=110)
@@ -286,7 +286,7 @@ async def test_two_processes_agree_whoever_takes_the_post(world: World) -> None:
 
 
 async def test_processes_say_the_same_with_the_same_time_so_that_the_bus_keeps_one(world: World) -> None:
-    async with world.keeper() as one, world.keeper() as two:
+    async with world.lifecycle() as one, world.lifecycle() as two:
         await world.post(one, alert(), at=0)
         while world.clock.seconds < 300:
             world.clock.seconds += 7
@@ -297,7 +297,7 @@ async def test_processes_say_the_same_with_the_same_time_so_that_the_bus_keeps_o
 
 
 async def test_many_processes_at_once_lose_no_alert(world: World) -> None:
-    async with world.keeper() as one, world.keeper() as two, world.keeper() as three:
+    async with world.lifecycle() as one, world.lifecycle() as two, world.lifecycle() as three:
         alerts = [alert(f"f{n % 5}", service=f"s{n % 5}") for n in range(60)]
         posts = [
             WebhookPost(source="am", post="0" * 64, alerts=(one_alert,), observed_at=moment(n))
@@ -310,13 +310,13 @@ async def test_many_processes_at_once_lose_no_alert(world: World) -> None:
 
 async def test_a_process_that_was_stopped_reads_the_bucket_before_it_speaks(world: World) -> None:
     sources = source(onResolved="Healthy")
-    async with world.keeper(sources) as stopped:
+    async with world.lifecycle(sources) as stopped:
         await world.post(stopped, alert(), at=0)
         await stopped.sweep()
-        stopped._ledger.mirror.apply = lambda _: None  # type: ignore[method-assign,assignment]
-        async with world.keeper(sources) as other:
+        stopped._alert_store.alert_cache.apply = lambda _: None  # type: ignore[method-assign,assignment]
+        async with world.lifecycle(sources) as other:
             await world.post(other, resolved(), at=500)
-        del stopped._ledger.mirror.apply
+        del stopped._alert_store.alert_cache.apply
         world.told.clear()
         world.clock.seconds = 1000
         await stopped.sweep()
@@ -326,21 +326,24 @@ async def test_a_process_that_was_stopped_reads_the_bucket_before_it_speaks(worl
 async def test_a_keeper_that_can_no_longer_follow_the_bucket_says_so(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with world.keeper() as keeper:
+    async with world.lifecycle() as lifecycle:
 
         def breaks(_: object) -> None:
             raise RuntimeError("a mistake of ours")
 
-        monkeypatch.setattr(keeper._ledger.mirror, "apply", breaks)
-        async with world.keeper() as other:
+        monkeypatch.setattr(lifecycle._alert_store.alert_cache, "apply", breaks)
+        async with world.lifecycle() as other:
             await world.post(other, alert(), at=0)
         await asyncio.sleep(0)
         with pytest.raises(RuntimeError, match="a mistake of ours"):
-            await keeper.sweep()
+            await lifecycle.sweep()
 
 
 async def test_a_backlog_of_one_group_is_taken_at_once_and_in_any_order(world: World) -> None:
-    async with world.keeper(source(onResolved="Healthy")) as one, world.keeper(source(onResolved="Healthy")) as two:
+    async with (
+        world.lifecycle(source(onResolved="Healthy")) as one,
+        world.lifecycle(source(onResolved="Healthy")) as two,
+    ):
         posts = [(alert(), n * 20.0) for n in range(60)] + [(resolved(ends=1300), 1310.0)]
         world.clock.seconds = 2000
         await asyncio.gather(*(world.post((one, two)[n % 2], raw, at=at) for n, (raw, at) in enumerate(posts[::-1])))
@@ -349,81 +352,81 @@ async def test_a_backlog_of_one_group_is_taken_at_once_and_in_any_order(world: W
 
 
 async def test_an_unreadable_state_is_counted_and_written_over(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=0)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
     store = world.bus.store(ALERTS)
     (entry,) = await store.entries(">")
     await store.put(entry.key, b'{"version": "from the future"}', revision=None)
     before = counted("reactor_quarantined_messages_total", stream="reactor_alerts")
-    async with world.keeper() as keeper:
+    async with world.lifecycle() as lifecycle:
         assert counted("reactor_quarantined_messages_total", stream="reactor_alerts") == before + 1
-        await world.post(keeper, alert(), at=20)
+        await world.post(lifecycle, alert(), at=20)
     assert b"firing" in (await store.get(entry.key)).value
 
 
 async def test_a_firing_alert_that_is_not_posted_any_more_runs_out_and_waits_for_proof(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.pass_time(keeper, 4.5 * HOUR, step=8)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.pass_time(lifecycle, 4.5 * HOUR, step=8)
         assert world.statuses() == ["Unhealthy"]
         assert world.told[-1].observed_at > moment(4.5 * HOUR - 60)
-        await world.pass_time(keeper, 4.5 * HOUR + 60, step=8)
+        await world.pass_time(lifecycle, 4.5 * HOUR + 60, step=8)
         assert world.last() == "Unknown resolved"
-        await world.post(keeper, alert(), at=5 * HOUR)
+        await world.post(lifecycle, alert(), at=5 * HOUR)
     assert world.last() == "Unhealthy"
     assert world.told[-1].since == moment(5 * HOUR)
 
 
 async def test_what_ran_out_recovers_when_a_query_proves_it(world: World) -> None:
-    async with world.keeper(source(confirm=CONFIRM)) as keeper:
+    async with world.lifecycle(source(confirm=CONFIRM)) as lifecycle:
         world.series = [{"service": "checkout"}]
-        await world.post(keeper, alert(), at=0)
-        await world.pass_time(keeper, 4.5 * HOUR + 90, step=8)
+        await world.post(lifecycle, alert(), at=0)
+        await world.pass_time(lifecycle, 4.5 * HOUR + 90, step=8)
     assert world.statuses() == ["Unhealthy", "Unknown", "Healthy"]
 
 
 async def test_a_source_that_vouches_for_longer_runs_out_later(world: World) -> None:
-    async with world.keeper(source(maxSilenceSeconds=6 * HOUR)) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.pass_time(keeper, 6 * HOUR, step=20)
+    async with world.lifecycle(source(maxSilenceSeconds=6 * HOUR)) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.pass_time(lifecycle, 6 * HOUR, step=20)
         assert world.statuses() == ["Unhealthy"]
-        await world.pass_time(keeper, 6 * HOUR + 60, step=20)
+        await world.pass_time(lifecycle, 6 * HOUR + 60, step=20)
     assert world.last() == "Unknown resolved"
 
 
 async def test_a_recovered_alert_is_forgotten_with_a_last_word_that_does_not_go_stale(world: World) -> None:
-    async with world.keeper(source(onResolved="Healthy")) as keeper:
-        await world.post(keeper, alert(), at=0)
-        await world.post(keeper, resolved(), at=100)
-        await world.pass_time(keeper, 100 + 1.1 * HOUR, step=9)
+    async with world.lifecycle(source(onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
+        await world.post(lifecycle, resolved(), at=100)
+        await world.pass_time(lifecycle, 100 + 1.1 * HOUR, step=9)
         last = world.told[-1]
         assert (last.status, last.stale_seconds) == (Health.HEALTHY, None)
         assert await world.bus.store(ALERTS).entries(">") == []
         said = len(world.told)
-        await world.pass_time(keeper, 100 + 1.2 * HOUR, step=9)
+        await world.pass_time(lifecycle, 100 + 1.2 * HOUR, step=9)
         assert len(world.told) == said
 
 
 async def test_a_bus_that_is_away_stops_no_sweep_for_good(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=0)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
         world.bus.down = True
         world.clock.seconds = 60
-        await keeper.sweep()
+        await lifecycle.sweep()
         with pytest.raises(Unavailable):
-            await world.post(keeper, alert("b"), at=61)
+            await world.post(lifecycle, alert("b"), at=61)
         world.bus.down = False
-        await world.post(keeper, alert("b", service="cart"), at=62)
-        await keeper.sweep()
+        await world.post(lifecycle, alert("b", service="cart"), at=62)
+        await lifecycle.sweep()
     assert world.told[-1].target.endswith("cart")
 
 
 async def test_a_state_that_the_rules_no_longer_want_is_not_spoken_of(world: World) -> None:
-    async with world.keeper() as keeper:
-        await world.post(keeper, alert(), at=0)
+    async with world.lifecycle() as lifecycle:
+        await world.post(lifecycle, alert(), at=0)
     world.told.clear()
-    async with world.keeper(source(target="cluster/{service}")) as keeper:
-        await world.pass_time(keeper, 60)
+    async with world.lifecycle(source(target="cluster/{service}")) as lifecycle:
+        await world.pass_time(lifecycle, 60)
     assert world.told == []
 
 
@@ -433,9 +436,9 @@ async def test_random_labels_make_no_more_targets_than_the_limit_also_after_a_re
     few = source(maxTargets=20)
     quarantined = counted("reactor_webhook_alerts_total", source="am", fate="quarantined")
     refused = counted("reactor_targets_refused_total", source="am")
-    async with world.keeper(few) as keeper:
-        await world.post(keeper, *(alert(f"f{number}", service=f"s{number}") for number in range(15)), at=0)
-        await world.post(keeper, *(alert(f"f{number}", service=f"s{number}") for number in range(100)), at=1)
+    async with world.lifecycle(few) as lifecycle:
+        await world.post(lifecycle, *(alert(f"f{number}", service=f"s{number}") for number in range(15)), at=0)
+        await world.post(lifecycle, *(alert(f"f{number}", service=f"s{number}") for number in range(100)), at=1)
     assert len({said.target for said in world.told}) == 20
     assert counted("reactor_webhook_alerts_total", source="am", fate="quarantined") == quarantined + 80
     assert counted("reactor_targets_refused_total", source="am") == refused + 80
@@ -443,21 +446,21 @@ async def test_random_labels_make_no_more_targets_than_the_limit_also_after_a_re
         "a source speaks of too many targets, further ones are refused: 20"
     ) == 1
     world.told.clear()
-    async with world.keeper(few) as keeper:  # another process, or this one after a restart
-        await world.post(keeper, *(alert(f"g{number}", service=f"r{number}") for number in range(100)), at=2)
-        await world.post(keeper, alert("f3", service="s3"), at=3)
-        await world.pass_time(keeper, 40)
+    async with world.lifecycle(few) as lifecycle:  # another process, or this one after a restart
+        await world.post(lifecycle, *(alert(f"g{number}", service=f"r{number}") for number in range(100)), at=2)
+        await world.post(lifecycle, alert("f3", service="s3"), at=3)
+        await world.pass_time(lifecycle, 40)
     assert {said.target for said in world.told} == {f"service/east/shop/s{number}" for number in range(20)}
     assert len(await world.bus.store(ALERTS).entries(">")) == 20
 
 
 async def test_alerts_that_are_forgotten_make_room_for_other_targets(world: World) -> None:
-    async with world.keeper(source(maxTargets=1, onResolved="Healthy")) as keeper:
-        await world.post(keeper, alert("a", service="a"), at=0)
-        await world.post(keeper, alert("b", service="b"), at=1)
-        await world.post(keeper, alert("a", service="a", firing=False, ends=2), at=2)
-        await world.pass_time(keeper, 2 * HOUR, step=30)
-        await world.post(keeper, alert("b", service="b"), at=2 * HOUR)
+    async with world.lifecycle(source(maxTargets=1, onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert("a", service="a"), at=0)
+        await world.post(lifecycle, alert("b", service="b"), at=1)
+        await world.post(lifecycle, alert("a", service="a", firing=False, ends=2), at=2)
+        await world.pass_time(lifecycle, 2 * HOUR, step=30)
+        await world.post(lifecycle, alert("b", service="b"), at=2 * HOUR)
     assert {said.target.rpartition("/")[2] for said in world.told} == {"a", "b"}
     assert world.last() == "Unhealthy"
 
@@ -466,6 +469,6 @@ async def test_a_listed_alert_beyond_the_limit_is_refused_too(world: World) -> N
     world.apis["main"] = Api()
     for number in range(5):
         world.apis["main"].lists(alert(f"f{number}", service=f"s{number}"))
-    async with world.keeper(source(maxTargets=2, matchers="alertname=Down")) as keeper:
-        await world.pass_time(keeper, 40)
+    async with world.lifecycle(source(maxTargets=2, matchers="alertname=Down")) as lifecycle:
+        await world.pass_time(lifecycle, 40)
     assert len({said.target for said in world.told}) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bus.port import Entry
 from reactor.alerts.alert import Alert
-from reactor.alerts.cache import Mirror
+from reactor.alerts.cache import AlertCache
 from reactor.alerts.states import AlertState, take
 from tests.unit.webhook.builders import SHOP, alert, moment, resolved
 
@@ -22,28 +22,28 @@ def entry(state: AlertState, revision: int) -> Entry:
 
 def test_an_older_revision_that_comes_late_undoes_nothing() -> None:
     fires, ends = states()
-    mirror = Mirror()
-    mirror.apply(entry(ends, 2))
-    mirror.apply(entry(fires, 1))
-    assert list(mirror) == [ends]
+    alert_cache = AlertCache()
+    alert_cache.apply(entry(ends, 2))
+    alert_cache.apply(entry(fires, 1))
+    assert list(alert_cache) == [ends]
 
 
 def test_each_change_is_told_of_once() -> None:
     fires, ends = states()
-    mirror = Mirror()
-    mirror.apply(entry(fires, 1))
-    assert mirror.take_changed() == {SHOP}
-    assert mirror.take_changed() == set()
-    mirror.apply(entry(ends, 2))
-    assert mirror.take_changed() == {SHOP}
-    mirror.forget(ends.key)
-    assert mirror.take_changed() == {SHOP}
-    assert (mirror.of(SHOP), mirror.opinions()) == ([], [])
+    alert_cache = AlertCache()
+    alert_cache.apply(entry(fires, 1))
+    assert alert_cache.take_changed() == {SHOP}
+    assert alert_cache.take_changed() == set()
+    alert_cache.apply(entry(ends, 2))
+    assert alert_cache.take_changed() == {SHOP}
+    alert_cache.forget(ends.key)
+    assert alert_cache.take_changed() == {SHOP}
+    assert (alert_cache.of(SHOP), alert_cache.opinions()) == ([], [])
 
 
 def test_what_cannot_be_read_keeps_its_revision_so_that_it_can_be_written_over() -> None:
     fires, _ = states()
-    mirror = Mirror()
-    mirror.apply(Entry(fires.key, b"\xff", 7))
-    assert (mirror.held(fires.key).state, mirror.held(fires.key).revision) == (None, 7)
-    assert list(mirror) == []
+    alert_cache = AlertCache()
+    alert_cache.apply(Entry(fires.key, b"\xff", 7))
+    assert (alert_cache.held(fires.key).state, alert_cache.held(fires.key).revision) == (None, 7)
+    assert list(alert_cache) == []

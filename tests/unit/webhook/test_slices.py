@@ -25,13 +25,13 @@ async def test_reconciling_thousands_of_alerts_is_done_in_slices(steps: list[flo
     world.apis = {"a": Api()}
     alerts = [alert(f"{n:016x}", service=f"s{n}") for n in range(ALERTS)]
     world.apis["a"].lists(*alerts)
-    async with world.keeper(source(matchers=('alertname="Down"', 'service=~"s.*"'))) as keeper:
+    async with world.lifecycle(source(matchers=('alertname="Down"', 'service=~"s.*"'))) as lifecycle:
         for start in range(0, ALERTS, 500):
-            await world.post(keeper, *alerts[start : start + 500], at=0)
-        await world.pass_time(keeper, 31, step=31)
+            await world.post(lifecycle, *alerts[start : start + 500], at=0)
+        await world.pass_time(lifecycle, 31, step=31)
         await asyncio.sleep(0)
         steps.clear()
-        await world.pass_time(keeper, 62, step=31)
+        await world.pass_time(lifecycle, 62, step=31)
         await asyncio.sleep(0)
     assert max(steps) < sum(steps) / 8
 
@@ -55,22 +55,22 @@ async def test_no_step_with_twenty_thousand_alerts_holds_the_process_for_a_tenth
         WebhookPost(source="am", post="0" * 64, alerts=tuple(alerts[start : start + 1000]), observed_at=moment(0))
         for start in range(0, many, 1000)
     ]
-    async with world.keeper(wide) as keeper:
+    async with world.lifecycle(wide) as lifecycle:
         await asyncio.sleep(0)
         steps.clear()
         for post in posts:
-            await keeper.take_post(post)
+            await lifecycle.take_post(post)
             await asyncio.sleep(0)
         await noted("posts")
         world.apis["a"].lists(*alerts)
         await noted("between")
         for at in (31, 62, 93):
-            await world.pass_time(keeper, at, step=31)
+            await world.pass_time(lifecycle, at, step=31)
             await noted(f"sweep {at}")
     await noted("stop")
-    async with world.keeper(wide) as keeper:
+    async with world.lifecycle(wide) as lifecycle:
         await noted("restart")
-        await world.pass_time(keeper, 124, step=31)
+        await world.pass_time(lifecycle, 124, step=31)
         await noted("sweep after the restart")
     del longest["between"]
     limit = step_limit()

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from bus.messages import Health
 from reactor.alerts.alert import Alert
-from reactor.alerts.states import LATE, AlertState, Fate, Opinion, health_of, speaker, take
+from reactor.alerts.states import LATE, AlertOutcome, AlertState, Opinion, health_of, speaker, take
 from tests.unit.webhook.builders import SHOP, alert, moment, resolved
 
 Post = tuple[dict[str, object], float]
 """What was posted, and when it came in."""
 
 
-def fold(*posts: Post, believe: bool = False) -> tuple[AlertState, list[Fate]]:
+def fold(*posts: Post, believe: bool = False) -> tuple[AlertState, list[AlertOutcome]]:
     state: AlertState | None = None
     fates = []
     for raw, at in posts:
@@ -29,13 +29,13 @@ def fold(*posts: Post, believe: bool = False) -> tuple[AlertState, list[Fate]]:
 
 def test_a_firing_alert_is_unhealthy() -> None:
     state, fates = fold((alert(), 1))
-    assert (health_of(state), fates) == (Health.UNHEALTHY, [Fate.TAKEN])
+    assert (health_of(state), fates) == (Health.UNHEALTHY, [AlertOutcome.TAKEN])
     assert state.detail == "checkout is down"
 
 
 def test_a_repeat_is_a_heartbeat_and_no_new_incident() -> None:
     state, fates = fold((alert(), 1), (alert(), 301), (alert(), 601))
-    assert fates == [Fate.TAKEN, Fate.REPEATED, Fate.REPEATED]
+    assert fates == [AlertOutcome.TAKEN, AlertOutcome.REPEATED, AlertOutcome.REPEATED]
     assert (state.changed_at, state.last_post_at) == (moment(1), moment(601))
 
 
@@ -43,7 +43,7 @@ def test_a_duplicate_within_seconds_changes_nothing_at_all() -> None:
     first, _ = fold((alert(), 1))
     again, fate = take(first, Alert.read(alert()), moment(1.33), opinion=SHOP, believe=False)
     assert again is first
-    assert fate is Fate.REPEATED
+    assert fate is AlertOutcome.REPEATED
 
 
 def test_a_start_that_moves_is_no_new_episode() -> None:
@@ -58,40 +58,40 @@ def test_resolved_is_not_recovered_unless_it_is_believed() -> None:
 
 def test_resolved_first_seen_is_ignored_unless_it_is_believed() -> None:
     state, fates = fold((resolved(), 110))
-    assert (fates, state.opened, speaker([state])) == ([Fate.IGNORED], False, None)
+    assert (fates, state.opened, speaker([state])) == ([AlertOutcome.IGNORED], False, None)
     state, fates = fold((resolved(), 110), believe=True)
-    assert (fates, health_of(state)) == ([Fate.TAKEN], Health.HEALTHY)
+    assert (fates, health_of(state)) == ([AlertOutcome.TAKEN], Health.HEALTHY)
 
 
 def test_a_firing_that_comes_after_its_own_end_does_not_open_it_again() -> None:
-    assert fold((alert(), 1), (resolved(), 110), (alert(), 2))[1][-1] is Fate.IGNORED
-    assert fold((alert(), 1), (resolved(), 110), (alert(), 111))[1][-1] is Fate.IGNORED
-    assert fold((resolved(), 110), (alert(), 1))[1] == [Fate.IGNORED, Fate.IGNORED]
+    assert fold((alert(), 1), (resolved(), 110), (alert(), 2))[1][-1] is AlertOutcome.IGNORED
+    assert fold((alert(), 1), (resolved(), 110), (alert(), 111))[1][-1] is AlertOutcome.IGNORED
+    assert fold((resolved(), 110), (alert(), 1))[1] == [AlertOutcome.IGNORED, AlertOutcome.IGNORED]
 
 
 def test_a_list_of_the_api_counts_by_when_it_was_asked_for_and_when_the_alert_was_heard_of() -> None:
     ended = (alert(), 1.0), (resolved(ends=100), 110.0)
     fresh = alert() | {"updatedAt": moment(105).isoformat()}
-    assert fold(*ended, (fresh, 111))[1][-1] is Fate.TAKEN
-    assert fold(*ended, (fresh, 109))[1][-1] is Fate.IGNORED
+    assert fold(*ended, (fresh, 111))[1][-1] is AlertOutcome.TAKEN
+    assert fold(*ended, (fresh, 109))[1][-1] is AlertOutcome.IGNORED
     old = alert() | {"updatedAt": moment(99).isoformat()}
-    assert fold(*ended, (old, 1000))[1][-1] is Fate.IGNORED
+    assert fold(*ended, (old, 1000))[1][-1] is AlertOutcome.IGNORED
 
 
 def test_a_new_episode_opens_it_again() -> None:
     state, fates = fold((alert(), 1), (resolved(ends=100), 110), (alert(starts=105), 111))
-    assert (state.status, state.changed_at, fates[-1]) == ("firing", moment(111), Fate.TAKEN)
+    assert (state.status, state.changed_at, fates[-1]) == ("firing", moment(111), AlertOutcome.TAKEN)
 
 
 def test_the_same_episode_that_still_fires_later_opens_it_again() -> None:
     """Prometheus was away: Alertmanager said resolved, and the alert comes back with its old start."""
     state, fates = fold((alert(), 1), (resolved(ends=240), 250), (alert(), 300))
-    assert (state.status, fates[-1]) == ("firing", Fate.TAKEN)
+    assert (state.status, fates[-1]) == ("firing", AlertOutcome.TAKEN)
 
 
 def test_the_end_of_an_older_episode_does_not_close_a_newer_one() -> None:
     state, fates = fold((alert(starts=200), 201), (resolved(ends=100), 202))
-    assert (state.status, fates[-1]) == ("firing", Fate.IGNORED)
+    assert (state.status, fates[-1]) == ("firing", AlertOutcome.IGNORED)
 
 
 def test_a_resolved_without_an_end_ends_when_it_came() -> None:
@@ -101,7 +101,7 @@ def test_a_resolved_without_an_end_ends_when_it_came() -> None:
 
 def test_a_second_resolved_is_a_repeat() -> None:
     state, fates = fold((alert(), 1), (resolved(), 110), (resolved(), 111), (resolved(), 400))
-    assert fates[2:] == [Fate.REPEATED, Fate.REPEATED]
+    assert fates[2:] == [AlertOutcome.REPEATED, AlertOutcome.REPEATED]
     assert state.changed_at == moment(110)
 
 
@@ -124,7 +124,7 @@ def test_taking_a_post_twice_is_taking_it_once(posts: list[Post], believe: bool)
     raw, at = posts[-1]
     again, fate = take(once, Alert.read(raw), moment(at), opinion=SHOP, believe=believe)
     assert again == once
-    assert fate in (Fate.REPEATED, Fate.IGNORED)
+    assert fate in (AlertOutcome.REPEATED, AlertOutcome.IGNORED)
 
 
 @given(POST, POST)

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.workload.templates import Templates
 from reactor.clients.port import KubeApi
 from reactor.runtime.clock import Clock
@@ -26,7 +26,7 @@ async def acting(
         async def cluster(_: str) -> KubeApi:
             return api
 
-        world = ActionWorld(Clock(), cluster, {}, http, templates=templates)
+        world = CarrierContext(Clock(), cluster, {}, http, templates=templates)
 
         async def act(action: Action) -> Outcome:
             return await carry_out(action, world)

@@ -12,7 +12,7 @@ import pytest
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster
-from reactor.sources.context import World
+from reactor.sources.context import SourceContext
 from reactor.sources.context import scheduler as new_scheduler
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, workload_watch
 from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
@@ -30,10 +30,10 @@ WATCHED: dict[str, tuple[tuple[str, ...], Any, set[str]]] = {
 
 
 @pytest.fixture
-async def world(us: Deployed) -> AsyncIterator[World]:
+async def world(us: Deployed) -> AsyncIterator[SourceContext]:
     """What sources need, as the ServiceAccount."""
     clusters = Clusters({"it": Cluster(kubeconfig=await us.kubeconfig())})
-    made = World(
+    made = SourceContext(
         clock=Clock(), tell=Heard().tell, clusters=clusters, prometheus={}, http=cast("Any", None),
         scheduler=new_scheduler(),
     )  # fmt: skip
@@ -45,7 +45,7 @@ async def world(us: Deployed) -> AsyncIterator[World]:
 
 @pytest.mark.parametrize("kind", WATCHED)
 async def test_a_source_may_watch_all_that_it_reads(
-    us: Deployed, world: World, running: Running, kind: str, monkeypatch: pytest.MonkeyPatch
+    us: Deployed, world: SourceContext, running: Running, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts, run, resources = WATCHED[kind]
     await us.grant(*parts)

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.clusters import Clusters
 from reactor.clients.port import JsonObject, KubeApi
@@ -41,7 +41,7 @@ class Plane:
 
     emulator: Emulator
     karmada: Cluster
-    world: ActionWorld
+    world: CarrierContext
 
     async def do(self, action: Action) -> Outcome:
         return await carry_out(action, self.world)
@@ -108,6 +108,6 @@ async def plane(emulator: Emulator, connected: Connect, which: str) -> AsyncIter
     working = asyncio.create_task(_agreeing(karmada))
     async with aiohttp.ClientSession() as http:
         clock = Clock()
-        yield Plane(emulator, karmada, ActionWorld(clock, clusters, {}, http, karmada=ControlPlane(clusters, clock)))
+        yield Plane(emulator, karmada, CarrierContext(clock, clusters, {}, http, karmada=ControlPlane(clusters, clock)))
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)

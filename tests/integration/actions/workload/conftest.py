@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from bus.messages import Action, Outcome
-from reactor.actions.catalog import ActionWorld, carry_out
+from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.port import KubeApi
@@ -27,7 +27,7 @@ class Scene:
 
     emulator: Emulator
     members: Mapping[str, Cluster]
-    world: ActionWorld
+    world: CarrierContext
     templates: Memory
 
     async def do(self, action: Action) -> Outcome:
@@ -59,5 +59,5 @@ async def scene(emulator: Emulator, connected: Connect) -> AsyncIterator[Scene]:
 
     async with aiohttp.ClientSession() as http:
         remembered = Memory()
-        world = ActionWorld(Clock(), clusters, {}, http, templates=remembered)
+        world = CarrierContext(Clock(), clusters, {}, http, templates=remembered)
         yield Scene(emulator, members, world, remembered)

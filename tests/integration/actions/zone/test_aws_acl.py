@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.outcomes import NotAsAsked, Unfit
+from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
 from reactor.actions.zone.context import Isolation, Stands, ZoneWorld
 from reactor.actions.zone.settings import StepSettings
@@ -145,7 +145,7 @@ async def test_only_subnets_with_the_rules_tags_are_cut(vpc: Vpc) -> None:
 
 async def test_two_clusters_of_one_vpc_never_take_each_others_acl_for_an_original(vpc: Vpc) -> None:
     await aws_acl.cut(isolation(vpc))
-    with pytest.raises(Unfit, match="another cluster") as refused:
+    with pytest.raises(Declined, match="another cluster") as refused:
         await aws_acl.cut(isolation(vpc, cluster="stage"))
     assert refused.value.reason == "AlreadyIsolated"
     await aws_acl.restore(isolation(vpc, cluster="stage", undo=True))
@@ -165,7 +165,7 @@ async def test_two_clusters_of_one_vpc_never_take_each_others_acl_for_an_origina
 )
 async def test_what_does_not_fit_touches_nothing(vpc: Vpc, wrong: dict[str, Any], reason: str) -> None:
     ec2 = Crashing(vpc.boto)
-    with pytest.raises(Unfit) as refused:
+    with pytest.raises(Declined) as refused:
         await aws_acl.cut(isolation(vpc, ec2, **wrong))
     assert refused.value.reason == reason
     assert vpc.picture()[:2] == OPEN[:2]

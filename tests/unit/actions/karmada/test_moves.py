@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reactor.actions.karmada.moves import Limits, cancelled, limits_of, moved, purged
 from reactor.actions.karmada.tasks import Placement
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 from tests.karmada.scheduler import Unschedulable, must_schedule, spread
 
@@ -41,7 +41,7 @@ def test_what_somebody_else_has_placed_comes_before_what_is_new() -> None:
 
 def test_nothing_is_written_while_the_scheduler_would_have_to_choose() -> None:
     now = Placement(clusters(m1=2, m2=2, m3=2), [])
-    with pytest.raises(Unfit, match="allows 1"):
+    with pytest.raises(Declined, match="allows 1"):
         moved(now, {"m3": 2}, [task("m1")], Limits(1, each=2))
     assert moved(now, {}, [], Limits(1, each=2)) == now
 
@@ -66,7 +66,7 @@ def test_a_purge_ends_the_task_however_it_was_held() -> None:
 
 def test_the_last_healthy_copy_is_not_purged() -> None:
     now = Placement(clusters(m2=2), [task("m1")])
-    with pytest.raises(Unfit, match="no other one"):
+    with pytest.raises(Declined, match="no other one"):
         purged(now, "m1", ["m1"])
     assert purged(now, "m1", ["m1", "m2"]).tasks == []
 
@@ -83,7 +83,7 @@ def test_with_room_for_one_the_healthy_copy_wins(healthy: list[str], becomes: li
 
 
 def test_while_none_is_healthy_none_wins() -> None:
-    with pytest.raises(Unfit, match="Healthy yet"):
+    with pytest.raises(Declined, match="Healthy yet"):
         cancelled(Placement(clusters(m2=2), [task("m1", replicas=2)]), "m1", Limits(1, each=2), [])
 
 
@@ -164,7 +164,7 @@ def test_no_write_of_ours_lets_the_scheduler_remove_the_last_healthy_copy(
             else:
                 healthy = {*healthy, *(one["name"] for one in now.clusters)}
                 continue
-        except Unfit:
+        except Declined:
             continue
         now = _scheduled(spec, now)
         assert not alive or alive & _there(now), f"{step} let the last healthy copy go: {alive}, {now}"

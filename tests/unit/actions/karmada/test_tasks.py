@@ -15,7 +15,7 @@ from reactor.actions.karmada.clusters import added, removed
 from reactor.actions.karmada.moves import Limits, moved
 from reactor.actions.karmada.tasks import Dialect, Placement, copies, held_by_us
 from reactor.actions.karmada.tasks import task_for as task_for_
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.clients.port import JsonObject
 from tests.unit.actions.workload.builders import evict
 
@@ -146,7 +146,7 @@ def test_a_reason_that_the_definition_refuses_is_replaced(because: str) -> None:
 @pytest.mark.parametrize("mode", ["Gracefully", "Never"])
 def test_a_copy_that_must_stay_does_not_leave_on_a_control_plane_that_would_remove_it_by_itself(mode: str) -> None:
     old = Dialect(None, suppresses=False)
-    with pytest.raises(Unfit, match="upgrade it"):
+    with pytest.raises(Declined, match="upgrade it"):
         task_for(evict("m1", mode, carrier="Karmada"), old)
     assert "suppressDeletion" not in task_for(evict("m1", "Directly", carrier="Karmada"), old)
     may = evict("m1", grace_period_seconds=100, on_grace_expired="Purge", carrier="Karmada")
@@ -157,7 +157,7 @@ def test_a_task_carries_state_for_a_cluster_that_did_not_hold_the_workload_befor
     found = task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect())
     (made,) = evicted(Placement(clusters(m1=2, m2=1), []), found).tasks
     assert (made["preservedLabelState"], made["clustersBeforeFailover"]) == ({"job": "7"}, ["m1", "m2"])
-    with pytest.raises(Unfit, match="remove statePreservation"):
+    with pytest.raises(Declined, match="remove statePreservation"):
         task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect(preserves=False))
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.workload.marks import is_ours, refuse_if_stale, stamps
 from reactor.actions.workload.refusals import word_for
 from reactor.actions.workload.reports import Report, outcome
@@ -38,7 +38,7 @@ from tests.unit.actions.workload.builders import DECIDED, place
         (Invalid('answered 400: admission webhook "w" denied the request: no'), "AdmissionDenied"),
         (Invalid("answered 422: spec.replicas: Invalid value"), "Invalid"),
         (Conflict("answered 409"), "Conflict"),
-        (Unfit("CopyTerminating", "x"), "CopyTerminating"),
+        (Declined("CopyTerminating", "x"), "CopyTerminating"),
     ],
 )
 def test_every_refusal_has_its_word(error: ReactorError, word: str) -> None:
@@ -56,7 +56,7 @@ def test_what_was_written_before_a_refusal_is_said_first() -> None:
 
 
 def test_a_refusal_beside_a_failure_is_tried_again() -> None:
-    reports = [Report("m1", [], Unfit("Stale", "newer")), Report("m2", [], ApiUnavailable("gone"))]
+    reports = [Report("m1", [], Declined("Stale", "newer")), Report("m2", [], ApiUnavailable("gone"))]
     found = outcome(place({"m1": 1}), Clock(), reports)
     assert (found.status, found.reason) == ("Failed", "ClusterUnreachable")
     assert outcome(place({"m1": 1}), Clock(), reports[:1]).status == "Refused"
@@ -81,7 +81,7 @@ def test_only_a_lower_generation_that_was_decided_earlier_is_stale(generation: i
     if not stale:
         refuse_if_stale(carrying(), action)
         return
-    with pytest.raises(Unfit) as refusal:
+    with pytest.raises(Declined) as refusal:
         refuse_if_stale(carrying(), action)
     assert refusal.value.reason == "Stale"
 

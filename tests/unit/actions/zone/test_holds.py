@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
 from reactor.actions.zone.holds import BALANCERS, FENCE, OUT, Hold
 from reactor.demo.kube.patch import json_patch
 
@@ -74,7 +74,7 @@ def test_another_zones_fence_is_refused() -> None:
         "metadata": {"name": "n"},
         "spec": {"taints": [{"key": "reactor/isolated-zone", "effect": "NoSchedule", "value": "b"}]},
     }
-    with pytest.raises(Unfit) as refused:
+    with pytest.raises(Declined) as refused:
         FENCE.take(node, "a")
     assert refused.value.reason == "ChangeRefused"
 

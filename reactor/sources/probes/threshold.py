@@ -5,7 +5,7 @@ from __future__ import annotations
 from bus.messages import Health
 
 
-class Streak:
+class ThresholdCounter:
     """The verdict over a series of tries. None until the first threshold is met: until then nobody knows."""
 
     def __init__(self, *, failures: int, successes: int) -> None:

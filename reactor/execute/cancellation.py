@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from bus import subjects
 from bus.messages import Action, WantedReply, WantedRequest
 from bus.port import Bus
-from reactor.actions.outcomes import Unfit, Waited
+from reactor.actions.outcomes import Declined, Waited
 from reactor.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ ANSWER = timedelta(seconds=5.5)
 DETAIL_MAX = 500
 
 
-class Wanted:
+class CancellationCheck:
     """The decider's word on one delivery of an action; `await` it before each write."""
 
     def __init__(self, bus: Bus, clock: Clock, action: Action, partition: int, *, redelivered: bool) -> None:
@@ -66,7 +66,7 @@ class Wanted:
         except ValidationError as error:
             raise Waited(f"the decider's answer cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
         if not reply.wanted:
-            raise Unfit("CalledOff", reply.detail[:DETAIL_MAX] or "it is no longer wanted")
+            raise Declined("CalledOff", reply.detail[:DETAIL_MAX] or "it is no longer wanted")
         now = self._clock.now()
         if now - asked_at > ANSWER + FRESH:
             raise Waited("the decider's answer was read too late: this process stood still")

@@ -23,7 +23,7 @@ SOURCE = "/reactor/decider"
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class DecisionEncoder:
     """Speaks for one partition while we own it."""
 
     number: int

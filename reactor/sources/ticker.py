@@ -13,25 +13,25 @@ import random
 from datetime import datetime
 from typing import Any, Protocol
 
-from reactor.sources.context import World
-from reactor.sources.standing import LONG_AGO
+from reactor.sources.context import SourceContext
+from reactor.sources.republisher import LONG_AGO
 
 SPREAD_SECONDS_MAX = 1.0  # a thousand probes that start together would fire together for ever
 
 log = logging.getLogger(__name__)
 
 
-class Reading(Protocol):
+class PacedCall(Protocol):
     """Takes one reading, and says what it found. `extra`: it was asked for, between two that are due."""
 
     async def __call__(self, *, extra: bool) -> None: ...
 
 
-class Pace:
+class Ticker:
     """Takes readings at an interval, and knows whether it still does."""
 
     def __init__(
-        self, world: World, reading: Reading, *, name: str, every_seconds: float, timeout_seconds: float
+        self, world: SourceContext, reading: PacedCall, *, name: str, every_seconds: float, timeout_seconds: float
     ) -> None:
         self._world = world
         self._reading = reading

@@ -22,9 +22,9 @@ from reactor.audit.signing import Signer
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.decide.decider import Decider
-from reactor.decide.partition import Desk
+from reactor.decide.partition import PartitionContext
 from reactor.fleet.fleet import Fleet
-from reactor.process.bus_repair import Upkeep
+from reactor.process.bus_repair import BusReconciler
 from reactor.route.publisher import Publisher
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable
@@ -57,7 +57,7 @@ HAND_OVER_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ProcessContext:
     """What the process has whatever the rules say."""
 
     settings: Settings
@@ -67,26 +67,26 @@ class House:
     clusters: Clusters
     prometheus: Mapping[str, Prometheus]
     http: aiohttp.ClientSession
-    upkeep: Upkeep
+    upkeep: BusReconciler
     loops: Loops
     """What tells /readyz which roles do not do their work."""
     signer: Signer | None = None
     """Signs the audit; None: the settings have no key for it."""
 
 
-class Crew:
+class RoleSet:
     """`async with Crew(house, rules, roles)`: at the end all loops have stopped, and what they owned is given away."""
 
-    def __init__(self, house: House, rules: RuleSet, roles: frozenset[str]) -> None:
-        self._house = house
+    def __init__(self, context: ProcessContext, rules: RuleSet, roles: frozenset[str]) -> None:
+        self._context = context
         self._rules = rules
         self._roles = roles
         self._routing = Routing.of(rules)
         self._stack = AsyncExitStack()
-        self._balancers = LoadBalancers(house.settings.load_balancers, house.clock)
+        self._balancers = LoadBalancers(context.settings.load_balancers, context.clock)
         self.decider: Decider | None = None
 
-    async def __aenter__(self) -> Crew:
+    async def __aenter__(self) -> RoleSet:
         """Raises Unavailable, and SettingsError where the rules ask for what this process cannot have."""
         self._stack.push_async_callback(self._balancers.close)
         try:
@@ -108,23 +108,23 @@ class Crew:
         await self._stack.aclose()
 
     async def _executor(self) -> None:
-        from reactor.actions.background import Aside
-        from reactor.actions.catalog import ActionWorld, carry_out
+        from reactor.actions.background import BackgroundTasks
+        from reactor.actions.catalog import CarrierContext, carry_out
         from reactor.actions.karmada.control_plane import ControlPlane
         from reactor.actions.workload.templates import BusTemplates
         from reactor.execute.executor import Executor
 
-        house = self._house
-        aside = await self._stack.enter_async_context(Aside())
+        context = self._context
+        background = await self._stack.enter_async_context(BackgroundTasks())
         publisher = self._publisher("executor")
 
         async def query(prometheus: str, promql: str) -> list[Sample]:
-            if prometheus not in house.prometheus:
+            if prometheus not in context.prometheus:
                 raise QueryRefused(f"prometheus.{prometheus}: a rule names it, the settings do not")
-            return await house.prometheus[prometheus].query(promql)
+            return await context.prometheus[prometheus].query(promql)
 
         plane = ControlPlane(
-            house.clusters.get, house.clock, house.settings.karmada.cluster, house.settings.karmada.host
+            context.clusters.get, context.clock, context.settings.karmada.cluster, context.settings.karmada.host
         )
         moving = [rule.name for rule in self._karmada_rules() if isinstance(rule, WorkloadFailover)]
         if moving:
@@ -132,48 +132,50 @@ class Crew:
             self._stack.push_async_callback(partial(ended, patience=STOP_SECONDS), look)
         for rule, unknown in self._strangers():
             log.warning("a rule names clusters that the settings do not", extra={"rule": rule, "cluster": unknown})
-        world = ActionWorld(
-            house.clock, house.clusters.get, house.settings.notifiers, house.http, instance=house.name, aside=aside,
-            templates=BusTemplates(house.bus.store(TEMPLATES), house.clock),
-            create_namespaces=house.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
-            load_balancers=self._balancers.get, route_kinds=house.settings.described_route_kinds,
+        world = CarrierContext(
+            context.clock, context.clusters.get, context.settings.notifiers, context.http, instance=context.name,
+            background=background, templates=BusTemplates(context.bus.store(TEMPLATES), context.clock),
+            create_namespaces=context.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
+            load_balancers=self._balancers.get, route_kinds=context.settings.described_route_kinds,
         )  # fmt: skip
         executor = Executor(
-            house.bus, house.clock, publisher, lambda action, context: carry_out(action, world, context),
-            concurrency=house.settings.concurrency,
+            context.bus, context.clock, publisher, lambda action, execution: carry_out(action, world, execution),
+            concurrency=context.settings.concurrency,
         )  # fmt: skip
         self._run("executor", executor.run)
 
     def _decide(self) -> None:
-        house = self._house
-        desk = Desk(house.bus, house.clock, self._routing, house.settings.bus.partitions, house.name, house.signer)
+        context = self._context
+        desk = PartitionContext(
+            context.bus, context.clock, self._routing, context.settings.bus.partitions, context.name, context.signer
+        )
         self.decider = Decider(desk, losses=self._losses)
-        keep_running(self._stack, "decider", self.decider.run, house.loops, patience=HAND_OVER_SECONDS)
+        keep_running(self._stack, "decider", self.decider.run, context.loops, patience=HAND_OVER_SECONDS)
 
     async def _router(self) -> None:
-        from reactor.alerts.lifecycle import Keeper
+        from reactor.alerts.lifecycle import AlertLifecycle
         from reactor.alerts.requests import serve
         from reactor.clients.alertmanager import Alertmanager
         from reactor.route.router import Router
 
-        house = self._house
+        context = self._context
         publisher = self._publisher("router")
-        alertmanagers = {name: Alertmanager(name, end) for name, end in house.settings.alertmanager.items()}
+        alertmanagers = {name: Alertmanager(name, end) for name, end in context.settings.alertmanager.items()}
         for alertmanager in alertmanagers.values():
             self._stack.push_async_callback(alertmanager.close)
 
         async def query(prometheus: str, promql: str) -> list[Mapping[str, str]]:
-            return [sample.labels for sample in await house.prometheus[prometheus].query(promql)]
+            return [sample.labels for sample in await context.prometheus[prometheus].query(promql)]
 
-        keeper = Keeper(
+        lifecycle = AlertLifecycle(
             sources=[source for source in self._rules.sources if isinstance(source, AlertmanagerWebhook)],
-            store=house.bus.store(ALERTS), clock=house.clock, tell=publisher.publish, query=query,
+            store=context.bus.store(ALERTS), clock=context.clock, tell=publisher.publish, query=query,
             alertmanagers=alertmanagers,
         )  # fmt: skip
-        await self._stack.enter_async_context(keeper)
-        await serve(house.bus, keeper, self._stack)
+        await self._stack.enter_async_context(lifecycle)
+        await serve(context.bus, lifecycle, self._stack)
         most = {token(source.name): source.max_targets for source in self._rules.sources}
-        router = Router(house.bus, publisher, keeper, house.clock, targets_max=most, signer=house.signer)
+        router = Router(context.bus, publisher, lifecycle, context.clock, targets_max=most, signer=context.signer)
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)
         self._run("alert keeper", router.sweep)
@@ -181,11 +183,11 @@ class Crew:
     async def _observer(self) -> None:
         from reactor.fleet.observer import KIND, Observer
         from reactor.sources.catalog import MODULES, start_all
-        from reactor.sources.context import World
+        from reactor.sources.context import SourceContext
         from reactor.sources.probes.addresses import probing_session
         from reactor.sources.refresh import requests_on
 
-        house, publisher = self._house, self._publisher("observer")
+        context, publisher = self._context, self._publisher("observer")
 
         async def tell(fact: Fact) -> None:
             if not fleet.heard:
@@ -193,12 +195,12 @@ class Crew:
             await publisher.tell(fact)
 
         probing = await self._stack.enter_async_context(probing_session())
-        world = World(
-            house.clock, tell, house.clusters, house.prometheus, probing,
-            requests=requests_on(house.bus, house.clock), on_facts_lost=house.upkeep.watch,
-            load_balancers=self._balancers, described=house.settings.clusters,
-            route_kinds=house.settings.described_route_kinds,
-            health_scripts=frozenset(house.settings.health_scripts),
+        world = SourceContext(
+            context.clock, tell, context.clusters, context.prometheus, probing,
+            requests=requests_on(context.bus, context.clock), on_facts_lost=context.upkeep.watch,
+            load_balancers=self._balancers, described=context.settings.clusters,
+            route_kinds=context.settings.described_route_kinds,
+            health_scripts=frozenset(context.settings.health_scripts),
             preserved=frozenset(
                 path for rule in self._rules.rules if isinstance(rule, WorkloadFailover) for path in paths_of(rule)
             ),
@@ -221,14 +223,14 @@ class Crew:
             selectors = [
                 rule.policies.selector for rule in karmada if isinstance(rule, WorkloadFailover) and rule.policies
             ]
-            planes = {house.settings.karmada.cluster: selectors}
+            planes = {context.settings.karmada.cluster: selectors}
             jobs["karmada"] = partial(start_all, (), world, karmada=planes)
         jobs |= self._remembering()
         # While rules change, some members know other sources than we do: they share theirs, we share ours, and nobody's
         # are left out. Who knows the same ones is of one fleet.
         known = hashlib.sha256("\0".join(sorted(jobs)).encode()).hexdigest()[:8]
         fleet = Fleet(
-            house.bus, house.name, len(jobs), house.clock, kind=f"{KIND}-{known}-", losses=self._losses
+            context.bus, context.name, len(jobs), context.clock, kind=f"{KIND}-{known}-", losses=self._losses
         )  # fmt: skip
         self._run("observer", Observer(fleet, jobs).run)
 
@@ -237,25 +239,27 @@ class Crew:
         from reactor.actions.workload import remembering
         from reactor.actions.workload.templates import BusTemplates
 
-        house = self._house
+        context = self._context
         rules = [
             rule for rule in self._rules.rules if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes"
         ]
-        templates = BusTemplates(house.bus.store(TEMPLATES), house.clock)
+        templates = BusTemplates(context.bus.store(TEMPLATES), context.clock)
 
         def start(cluster: str) -> Sequence[asyncio.Task[None]]:
             run = partial(
-                remembering.run, cluster, rules, clusters=house.clusters.get, templates=templates, clock=house.clock
+                remembering.run, cluster, rules, clusters=context.clusters.get, templates=templates, clock=context.clock
             )
-            return [asyncio.create_task(forever(f"remembering {cluster}", run, house.loops))]
+            return [asyncio.create_task(forever(f"remembering {cluster}", run, context.loops))]
 
-        return {f"remember/{cluster}": partial(start, cluster) for cluster in house.settings.clusters} if rules else {}
+        return (
+            {f"remember/{cluster}": partial(start, cluster) for cluster in context.settings.clusters} if rules else {}
+        )
 
     def _strangers(self) -> Iterator[tuple[str, str]]:
         """Give rules that place workloads by our own hand, with the clusters where no hand reaches: misspelt, often."""
         for rule in self._rules.rules:
             if isinstance(rule, WorkloadFailover) and rule.carrier == "Kubernetes":
-                unknown = {*clusters_of(rule.placement)} - {"*", *self._house.settings.clusters}
+                unknown = {*clusters_of(rule.placement)} - {"*", *self._context.settings.clusters}
                 if unknown:
                     yield rule.name, ", ".join(sorted(unknown))
 
@@ -267,16 +271,16 @@ class Crew:
         ]
 
     def _losses(self) -> int:
-        return self._house.bus.connection.losses
+        return self._context.bus.connection.losses
 
     def _publisher(self, role: str) -> Publisher:
         """A publisher that says who it is."""
-        house = self._house
-        source = f"/reactor/{role}/{house.name}"
-        return Publisher(house.bus, self._routing, house.settings.bus.partitions, house.clock, source=source)
+        context = self._context
+        source = f"/reactor/{role}/{context.name}"
+        return Publisher(context.bus, self._routing, context.settings.bus.partitions, context.clock, source=source)
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        keep_running(self._stack, name, loop, self._house.loops)
+        keep_running(self._stack, name, loop, self._context.loops)
 
 
 async def _look_at_karmada(plane: ControlPlane, rules: Sequence[str]) -> None:

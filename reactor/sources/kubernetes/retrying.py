@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-async def insist(
+async def retry_forever(
     call: Callable[[], Awaitable[T]], clock: Clock, *, source: str, what: str, where: Mapping[str, str]
 ) -> T:
     """Call until there is an answer. Why there is none is counted, and logged once: `cannot read the <what>`."""

@@ -65,7 +65,7 @@ class _Entry(Generic[Said]):
     telling: bool = False
 
 
-class Standing(Generic[Said]):
+class Republisher(Generic[Said]):
     """The standing facts of one source, by key."""
 
     def __init__(
@@ -148,7 +148,7 @@ class Standing(Generic[Said]):
             self._wanted[key] = max(self._wanted.get(key, not_before), not_before)
         await self._answer(asked, seen)
         waiting = [key for key in asked if key in self._wanted]
-        await together(self._told_doubt(self._entries[key]) for key in waiting if doubted(key))
+        await gather(self._told_doubt(self._entries[key]) for key in waiting if doubted(key))
         return bool(waiting)
 
     async def _told_doubt(self, entry: _Entry[Said]) -> None:
@@ -170,7 +170,7 @@ class Standing(Generic[Said]):
                 del self._wanted[key]
                 entry.due_at = 0
                 answered.append((entry, until))
-        await together(self._soon(entry, until) for entry, until in answered)
+        await gather(self._soon(entry, until) for entry, until in answered)
 
     async def refresh(self, seen: datetime = LONG_AGO) -> None:
         """Say again what is due. `seen`: until when all of it together is known to be so."""
@@ -181,7 +181,7 @@ class Standing(Generic[Said]):
         believed = [(entry, seen(entry.key)) for entry in self._entries.values() if entry.due_at <= now]
         due = [(entry, until) for entry, until in believed if until is not None]
         for start in range(0, len(due), AT_ONCE):
-            await together(self._told(entry, until) for entry, until in due[start : start + AT_ONCE])
+            await gather(self._told(entry, until) for entry, until in due[start : start + AT_ONCE])
 
     async def keep(self, seen: Seen) -> None:
         """Refresh for ever, except while the source itself does not know: then silence is the honest answer."""
@@ -290,7 +290,7 @@ def _doubtful(entry: _Entry[Said], now: datetime) -> Said:
     )  # fmt: skip
 
 
-async def together(sayings: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def gather(sayings: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Say all of it at once, and wait until it is told.
 
     What a source has seen in one look is dated now. Said one after the other, the last would be dated when the bus took
