@@ -28,7 +28,7 @@ SETTLE_SECONDS = 12.0
 Read = Callable[[], Awaitable[tuple[str, JsonObject]]]
 """Gives the object and the path it stands at."""
 Plan = Callable[[JsonObject], "list[JsonObject] | None"]
-"""From an object to the JSON Patch that makes it as asked; None: it is. Raises Unfit."""
+"""From an object to the JSON Patch that makes it as asked; None: it is. Raises Declined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ async def conditional_write(api: KubeApi, route: RouteRef, kind: RouteKind, chan
 async def conditional_write_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
     """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
 
-    Raises Unfit, NotAsAsked and what the API raises; ApiUnavailable also where it all takes longer than SETTLE_SECONDS.
+    Raises Declined, NotAsAsked and what the API raises; ApiUnavailable also after SETTLE_SECONDS.
     """
     try:
         async with asyncio.timeout(SETTLE_SECONDS):

@@ -16,7 +16,7 @@ from reactor.clients.port import ApiUnavailable
 from reactor.runtime.clock import Clock
 
 StillWanted = Callable[[], Awaitable[None]]
-"""Returns if the decider wants the action now. Raises Unfit (CalledOff) if not, Waited if it gives no answer."""
+"""Returns if the decider wants the action now. Raises Declined (CalledOff) if not, Waited if it gives no answer."""
 LAND_SECONDS = 1.0
 """How long a write under way may take to be answered when its caller is cancelled."""
 
@@ -44,7 +44,7 @@ class ExecutionContext:
         self._seconds_max = take_at_most
 
     async def write(self, what: str, send: Callable[[], Awaitable[T]]) -> T:
-        """Send a write if it may be begun. Raises Unfit (CalledOff), Waited, OutOfTime, and what `send` raises."""
+        """Send a write if it may be begun. Raises Declined (CalledOff), Waited, OutOfTime, and what `send` raises."""
         await self._still_wanted()
         if not self._may_begin():
             raise OutOfTime(f"{what}: the time of this call is over, so nothing more is begun")

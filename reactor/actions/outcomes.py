@@ -1,7 +1,7 @@
 """What became of an action, from what went wrong: one word for machines, the whole sentence for people.
 
 Terminal
-└── Unfit          the action and the world do not fit together; nothing was written
+└── Declined       the action and the world do not fit together; nothing was written
 Retryable
 ├── NotAsAsked     the write was accepted, and yet the world is not as asked
 ├── OutOfTime      the time of this call is over; the next call goes on

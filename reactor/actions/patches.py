@@ -18,7 +18,7 @@ from reactor.clients.route_entries import escape as escape
 def changes(entries: Sequence[Entry], weights: Mapping[str, int]) -> list[JsonObject]:
     """Give the operations that bring every entry of the named services to its weight; none where all stand so.
 
-    Raises Unfit: BackendMissing where a service has no entry (any more), Invalid where a weight is out of range.
+    Raises Declined: BackendMissing where a service has no entry (any more), Invalid where a weight is out of range.
     """
     if missing := sorted(set(weights) - {entry.service for entry in entries}):
         have = ", ".join(entry.service for entry in entries) or "none"

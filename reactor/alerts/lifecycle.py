@@ -64,7 +64,7 @@ class _Fold:
 
 
 class AlertLifecycle:
-    """`async with Keeper(…) as keeper`, then `take_post` for each post of the journal and `sweep` every second."""
+    """`async with AlertLifecycle(…) as lifecycle`, then `take_post` for each journaled post, `sweep` every second."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from keyword import iskeyword
 
 import click
 
-from reactor.runtime import own_packages as house
+from reactor.runtime import own_packages
 from reactor.runtime.errors import SettingsError
 
 COMMANDS = {
@@ -120,7 +120,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line. A closed pipe (`reactor simulate … | head`) ends it without a trace."""
     try:
-        house.check()
+        own_packages.check()
     except SettingsError as error:
         raise SystemExit(f"reactor: {error}") from error
     cli(prog_name="reactor")

@@ -44,7 +44,7 @@ class CancellationCheck:
     async def __call__(self) -> None:
         """Return if the action is wanted now.
 
-        Raises Unfit (CalledOff) where it is not, Waited where the decider does not answer, Unavailable.
+        Raises Declined (CalledOff) where it is not, Waited where the decider does not answer, Unavailable.
         """
         async with self._asking:  # many writes of one action may wait for the same answer
             if not self._is_fresh():

@@ -75,7 +75,7 @@ class ProcessContext:
 
 
 class RoleSet:
-    """`async with Crew(house, rules, roles)`: at the end all loops have stopped, and what they owned is given away."""
+    """`async with RoleSet(context, rules, roles)`: at the end all loops have stopped and given away what they owned."""
 
     def __init__(self, context: ProcessContext, rules: RuleSet, roles: frozenset[str]) -> None:
         self._context = context

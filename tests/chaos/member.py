@@ -14,11 +14,10 @@ from importlib import import_module
 from pathlib import Path
 
 from bus import topology
-from reactor.actions import conditional_write as settle
+from reactor.actions import conditional_write
 from reactor.cli.run import run
 from reactor.clients import reflector
-from reactor.decide import partition
-from reactor.decide import watermark as known
+from reactor.decide import partition, watermark
 from reactor.execute import cancellation, executor
 from reactor.fleet import fleet, peers
 from reactor.process import reloading
@@ -52,10 +51,10 @@ _LATER = (
 _LEASES = {fleet: ("LEASE", "HEARTBEAT"), peers: ("LEASE", "DEAF")}
 _SPANS = {
     partition: ("LAP",),
-    known: ("STUCK_SECONDS",),
+    watermark: ("STUCK_SECONDS",),
     executor: ("EXTEND", "AGAIN", "SOON", "WAITED_MAX", "IN_HANDS"),
     cancellation: ("FRESH",),
-    settle: ("SETTLE_SECONDS",),
+    conditional_write: ("SETTLE_SECONDS",),
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),
     observe: ("RETRY_FIRST", "RETRY_MAX"),

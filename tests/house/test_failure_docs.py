@@ -15,11 +15,11 @@ PAGE = (ROOT / "docs" / "how-to" / "read-the-status.md").read_text("utf-8")
 
 
 def words() -> set[str]:
-    """All words that a carrier can give as the reason of a failure: of an Unfit, or of what a cluster has refused."""
+    """All words that a carrier can give as the reason of a failure: of a Declined, or of what a cluster has refused."""
     texts = [path.read_text("utf-8") for path in SOURCES]
-    unfit = {word for text in texts for word in re.findall(r'Unfit\(\s*"(\w+)"', text)}
+    declined = {word for text in texts for word in re.findall(r'Declined\(\s*"(\w+)"', text)}
     refused = {word for text in texts for word in re.findall(r', "([A-Z]\w+)"\),?$', text, re.MULTILINE)}
-    return (unfit | refused) - {"Stale", "DryRun"}  # refused, and not failed
+    return (declined | refused) - {"Stale", "DryRun"}  # refused, and not failed
 
 
 def test_the_words_are_found() -> None:

@@ -77,7 +77,7 @@ async def test_it_says_on_the_bus_which_rules_it_goes_by(settings: Settings) -> 
 async def test_where_nothing_starts_under_the_new_rules_the_old_ones_go_on(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_, "Crew", Picky)
+    monkeypatch.setattr(app_, "RoleSet", Picky)
     async with App(settings) as app:
         first = app.decider
         Path(settings.rule_files[0]).write_text(TWO)
@@ -94,7 +94,7 @@ async def test_where_nothing_starts_under_the_new_rules_the_old_ones_go_on(
 async def test_where_the_old_ones_start_no_more_either_the_process_ends(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app_, "Crew", Picky)
+    monkeypatch.setattr(app_, "RoleSet", Picky)
     async with App(settings) as app:
         monkeypatch.setattr(Picky, "refuses", ("one", "two"))
         Path(settings.rule_files[0]).write_text(TWO)

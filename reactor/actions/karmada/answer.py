@@ -46,7 +46,7 @@ def refusal(binding: JsonObject) -> str:
 async def answer(read: Read, before: JsonObject, clock: Clock) -> JsonObject:
     """Wait until the scheduler has answered and give the binding. `before`: as it stood before our write.
 
-    Raises Unfit (SchedulerRefused, InProgress, SchedulerSilent), and as `read` does.
+    Raises Declined (SchedulerRefused, InProgress, SchedulerSilent), and as `read` does.
     """
     ends, pause = clock.monotonic() + ANSWER_SECONDS, LOOK_SECONDS[0]
     found: JsonObject = await read()

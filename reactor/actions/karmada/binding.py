@@ -31,7 +31,7 @@ def name_of(ref: WorkloadRef) -> str:
 async def read_binding(api: KubeApi, ref: WorkloadRef) -> tuple[str, JsonObject]:
     """Give the workload's binding and its path: by its usual name, else by what it says it is about.
 
-    Raises Unfit (BindingMissing), and as KubeApi does.
+    Raises Declined (BindingMissing), and as KubeApi does.
     """
     namespace = f"/namespaces/{quote(ref.namespace, safe='')}" if ref.namespace else ""
     collection = f"{API}{namespace}/{plural_of(ref)}"

@@ -30,7 +30,7 @@ class ControlPlane:
     _looked_at: float | None = field(default=None, repr=False)
 
     async def api(self) -> KubeApi:
-        """Give its API. Raises Unfit (UnknownCluster), and as KubeApi does."""
+        """Give its API. Raises Declined (UnknownCluster), and as KubeApi does."""
         return await connected(self.clusters, self.name)
 
     async def ours_to_move(self) -> KubeApi:

@@ -49,7 +49,7 @@ def moved(now: Placement, plan: Mapping[str, int], tasks: Sequence[JsonObject], 
     """Let the tasks' clusters leave, and those of the plan hold the workload.
 
     What stands in neither stays: somebody else has put it there, and it comes before what is new. A task that is there
-    already is not replaced: its time runs since it was made. Raises Unfit (SchedulerBehind).
+    already is not replaced: its time runs since it was made. Raises Declined (SchedulerBehind).
     """
     leaving = {task["fromCluster"] for task in tasks}
     left = {one["name"]: one for one in now.clusters if one["name"] in leaving}
@@ -94,7 +94,7 @@ def _made(task: JsonObject, entry: JsonObject, before: list[str]) -> JsonObject:
 def purged(now: Placement, name: str, healthy: Collection[str]) -> Placement:
     """Let the copy go: what neither a cluster nor a task stands for, Karmada removes.
 
-    A cluster that is listed again stays: somebody wants it there. Raises Unfit (LastHealthyCopy).
+    A cluster that is listed again stays: somebody wants it there. Raises Declined (LastHealthyCopy).
     """
     tasks = _without(now.tasks, name)
     if tasks != now.tasks and name in healthy and not any(_name(one) in healthy for one in now.clusters):
@@ -107,7 +107,7 @@ def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str
 
     Where there is room for both, the cluster is back in the size that it left with. Where there is not, the Healthy one
     wins: the new copies are the target from then on, or those of them that are not Healthy make room. Without a task
-    nothing leaves, and nothing comes back. Raises Unfit (NoHealthyCopy).
+    nothing leaves, and nothing comes back. Raises Declined (NoHealthyCopy).
     """
     task = next((one for one in now.tasks if one.get("fromCluster") == name), None)
     if task is None:

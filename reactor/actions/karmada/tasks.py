@@ -61,7 +61,7 @@ def task_for(action: Place | Evict, eviction: Eviction, dialect: Dialect) -> Jso
     Karmada's own timers remove the copy at their end, be it the last one; and a task without `suppressDeletion` also
     ends where the scheduler leaves no target. So our Purge alone ends it. A control plane that is too old for that gets
     the grace period where `onGraceExpired` is Purge.
-    Raises Unfit (CannotSuppress, CannotPreserve) where the control plane is too old to be told so.
+    Raises Declined (CannotSuppress, CannotPreserve) where the control plane is too old to be told so.
     """
     because = Because.TOLERATION_ELAPSED.value if isinstance(action, Place) else action.because
     task: JsonObject = {

@@ -1,6 +1,6 @@
 """How a mail goes out: one SMTP session in a thread, cut off when its time is over.
 
-What goes wrong: 4yz and a silent or broken connection may pass (NotifierUnavailable), 5yz and TLS do not (Unfit).
+What goes wrong: 4yz and a silent or broken connection may pass (NotifierUnavailable), 5yz and TLS do not (Declined).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Refused = Mapping[str, tuple[int, bytes]]
 
 
 async def send(name: str, mail: EmailMessage, to: Email, clock: Clock) -> None:
-    """Hand it in. Who has got it is left out of further attempts. Raises Unfit, NotifierUnavailable."""
+    """Hand it in. Who has got it is left out of further attempts. Raises Declined, NotifierUnavailable."""
     password = await read_secret(to.password_file, f"notifiers.{name}.email.passwordFile") if to.password_file else ""
     left = [address_of(one) for one in to.to]
     async for attempt in stamina.retry_context(

@@ -44,7 +44,7 @@ async def key_of(name: str, notifier: Notifier) -> str:
 
 
 async def read_secret(file: Path, where: str) -> str:
-    """Give what a file of the settings holds; `where`: its key, for the error. Raises Unfit."""
+    """Give what a file of the settings holds; `where`: its key, for the error. Raises Declined."""
     try:
         return (await FILES.run(file.read_text)).strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -52,7 +52,7 @@ async def read_secret(file: Path, where: str) -> str:
 
 
 async def post(http: aiohttp.ClientSession, name: str, url: str, what: Post, *, proxy: str | None = None) -> None:
-    """Post it. Raises Unfit, NotifierUnavailable."""
+    """Post it. Raises Declined, NotifierUnavailable."""
     async for attempt in stamina.retry_context(
         on=NotifierUnavailable, attempts=ATTEMPTS_MAX, timeout=SEND_SECONDS,
         wait_initial=0.2, wait_max=1.0, wait_jitter=0.2,

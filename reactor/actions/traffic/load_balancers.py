@@ -120,7 +120,7 @@ async def _write(
 
 
 def stands(seen: Weights, action: SetWeights) -> bool:
-    """Whether the weights are as asked. Raises Unfit: BackendMissing, AllZero."""
+    """Whether the weights are as asked. Raises Declined: BackendMissing, AllZero."""
     if missing := sorted(set(action.weights) - set(seen.by_name)):
         have = ", ".join(seen.by_name) or "none"
         raise Declined("BackendMissing", f"{action.object} has no backend {', '.join(missing)}; it has: {have}")

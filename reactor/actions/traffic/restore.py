@@ -54,7 +54,7 @@ async def restore(
 
 
 def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonObject] | None:
-    """Give the JSON Patch that brings back what is remembered; None: nothing is. Raises Unfit.
+    """Give the JSON Patch that brings back what is remembered; None: nothing is. Raises Declined.
 
     Services that have left the route are passed over; what is remembered for another rule of the same route stays.
     """
@@ -76,7 +76,7 @@ def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonO
 
 
 def _rest(kind: RouteKind, standing: Sequence[Entry], mine: Collection[str]) -> int:
-    """Give what backends that nothing is remembered of have. Raises Unfit."""
+    """Give what backends that nothing is remembered of have. Raises Declined."""
     try:
         weights = list(zip(standing, weights_of(kind, standing), strict=True))
     except Unreadable as error:

@@ -73,7 +73,7 @@ async def carry_out(
 
 
 def _plan(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
-    """Give the difference, unless it is not for this action to write it. Raises Unfit."""
+    """Give the difference, unless it is not for this action to write it. Raises Declined."""
     stands, asked = stamp_on(obj), stamp_of(action)
     if stands is not None and stands.overrules(asked):
         raise Declined(

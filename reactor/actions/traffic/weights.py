@@ -17,7 +17,7 @@ from rules.rulefile.route_kinds import RouteKind
 
 
 def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Entry]:
-    """Give the backends of the rule that is to be moved. Raises Unfit (RuleMissing, or Invalid)."""
+    """Give the backends of the rule that is to be moved. Raises Declined (RuleMissing, or Invalid)."""
     try:
         return entries(kind, obj, route.rule)
     except Unreadable as error:
@@ -25,7 +25,7 @@ def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Entry
 
 
 def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[JsonObject] | None:
-    """Give the JSON Patch that makes the route as asked; None: it already is. Raises Unfit.
+    """Give the JSON Patch that makes the route as asked; None: it already is. Raises Declined.
 
     Somebody else's backend with a weight does not make "all of ours zero" safe: we know nothing of its health. And
     because every service named must have an entry, one weight above zero in the action is one in the resulting rule.
@@ -42,7 +42,7 @@ def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[Jso
 
 
 def _add_up(kind: RouteKind, standing: Sequence[Entry], action: SetWeights) -> None:
-    """Raise Unfit where the weights, with those of others, are not what they have to add up to."""
+    """Raise Declined where the weights, with those of others, are not what they have to add up to."""
     if not kind.sum_to or not any(action.weights.values()):
         return
     others = [entry for entry in standing if entry.service not in action.weights]

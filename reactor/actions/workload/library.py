@@ -36,8 +36,8 @@ class Library:
     async def find(self, ref: WorkloadRef) -> JsonObject:
         """Give the object as another cluster can take it.
 
-        Raises Unfit: NotInSource (no source has it), SourceUnreachable (those that did not answer may have it, and no
-        copy is remembered), Forbidden (it is there, and we may not read it), StaysBehind (it means nothing elsewhere).
+        Raises Declined: NotInSource (no source has it), SourceUnreachable (those that did not answer may have it, and
+        no copy is remembered), Forbidden (it is there, and may not be read), StaysBehind (it means nothing elsewhere).
         """
         forbidden = ""
         for name in self.sources:
@@ -45,7 +45,7 @@ class Library:
                 continue
             try:
                 found = await self._read(name, ref)
-            except (NotFound, Declined):  # Unfit: the source does not serve the kind
+            except (NotFound, Declined):  # Declined: the source does not serve the kind
                 continue
             except Forbidden as error:
                 forbidden = forbidden or str(error)

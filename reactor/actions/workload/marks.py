@@ -54,7 +54,7 @@ def is_marked(obj: JsonObject) -> bool:
 
 
 def refuse_if_stale(obj: JsonObject, action: ActionMessage) -> None:
-    """Raise Unfit (Stale) where the object follows a newer decision of the same group.
+    """Raise Declined (Stale) where the object follows a newer decision of the same group.
 
     Newer is a higher generation that was also decided later. After its store was wiped a group counts from 1 again,
     below what stands on its copies; its decisions are later all the same, and must not be refused for ever. And a clock

@@ -38,7 +38,7 @@ _asked: WeakKeyDictionary[KubeApi, MutableMapping[tuple[str, str], Kind]] = Weak
 
 
 async def path_of(api: KubeApi, ref: WorkloadRef) -> str:
-    """Give the path of the object. Raises Unfit (KindMissing) where the cluster does not serve the kind."""
+    """Give the path of the object. Raises Declined (KindMissing) where the cluster does not serve the kind."""
     kind = await kind_of(api, ref.api_version, ref.kind)
     namespace = f"/namespaces/{_quoted(ref.namespace)}" if kind.namespaced and ref.namespace else ""
     return f"{base(ref.api_version)}{namespace}/{kind.plural}/{_quoted(ref.name)}"
@@ -50,7 +50,7 @@ def base(api_version: str) -> str:
 
 
 async def kind_of(api: KubeApi, api_version: str, kind: str) -> Kind:
-    """Give how a kind is served. Raises Unfit (KindMissing), and as KubeApi does."""
+    """Give how a kind is served. Raises Declined (KindMissing), and as KubeApi does."""
     if known := _BY_HEART.get((api_version, kind)):
         return known
     asked = _asked.setdefault(connection_of(api), {})

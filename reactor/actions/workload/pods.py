@@ -61,8 +61,8 @@ def _controller(obj: JsonObject) -> str:
 async def evict_all(api: KubeApi, pods: Sequence[JsonObject], *, before: datetime, clock: Clock) -> int:
     """Evict those that were made before that moment, and give how many went.
 
-    Raises Unfit (DisruptionBudget) where budgets still allow none after BUDGET_SECONDS, Unfit (EvictionRefused) where
-    waiting does not help, and as KubeApi does.
+    Raises Declined (DisruptionBudget) where budgets still allow none after BUDGET_SECONDS, Declined (EvictionRefused)
+    where waiting does not help, and as KubeApi does.
     """
     leaving = [pod for pod in pods if _made(pod) <= before and "deletionTimestamp" not in metadata_of(pod)]
     deadline, slots = clock.monotonic() + BUDGET_SECONDS, asyncio.Semaphore(AT_ONCE)

@@ -54,7 +54,7 @@ class _Removal:
         self.written: list[str] = []
 
     async def run(self, api: KubeApi) -> None:
-        """Remove pods and object. Raises Unfit, and as KubeApi does."""
+        """Remove pods and object. Raises Declined, and as KubeApi does."""
         path = await path_of(api, self._action.workload)
         async for attempt in attempts():
             with attempt:

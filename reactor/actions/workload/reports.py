@@ -54,13 +54,13 @@ def outcome(action: ActionMessage, clock: Clock, reports: Sequence[Report]) -> O
 
 
 def enforced(action: ActionMessage) -> None:
-    """Raise Unfit (DryRun) unless the action is to be carried out."""
+    """Raise Declined (DryRun) unless the action is to be carried out."""
     if action.mode is not Mode.ENFORCE:
         raise Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
 
 
 async def connected(clusters: Clusters, name: str) -> KubeApi:
-    """Give a cluster's API. Raises Unfit (UnknownCluster) where the settings do not tell."""
+    """Give a cluster's API. Raises Declined (UnknownCluster) where the settings do not tell."""
     try:
         return await clusters(name)
     except SettingsError as error:

@@ -51,7 +51,7 @@ class Target:
                     self._found(one.need.object, live)
 
     async def workload(self, copy: JsonObject, replicas: int) -> None:
-        """Let the cluster have the workload with so many replicas. Raises Unfit (Stale, CopyTerminating)."""
+        """Let the cluster have the workload with so many replicas. Raises Declined (Stale, CopyTerminating)."""
         ref, wanted = self.action.workload, labelled(scaled(copy, replicas), self.action.labels)
         name = f"{ref.kind}/{ref.name}"
         async for attempt in attempts():

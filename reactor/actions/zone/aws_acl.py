@@ -23,7 +23,7 @@ TOKEN_CHARACTERS = 64  # EC2's limit for a ClientToken
 
 
 async def cut(isolation: Isolation) -> Stands:
-    """Put every subnet of the zone behind the deny ACL. Raises Unfit, NotAsAsked and what EC2 raises."""
+    """Put every subnet of the zone behind the deny ACL. Raises Declined, NotAsAsked and what EC2 raises."""
     ec2, world = await _to_cut(isolation)
     if others := sorted({link.acl for link in world.subnets if world.is_anothers(link.acl)}):
         # Its deny ACL must never be taken for an original: two isolations of one subnet cannot both be given back.
@@ -38,7 +38,7 @@ async def cut(isolation: Isolation) -> Stands:
 
 
 async def verify(isolation: Isolation) -> Stands:
-    """Say that the zone's subnets are cut. Raises NotAsAsked where one is not, or something may pass, and Unfit."""
+    """Say that the zone's subnets are cut. Raises NotAsAsked where one is not, or something may pass, and Declined."""
     _, world = await _to_cut(isolation)
     if open_ := [link.subnet for link in world.subnets if link.acl not in world.deny]:
         raise NotAsAsked(f"not behind the deny ACL: {', '.join(open_)}")
@@ -76,7 +76,7 @@ async def restore(isolation: Isolation) -> Stands:
 
 
 async def _to_cut(isolation: Isolation) -> tuple[Ec2, AclWorld]:
-    """Look at what is to be cut. Raises Unfit where it is nothing, or not the zone that the rule means."""
+    """Look at what is to be cut. Raises Declined where it is nothing, or not the zone that the rule means."""
     ec2, world = await _looked(isolation)
     if not world.subnets:
         raise Declined("NoSubnets", f"no subnet of {_place(isolation)}: nothing would be cut; check network.subnetTags")

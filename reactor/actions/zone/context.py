@@ -1,10 +1,10 @@
 """What all steps of an isolation share: whose zone, by which way, and how long a call may take.
 
 Terminal
-└── Unfit          (outcomes.py) the zone cannot be isolated so: a person has to change something
+└── Declined       (outcomes.py) the zone cannot be isolated so: a person has to change something
 Retryable
 ├── InProgress     the step has not reached its end yet: the numbers say how far it is; ask again with the same action
-└── Kept           the isolation that stands was gone over, and stands; ask again with the same action in a minute
+└── Maintained     the complete isolation was checked again, unchanged; ask again with the same action in a minute
 """
 
 from __future__ import annotations

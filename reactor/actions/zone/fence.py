@@ -21,7 +21,7 @@ from reactor.clients.port import JsonObject, KubeApi
 
 
 async def fence(api: KubeApi, isolation: Isolation) -> Stands:
-    """Taint and cordon every node of the zone. Raises Unfit (ZoneNotFound, ZoneMismatch, ChangeRefused)."""
+    """Taint and cordon every node of the zone. Raises Declined (ZoneNotFound, ZoneMismatch, ChangeRefused)."""
     return await take(api, isolation, FENCE)
 
 

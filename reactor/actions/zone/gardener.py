@@ -97,7 +97,7 @@ async def _give_back(isolation: Isolation) -> Stands:
 def _while_asked(step: Step) -> Step:
     """The step, unless the Shoot is being deleted (then what is cut is opened), or somebody took the annotation away.
 
-    Raises Unfit (ShootDeleted, AnnotationRemoved): nothing more is isolated.
+    Raises Declined (ShootDeleted, AnnotationRemoved): nothing more is isolated.
     """
 
     async def checked(isolation: Isolation) -> Stands:

@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 async def in_zone(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
-    """Give the zone's nodes by name. Raises Unfit (Invalid) where zone or ID cannot be a label, and as KubeApi does."""
+    """Give the zone's nodes by name. Raises Declined (Invalid) where zone or ID cannot be a label, or as KubeApi."""
     for value in (isolation.zone, isolation.mark):
         if not _LABEL_VALUE.fullmatch(value):
             raise Declined("Invalid", f"{value!r} cannot be a zone: it is no value of a Kubernetes label")

@@ -22,7 +22,7 @@ NO_UPDATES = {"kubernetesVersion": False, "machineImageVersion": False}
 
 
 def asking(shoot: JsonObject, zone_id: str) -> list[JsonObject] | None:
-    """Give the patch that asks Gardener to isolate the zone; None: it is asked. Raises Unfit (ChangeRefused)."""
+    """Give the patch that asks Gardener to isolate the zone; None: it is asked. Raises Declined (ChangeRefused)."""
     asked = notes_of(shoot).get(SHOOT_ISOLATED)
     if asked == zone_id:
         return None
@@ -50,7 +50,7 @@ def ending(shoot: JsonObject) -> list[JsonObject] | None:
 
 
 def isolated(shoot: JsonObject, isolation: Isolation) -> str:
-    """Say that Gardener has isolated the zone, with its ID and its code. Raises InProgress, NotAsAsked, Unfit."""
+    """Say that Gardener has isolated the zone, with its ID and its code. Raises InProgress, NotAsAsked, Declined."""
     status = _status(shoot)
     if not status:
         raise InProgress("the Shoot has no status.zoneIsolation yet; if none comes, this Gardener does not know GEP-21")

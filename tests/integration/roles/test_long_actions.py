@@ -15,7 +15,7 @@ from bus.envelope import encode
 from bus.messages import Action, Health, Outcome, ZoneStep, iso
 from bus.port import Outgoing
 from bus.topology import INTENTS, Queue
-from reactor.actions import conditional_write as settle
+from reactor.actions import conditional_write
 from reactor.actions.execution import LAND_SECONDS, ExecutionContext
 from reactor.actions.zone.context import CALL_SECONDS, WRITE_SECONDS
 from reactor.execute import executor
@@ -192,4 +192,4 @@ def test_a_step_is_at_work_for_as_long_as_its_last_write_may_be_on_its_way() -> 
 
 
 def test_a_change_of_weights_is_in_hands_for_longer_than_it_may_take_to_settle() -> None:
-    assert executor.IN_HANDS.total_seconds() > settle.SETTLE_SECONDS
+    assert executor.IN_HANDS.total_seconds() > conditional_write.SETTLE_SECONDS

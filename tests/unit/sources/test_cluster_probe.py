@@ -17,7 +17,7 @@ from reactor.sources.probes.cluster_probe import TRIES, answer
 from reactor.sources.publisher import HealthPublisher
 from rules.rulefile.sources import ClusterProbe
 from tests.clock import HandClock
-from tests.unit.sources.test_voice import Bus
+from tests.unit.sources.test_publisher import Bus
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 Answers = dict[str, int | Exception | None]

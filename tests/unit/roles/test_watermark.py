@@ -10,7 +10,7 @@ from bus import subjects
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import FACTS, INBOX, ROUTERS
-from reactor.decide import watermark as known
+from reactor.decide import watermark
 from reactor.decide.watermark import Watermark
 from tests.clock import HandClock
 
@@ -79,12 +79,12 @@ async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_e
     async with bus.read(FACTS, subjects.facts(3), after=0) as reading, bus.work(ROUTERS, batch=9) as router:
         subject = Watermark(bus, clock, reading)
         assert await subject.up_to(NOW) is None
-        clock.seconds = known.STUCK_SECONDS - 1
+        clock.seconds = watermark.STUCK_SECONDS - 1
         assert await subject.up_to(NOW) is None
         await router.done((await router.next(SOON))[:1])  # it gets on: patience begins anew
         clock.seconds += 2
         assert await subject.up_to(NOW) is None
-        clock.seconds += known.STUCK_SECONDS
+        clock.seconds += watermark.STUCK_SECONDS
         assert await subject.up_to(NOW) is not None
 
 

@@ -19,7 +19,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import plan
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor.process import bus_repair as upkeep
+from reactor.process import bus_repair
 from reactor.process.app import App
 from reactor.process.bus_repair import BusReconciler
 from reactor.process.session import agree_on_partitions, partitions_of
@@ -120,13 +120,13 @@ async def test_what_may_not_be_made_is_told_and_asked_for_again(
         tries.append(len(tries))
         raise Unavailable("no answer to STREAM within 2 s")
 
-    monkeypatch.setattr(upkeep, "provision", denied)
+    monkeypatch.setattr(bus_repair, "provision", denied)
     await bus.connection.api("STREAM.DELETE.REACTOR_FACTS", {})
     own.look_now()
     for _ in range(2):
         with pytest.raises(Unavailable):
             await own.run()  # at once: until it has succeeded there is doubt
-    assert own.lacking == [f"REACTOR_FACTS: is missing ({upkeep.INIT})"]
+    assert own.lacking == [f"REACTOR_FACTS: is missing ({bus_repair.INIT})"]
     monkeypatch.undo()
     await own.look()
     assert not own.lacking
@@ -154,7 +154,7 @@ async def test_what_cannot_be_used_is_told(
 async def test_a_reactor_makes_again_what_is_lost_and_says_what_it_cannot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(bus_repair, "LOOK_SECONDS", 0.1)
     (tmp_path / "rules.yaml").write_text(RULES)
     settings = Settings.model_validate(
         {
