@@ -70,6 +70,10 @@ class Driven(Plane):
         taints = [{"key": key, "effect": "NoExecute"} for key in keys]
         await self._request("PATCH", f"{CLUSTERS}/{member}", {"spec": {"taints": taints}}, MERGE)
 
+    async def located(self, member: str, region: str = "", zone: str = "") -> None:
+        spec = {"region": region, "zones": [zone] if zone else None}
+        await self._request("PATCH", f"{CLUSTERS}/{member}", {"spec": spec}, MERGE)
+
     async def reachable(self, member: str, *, yes: bool) -> None:
         if yes:
             await asyncio.to_thread(self.karmada.members[member].restart)
@@ -119,6 +123,7 @@ class Driven(Plane):
             await self.reachable(member, yes=True)
         for member in MEMBERS:
             await self.taints(member)
+            await self.located(member)
         # One after the other: a policy whose workload is gone is tried again by Karmada, later and later. Bindings by
         # hand: what would collect what belongs to nobody is a controller of Kubernetes' own.
         for path in (POLICIES, f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments", BINDINGS):

@@ -39,6 +39,10 @@ class Emulated(Plane):
         taints = [{"key": key, "effect": "NoExecute"} for key in keys]
         self._running.cluster.patch("clusters", member, {"spec": {"taints": taints}})
 
+    async def located(self, member: str, region: str = "", zone: str = "") -> None:
+        spec = {"region": region, "zones": [zone] if zone else None}
+        self._running.cluster.patch("clusters", member, {"spec": spec})
+
     async def reachable(self, member: str, *, yes: bool) -> None:
         self._away = self._away - {member} if yes else self._away | {member}
         self._running.ready(member, "True" if yes else "False")

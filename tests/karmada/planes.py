@@ -77,6 +77,10 @@ class Plane(ABC):
         """Let these be the NoExecute taints of a cluster."""
 
     @abstractmethod
+    async def located(self, member: str, region: str = "", zone: str = "") -> None:
+        """Let a cluster be there."""
+
+    @abstractmethod
     async def reachable(self, member: str, *, yes: bool) -> None:
         """Cut a member off, or let it be back, and wait until the control plane knows."""
 

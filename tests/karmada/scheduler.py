@@ -2,7 +2,7 @@
 same of it and of the real one.
 
 Source: Karmada pkg/scheduler (scheduler.go, core/generic_scheduler.go, core/assignment.go, core/division_algorithm.go,
-core/spreadconstraint, framework/plugins). Not here: regions, zones, groups of affinities, estimators, quotas.
+core/spreadconstraint, framework/plugins). Not here: groups of affinities, estimators, quotas.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reactor.demo.kube import Cluster, JsonObject
+from tests.karmada.regions import Offer, Wanted, chosen
 
 APPLIED = "policy.karmada.io/applied-placement"
 _EFFECTS = ("NoSchedule", "NoExecute")
+_PROPERTIES = {"provider": "provider", "region": "region", "zone": "zones"}
+"""Where a cluster says what it is, by the field that a policy spreads by."""
+_ROOM = 200
+"""The replicas for which each cluster has room, besides those that it has."""
 Sizes = dict[str, int]
 
 
@@ -101,7 +106,9 @@ def spread(spec: Mapping[str, Any], clusters: Sequence[JsonObject]) -> Sizes:
     weighted = divided and scheduling.get("replicaDivisionPreference") == "Weighted"
     dynamic = weighted and (scheduling.get("weightPreference") or {}).get("dynamicWeight")
     if not weighted or dynamic:
-        names = _within(names, placement.get("spreadConstraints") or [])
+        regions = {one["metadata"]["name"]: one["spec"].get("region", "") for one in fit}
+        offers = [Offer(name, 100 * (name in held), _ROOM + held.get(name, 0)) for name in names]
+        names = _within(offers, placement.get("spreadConstraints") or [], replicas, divided, regions)
     if not divided:
         return dict.fromkeys(names, replicas)
     if weighted and not dynamic:
@@ -119,6 +126,9 @@ def spread(spec: Mapping[str, Any], clusters: Sequence[JsonObject]) -> Sizes:
 def _fits(cluster: JsonObject, placement: Mapping[str, Any], held: Sizes, leaving: set[str]) -> bool:
     name = cluster["metadata"]["name"]
     if name in leaving or not _affine(name, placement.get("clusterAffinity")):
+        return False
+    fields = [one.get("spreadByField") for one in placement.get("spreadConstraints") or []]
+    if not all(cluster["spec"].get(_PROPERTIES[field]) for field in fields if field in _PROPERTIES):
         return False
     if name in held:
         return True
@@ -139,15 +149,31 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
     return bool((toleration.get("key"), toleration.get("value", "")) == (taint["key"], taint.get("value", "")))
 
 
-def _within(names: Sequence[str], constraints: Sequence[Mapping[str, Any]]) -> list[str]:
-    found = next((one for one in constraints if one.get("spreadByField") == "cluster"), None)
-    if found is None:
-        if constraints:
-            raise Unschedulable("just support cluster and region spread constraint")
-        return [*names]
-    if len(names) < found.get("minGroups", 1):
+def _within(
+    offers: Sequence[Offer], constraints: Sequence[Mapping[str, Any]], replicas: int, divided: bool, regions: Any
+) -> list[str]:
+    """Choose from these, best first. Zones, providers and labels are not looked at."""
+    limits = {one.get("spreadByField"): (one.get("minGroups", 1), one.get("maxGroups", 0)) for one in constraints}
+    least, most = limits.get("cluster", (0, 0))
+    if not limits:
+        return [one.name for one in offers]
+    if "region" in limits:
+        groups: dict[str, list[Offer]] = {}
+        for one in offers:
+            groups.setdefault(regions[one.name], []).append(one)
+        if len(groups) < limits["region"][0]:
+            raise Unschedulable("the number of feasible region is less than spreadConstraint.MinGroups")
+        found = chosen(groups, Wanted(replicas, divided, limits["region"], (least, most)))
+        if not found:
+            raise Unschedulable("the number of clusters is less than the cluster spreadConstraint.MinGroups")
+        return found
+    if "cluster" not in limits:
+        raise Unschedulable("just support cluster and region spread constraint")
+    if len(offers) < least:
         raise Unschedulable("the number of feasible clusters is less than spreadConstraint.MinGroups")
-    return [*names][: found.get("maxGroups") or len(names)]
+    if not most:
+        raise Unschedulable("no clusters available to schedule")
+    return [one.name for one in offers[:most]]
 
 
 def _weights(names: Sequence[str], scheduling: Mapping[str, Any]) -> Sizes:

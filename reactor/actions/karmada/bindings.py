@@ -6,7 +6,7 @@ remove them in the member clusters. What a Place and the Evict that follows it a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
 from bus.messages.workloads import placed
@@ -17,7 +17,8 @@ from reactor.actions.karmada.answer import answer, words
 from reactor.actions.karmada.binding import dialect_of, forget, read_binding
 from reactor.actions.karmada.clusters import API as CLUSTERS
 from reactor.actions.karmada.control_plane import ControlPlane
-from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged
+from reactor.actions.karmada.foreseen import WouldMove, refuse_if_lost, spread_by_region
+from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged, returned
 from reactor.actions.karmada.tasks import Placement, placement_of, task_for
 from reactor.actions.outcomes import DETAIL_MAX
 from reactor.actions.patches import patch
@@ -39,8 +40,8 @@ async def carry_out(
 
     Never raises for what the world does. Done may have the reason PlacedElsewhere. Failed: BindingMissing,
     KarmadaSwitch, Forbidden, Invalid, Conflict, ClusterUnreachable (the control plane does not answer), UnknownCluster,
-    SchedulerRefused, SchedulerSilent, SchedulerBehind, LastHealthyCopy, NoHealthyCopy; InProgress: the scheduler has
-    some time left. Refused: DryRun, Stale.
+    SchedulerRefused, SchedulerSilent, SchedulerBehind, SchedulerWouldMove, LastHealthyCopy, NoHealthyCopy; InProgress:
+    the scheduler has some time left. Refused: DryRun, Stale.
     """
     written: list[str] = []
     error: ReactorError | None = None
@@ -88,21 +89,21 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
 
 
 async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObject], Placement]:
-    """Give what the action makes of a binding."""
+    """Give what the action makes of a binding. It raises Unfit where the scheduler's answer would do harm."""
+    becomes: Callable[[JsonObject], Placement]
     match action:
         case Place():
             dialect = await dialect_of(api, action.workload)
             tasks = [task_for(action, one, dialect) for one in action.evictions]
-            return lambda one: moved(placement_of(one), action.clusters, tasks, limits_of(one))
+            becomes = lambda one: moved(placement_of(one), action.clusters, tasks, limits_of(one))  # noqa: E731
         case Evict():
             task = task_for(action, action, await dialect_of(api, action.workload))
-            return lambda one: _evicted(one, action, task)
-        case Purge():
-            ready = await _ready(api)
-            return lambda one: purged(placement_of(one), action.from_, healthy(one, ready))
-        case CancelEviction():
-            ready = await _ready(api)
-            return lambda one: cancelled(placement_of(one), action.from_, limits_of(one), healthy(one, ready))
+            becomes = lambda one: _evicted(one, action, task)  # noqa: E731
+        case Purge() | CancelEviction():
+            members = await api.list(CLUSTERS)
+            return lambda one: _ended(one, action, members)
+    members = await api.list(CLUSTERS) if spread_by_region((await read_binding(api, action.workload))[1]) else []
+    return lambda one: refuse_if_lost(one, becomes(one), members, healthy(one, _ready(members)))
 
 
 def _evicted(binding: JsonObject, action: Evict, task: JsonObject) -> Placement:
@@ -112,10 +113,22 @@ def _evicted(binding: JsonObject, action: Evict, task: JsonObject) -> Placement:
     return moved(now, action.clusters, [task], limits_of(binding))
 
 
-async def _ready(api: KubeApi) -> frozenset[str]:
+def _ended(binding: JsonObject, action: Purge | CancelEviction, members: Sequence[JsonObject]) -> Placement:
+    """Let the eviction be over. Where the scheduler would not let the new copy stay, the old one may be back alone."""
+    now, well = placement_of(binding), healthy(binding, _ready(members))
+    if isinstance(action, Purge):
+        return refuse_if_lost(binding, purged(now, action.from_, well), members, well)
+    try:
+        return refuse_if_lost(binding, cancelled(now, action.from_, limits_of(binding), well), members, well)
+    except WouldMove:
+        if action.from_ not in well:
+            raise
+        return refuse_if_lost(binding, returned(now, action.from_), members, well)
+
+
+def _ready(members: Sequence[JsonObject]) -> frozenset[str]:
     """Give the member clusters that are Ready: what Karmada says of copies on others is what it heard last."""
-    found = await api.list(CLUSTERS)
-    return frozenset(one["metadata"]["name"] for one in found if _is_ready(one))
+    return frozenset(one["metadata"]["name"] for one in members if _is_ready(one))
 
 
 def _is_ready(cluster: JsonObject) -> bool:

@@ -118,7 +118,7 @@ def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str
     before = task.get("clustersBeforeFailover") or ()
     new = [one for one in now.clusters if _name(one) not in before] or now.clusters
     sick = [_name(one) for one in new if _name(one) not in healthy]
-    back = {"name": name, **({"replicas": task["replicas"]} if task.get("replicas") is not None else {})}
+    back = _back(task)
     clusters = _shrunk(now.clusters, back, sick, limits)
     if clusters is not None and (clusters[:-1] == now.clusters or name in healthy):
         return Placement(clusters, tasks)
@@ -127,6 +127,20 @@ def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str
     raise Declined(
         "NoHealthyCopy", f"the policy has no room for both, and neither {name} nor another copy is Healthy yet"
     )
+
+
+def returned(now: Placement, name: str) -> Placement:
+    """Let the cluster be back in the place of those that are there since it left, and the eviction be over."""
+    task = next(one for one in now.tasks if one.get("fromCluster") == name)
+    before = task.get("clustersBeforeFailover") or ()
+    clusters = [*(one for one in now.clusters if _name(one) in before), _back(task)]
+    return Placement(clusters, _without(now.tasks, name))
+
+
+def _back(task: JsonObject) -> JsonObject:
+    """Give the cluster in the size that it left with."""
+    size = {"replicas": task["replicas"]} if task.get("replicas") is not None else {}
+    return {"name": task["fromCluster"], **size}
 
 
 def _shrunk(
