@@ -50,7 +50,7 @@ class TrafficFailback(Model):
 
     mode: FailbackMode = FailbackMode.AUTOMATIC
     """Automatic: when it has been Healthy for recoverySeconds. Trial: where nobody can know without traffic, it gets
-    `trial.percent` first. Manual: only by command."""
+    `trial.percent` first. Manual: only by command; with `overflow` not even a part of it."""
     signals: tuple[Annotated[str, StringConstraints(min_length=1, max_length=253)], ...] | None = Field(
         default=None, min_length=1
     )

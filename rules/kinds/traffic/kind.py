@@ -35,6 +35,7 @@ from rules.kinds.traffic.backends import service_target as service_target
 from rules.kinds.traffic.backoff import weights_of as standing
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import Flap, TrialState
+from rules.rulefile.failback import FailbackMode
 from rules.rulefile.fleet import of_object, too_long
 from rules.rulefile.model import OnAllDown, TrafficFailover, UnknownAs
 
@@ -206,7 +207,12 @@ def _overflowing(
     wish = traffic_overflow.wish(rule, group, primary, secondaries, now)
     if wish is not None:
         return wish
-    return _all_down(rule, primary, secondaries) if primary.settled is False else NOTHING
+    if primary.settled is False:
+        return _all_down(rule, primary, secondaries)
+    if rule.failback.mode is FailbackMode.MANUAL and primary.healthy_now:
+        detail = f"{primary.service} gets more only by a person's word: {', '.join(map(detail_of, secondaries))}"
+        return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
+    return NOTHING
 
 
 def _coming_back(

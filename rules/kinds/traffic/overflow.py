@@ -18,20 +18,32 @@ from rules.core.reasons import Because
 from rules.kinds.traffic.apportion import divide
 from rules.kinds.traffic.backends import Backend, backends_of, primary_name, shares_of
 from rules.kinds.traffic.state import Spill, TrafficState
+from rules.rulefile.failback import FailbackMode
 from rules.rulefile.model import TrafficFailover, UnknownAs
 
 LEAST_POINTS = 5
 """A smaller change of any backend's percent writes nothing."""
 
 
-def loads(health: Sequence[float], factor: int) -> list[int] | None:
-    """Give what each tier gets of 100, by its healthy percent; `factor` in percent. None: no tier bears anything."""
+def loads(health: Sequence[float], factor: int, first_at_most: int = 100) -> list[int] | None:
+    """Give what each tier gets of 100, by its healthy percent; `factor` in percent.
+
+    `first_at_most`: what the first tier does not get beyond, the others have among themselves. None: who could get it
+    bears nothing.
+    """
     bears = [min(100, int(factor * percent // 100)) for percent in health]
     if not any(bears):
         return None
-    if sum(bears) < 100:
-        return divide(100, bears)
-    left, out = 100, []
+    out = _shared(100, bears)
+    if out[0] <= first_at_most:
+        return out
+    return [first_at_most, *_shared(100 - first_at_most, bears[1:])] if any(bears[1:]) else None
+
+
+def _shared(load: int, bears: Sequence[int]) -> list[int]:
+    if sum(bears) < load:
+        return divide(load, bears)
+    left, out = load, []
     for most in bears:
         out.append(min(left, most))
         left -= out[-1]
@@ -66,13 +78,20 @@ def _said(rule: TrafficFailover, signal: Signal) -> float | None:
     return 100.0 if signal.status is Health.HEALTHY else 0.0
 
 
-def wanted(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int] | None:
-    """Give each backend's percent as the health is at this moment; None: none bears anything."""
+def wanted(
+    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], standing: Mapping[str, int]
+) -> dict[str, int] | None:
+    """Give each backend's percent as the health is at this moment; None: none bears anything.
+
+    `standing`: the weights now. With a way back by hand alone the primary gets no more than its part of them.
+    """
     if rule.overflow is None:
         return None
     tiers = [[primary], *([one for one in secondaries if one.tier == tier] for tier in _tiers(secondaries))]
     health = {one.service: healthy_percent(rule, one) or 0.0 for tier in tiers for one in tier}
-    shared = loads([_of_tier(tier, health) for tier in tiers], rule.overflow.overprovisioning_factor)
+    by_hand = rule.failback.mode is FailbackMode.MANUAL
+    most = int(_in_percent({one: standing.get(one, 0) for one in health})[primary.service]) if by_hand else 100
+    shared = loads([_of_tier(tier, health) for tier in tiers], rule.overflow.overprovisioning_factor, most)
     if shared is None:
         return None
     out = dict.fromkeys(health, 0)
@@ -119,9 +138,10 @@ def watched(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -
     primary = next((one for one in backends if one.service == name), None)
     if primary is None:
         return group
-    percents = wanted(rule, primary, [one for one in backends if one is not primary])
+    standing = base(group, route)
+    percents = wanted(rule, primary, [one for one in backends if one is not primary], standing)
     state = group.traffic or TrafficState()
-    spill = _spill(state.spill, name, percents, base(group, route), backends, now)
+    spill = _spill(state.spill, name, percents, standing, backends, now)
     return group if spill == state.spill else updated(group, traffic=replace(state, spill=spill))
 
 
@@ -150,11 +170,13 @@ def wish(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> Wish | None:
     """Give the weights by what each tier bears; None: no tier bears anything."""
-    percents = wanted(rule, primary, secondaries)
     route = group.route
-    if percents is None or route is None:
+    if route is None:
         return None
     standing = base(group, route)
+    percents = wanted(rule, primary, secondaries, standing)
+    if percents is None:
+        return None
     stands = _in_percent({name: standing.get(name, 0) for name in percents})[primary.service]
     because = _because(percents[primary.service], stands)
     spill = group.traffic.spill if group.traffic is not None else None

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bus.messages import Backend, Health, Observation, Route, SetWeights
+from bus.messages import Backend, FailbackTraffic, Health, Hold, Observation, ReleaseTraffic, Route, SetWeights
 from rules.core.errors import InvalidFiles
 from rules.core.group import dump
 from rules.core.group import load as load_group
@@ -59,6 +59,18 @@ def test_no_tier_gets_anything_before_those_before_it_bear_all_they_can(health: 
     if sum(bears) >= 100:
         for number, load in enumerate(found):
             assert load == min(bears[number], 100 - sum(found[:number]))
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=6), st.integers(100, 300), st.integers(0, 100))
+def test_the_first_tier_gets_no_more_than_it_may(health: Sequence[float], factor: int, most: int) -> None:
+    freely, found = loads(health, factor), loads(health, factor, most)
+    others_bear = any(int(factor * percent // 100) for percent in health[1:])
+    if freely is None or (freely[0] > most and not others_bear):
+        assert found is None
+    else:
+        assert found is not None
+        assert sum(found) == 100
+        assert found[0] == min(most, freely[0])
 
 
 def seen(service: str, at: float, percent: float | None = None, status: str = "Healthy") -> list[Event]:
@@ -196,3 +208,44 @@ def test_a_restart_forgets_nothing_of_a_change_that_lasts() -> None:
 def test_nothing_else_may_say_what_the_primary_gets(more: str, says: str) -> None:
     with pytest.raises(InvalidFiles, match=f"overflow: {says}"):
         load([("web.yaml", RULE + more)])
+
+
+MANUAL = RULE + "  failback: {mode: Manual}\n"
+
+
+def by_hand(at: float, name: str, **keys: Any) -> list[Event]:
+    fact = {"failbackTraffic": FailbackTraffic, "releaseTraffic": ReleaseTraffic}[name]
+    return [(at, fact(rule="web", by="ann", reason="looked at it", observed_at=at_(at), **keys))]
+
+
+def test_by_hand_alone_the_primary_gets_back_what_it_gave_away_not_even_a_part_of_it() -> None:
+    found = said(WELL, seen("a", 20, 50), seen("a", 50, 65), seen("a", 80, 100), seen("b", 120, 50), text=MANUAL)
+    assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy")]
+    lower = said(WELL, seen("a", 20, 50), seen("a", 80, 100), seen("a", 120, 20), text=MANUAL)
+    assert writes(lower)[1:] == [(125, (28, 72, 0), "PrimaryUnhealthy")], "away it still goes"
+
+
+def test_what_the_others_do_not_bear_goes_on_to_the_next_and_not_back_to_the_primary() -> None:
+    found = said(WELL, seen("a", 20, 30), seen("a", 80, 100), seen("b", 120, 10), seen("c", 160, 10), text=MANUAL)
+    assert writes(found) == [
+        (25, (42, 58, 0), "PrimaryUnhealthy"),
+        (125, (42, 14, 44), "SecondariesChanged"),
+        (165, (42, 29, 29), "SecondariesChanged"),
+    ]
+
+
+def test_where_no_other_bears_anything_that_is_said_and_the_primary_still_waits_for_a_person() -> None:
+    dead = [*seen("b", 120, 0, "Unhealthy"), *seen("c", 120, 0, "Unhealthy")]
+    found = said(WELL, seen("a", 20, 50), seen("a", 80, 100), dead, text=MANUAL)
+    assert writes(found) == [(25, (70, 30, 0), "PrimaryUnhealthy")]
+    assert [one.what.held for one in found if isinstance(one.what, Hold)] == ["NoHealthySecondary"]
+
+
+def test_after_a_persons_failback_the_tiers_share_again() -> None:
+    found = said(
+        WELL, seen("a", 20, 50), seen("a", 80, 100), by_hand(100, "failbackTraffic"), by_hand(150, "releaseTraffic"),
+        seen("a", 200, 50), text=MANUAL,
+    )  # fmt: skip
+    assert writes(found) == [
+        (25, (70, 30, 0), "PrimaryUnhealthy"), (100, (1, 0, 0), "ByHand"), (205, (70, 30, 0), "PrimaryUnhealthy")
+    ]  # fmt: skip
