@@ -6,9 +6,10 @@ The words are promtool's: inputs with values at an interval, and what is expecte
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, TypeAdapter, model_validator
 
@@ -23,33 +24,63 @@ SAMPLES_MAX = 100_000
 """How many values one input may stand for: a day at one a second, and some."""
 FILES_MAX = 1000
 _WORDS: Mapping[str, Health | None] = {"_": None} | {health.value: health for health in Health}
+_PERCENT = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
+Value = TypeVar("Value")
 TOP = ("apiVersion", "ruleFiles", "tests")
 """The keys of a test file."""
 
 
 def samples(values: str) -> list[Health | None]:
     """Give the values one by one; None: nothing is heard. Raises ValueError where a word is none."""
-    out: list[Health | None] = []
-    last: Health | None = None
-    for index, word in enumerate(values.split()):
-        if word in _WORDS:
-            last = _WORDS[word]
-            out.append(last)
-        elif word[0] == "x" and word[1:].isdecimal() and word.isascii():
-            if not index or (before := values.split()[index - 1]) not in _WORDS:
-                raise ValueError(f"{word} repeats the word before it: write a status first, as in `Healthy {word}`")
+    return _series(values, _status, "a status first, as in `Healthy {}`")
+
+
+def percents(values: str) -> list[float | None]:
+    """Give the percents one by one; None: the source does not say. Raises ValueError where a word is none."""
+    return _series(values, _percent, "a percent first, as in `50 {}`")
+
+
+def _series(text: str, read: Callable[[str], Value | None], first: str) -> list[Value | None]:
+    """Give the words one by one; `xN` makes the one before it stand N times in all."""
+    out: list[Value | None] = []
+    before = ""
+    for word in text.split():
+        if word[0] == "x" and word[1:].isdecimal() and word.isascii():
+            if not before:
+                raise ValueError(f"{word} repeats the word before it: write {first.format(word)}")
             if not 1 <= int(word[1:9]) <= SAMPLES_MAX - len(out):
                 raise ValueError(f"{before} {word}: from 1 to {SAMPLES_MAX:,} values are taken")
-            out += [last] * (int(word[1:]) - 1)
+            out += out[-1:] * (int(word[1:]) - 1)
+            before = ""
         else:
-            near = difflib.get_close_matches(word.capitalize(), _WORDS, n=1, cutoff=0.6)
-            hint = f"; did you mean {near[0]}?" if near else f"; words are {', '.join(_WORDS)} and xN"
-            raise ValueError(f"{word!r} is no value{hint}")
+            out.append(read(word))
+            before = word
     return out
+
+
+def _status(word: str) -> Health | None:
+    if word in _WORDS:
+        return _WORDS[word]
+    near = difflib.get_close_matches(word.capitalize(), _WORDS, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]}?" if near else f"; words are {', '.join(_WORDS)} and xN"
+    raise ValueError(f"{word!r} is no value{hint}")
+
+
+def _percent(word: str) -> float | None:
+    if word == "_":
+        return None
+    if _PERCENT.fullmatch(word) is None or float(word) > 100:
+        raise ValueError(f"{word!r} is no percent; words are numbers from 0 to 100, _ and xN")
+    return float(word)
 
 
 def _values(text: str) -> str:
     samples(text)
+    return text
+
+
+def _percents(text: str) -> str:
+    percents(text)
     return text
 
 
@@ -71,6 +102,19 @@ class Input(Model):
     """Which opinion of the target this is."""
     stale_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
     """Silence for this long makes the target Unknown. Default: it never does."""
+    healthy_percent: (
+        Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_percents)] | None
+    ) = None
+    """How much of the target is healthy, for rules with `overflow`, with each of the values: numbers from 0 to 100, `_`
+    (the source does not say), and `xN`."""
+
+    @model_validator(mode="after")
+    def _as_many_percents_as_values(self) -> Self:
+        if self.healthy_percent is not None:
+            given, wanted = len(percents(self.healthy_percent)), len(samples(self.values))
+            if given != wanted:
+                raise ValueError(f"healthyPercent has {given} and values has {wanted}: each value needs one")
+        return self
 
 
 class Standing(Model):

@@ -14,7 +14,7 @@ from rules.rehearsal.testing.loader import Suite
 from rules.rehearsal.testing.loader import examine as examine
 from rules.rehearsal.testing.loader import load as load
 from rules.rehearsal.testing.matching import compare, fits
-from rules.rehearsal.testing.model import Expected, Inventory, OutcomeGiven, RuleTest
+from rules.rehearsal.testing.model import Expected, Inventory, OutcomeGiven, RuleTest, percents
 from rules.rehearsal.testing.model import samples as samples
 from rules.rehearsal.testing.model import schema as schema
 from rules.rulefile.model import Notification
@@ -70,12 +70,14 @@ def history(test: RuleTest) -> list[tuple[float, Fact]]:
     events: list[tuple[float, Fact]] = [(given.at, _listed(given)) for given in test.inventory]
     events += [(command.at, command.fact()) for command in test.commands]
     for given in test.inputs:
-        for index, status in enumerate(samples(given.values)):
+        values = samples(given.values)
+        shares = percents(given.healthy_percent) if given.healthy_percent is not None else [None] * len(values)
+        for index, (status, percent) in enumerate(zip(values, shares, strict=True)):
             if status is not None:
                 when = index * test.interval_seconds
                 seen = Observation(
                     target=given.target, status=status, signal=given.signal, observed_at=at(when),
-                    stale_seconds=given.stale_seconds,
+                    stale_seconds=given.stale_seconds, healthy_percent=percent,
                 )  # fmt: skip
                 events.append((when, seen))
     return sorted(events, key=lambda event: event[0])

@@ -22,6 +22,7 @@ RULES = {
     "rules/off.yaml": rule_file(failover(mode="Off", backends=backends("a", "b"))),
     "rules/told.yaml": rule_file(failover(notify=["oncall"], backends=backends("a", "b"))),
     "rules/tell.yaml": rule_file(notification(message="{target} is {status}")),
+    "rules/overflow.yaml": rule_file(failover(overflow={}, backends=backends("a", "b"))),
     "rules/open.yaml": rule_file(failover()),
     "rules/bad.yaml": rule_file(failover(tolerationSeconds=-1)),
 }
@@ -198,6 +199,32 @@ def test_a_value_that_is_none_is_told(values: str, says: str) -> None:
     assert len(found) == 1
     assert says in found[0]
     assert "tests[0].inputs[0].values" in found[0]
+
+
+def test_how_much_of_a_target_is_healthy_can_be_told() -> None:
+    inputs = [
+        {"target": CHECKOUT, "values": "Healthy x4", "healthyPercent": "100 50 x2 100", "signal": "readiness"},
+        {"target": WEST, "values": "Healthy x4"},
+    ]  # fmt: skip
+    moved = [
+        {"at": 5, "action": "SetWeights", "weights": {"a": 70, "b": 30}},
+        {"at": 15, "action": "SetWeights", "weights": {"a": 100, "b": 0}, "because": "PrimaryHealthy"},
+    ]
+    assert result(moved, inputs, rules="overflow.yaml").passed
+
+
+@pytest.mark.parametrize(
+    ("percent", "says"),
+    [("100", "healthyPercent has 1 and values has 3"), ("half x3", "'half' is no percent"),
+     ("101 x3", "numbers from 0 to 100"), ("-1 x3", "no percent"), ("x3", "as in `50 x3`"), ("nan x3", "no percent"),
+     ("5 x100001", "from 1 to 100,000")],
+)  # fmt: skip
+def test_a_percent_that_is_none_is_told(percent: str, says: str) -> None:
+    inputs = [{"target": CHECKOUT, "values": "Healthy x3", "healthyPercent": percent}]
+    found = problems(suite(a_test([], inputs)))
+    assert len(found) == 1
+    assert says in found[0]
+    assert "tests[0].inputs[0]" in found[0]
 
 
 def test_every_mistake_of_a_test_file_is_told_at_once() -> None:
