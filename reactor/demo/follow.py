@@ -15,13 +15,13 @@ from typing import Any
 
 import aiohttp
 
+from reactor.clients.route_entries import Unreadable, entries
+from reactor.clients.route_entries import weights_of as entry_weights
+from rules.language.route_kinds import ROUTE_KINDS
+
 RETRY_SECONDS = 0.5
 WATCH_SECONDS = 240
 SILENCE_SECONDS = 90.0  # bookmarks come about once a minute
-_PLURALS = {
-    "TrafficSplit": "split.smi-spec.io/v1alpha2/{}/trafficsplits",
-    "HTTPRoute": "gateway.networking.k8s.io/v1/{}/httproutes",
-}
 
 log = logging.getLogger(__name__)
 
@@ -43,29 +43,32 @@ class RouteName:
         """Read `TrafficSplit/shop/checkout`. Raises ValueError."""
         kind, _, rest = text.partition("/")
         namespace, _, name = rest.partition("/")
-        if kind not in _PLURALS or not namespace or not name or "/" in name:
-            raise ValueError(f"{text!r} is not {' or '.join(_PLURALS)}/<namespace>/<name>")
+        if kind not in ROUTE_KINDS or not namespace or not name or "/" in name:
+            raise ValueError(
+                f"{text!r} is not <kind>/<namespace>/<name> with one of the kinds {', '.join(ROUTE_KINDS)}"
+            )
         return cls(kind, namespace, name)
 
     @property
     def path(self) -> str:
         """The path of its collection."""
-        return f"/apis/{_PLURALS[self.kind].format(f'namespaces/{self.namespace}')}"
+        kind = ROUTE_KINDS[self.kind]
+        return f"/apis/{kind.group}/{kind.versions[0]}/namespaces/{self.namespace}/{kind.plural}"
 
 
-def weights_of(route: dict[str, Any]) -> dict[str, int]:
-    """Give the weights of a TrafficSplit, or of the first rule of an HTTPRoute that has backends to choose from."""
-    spec = route["spec"]
-    if "backends" in spec:
-        return {backend["service"]: _whole(backend["weight"]) for backend in spec["backends"]}
-    rules = [rule.get("backendRefs") or [] for rule in spec.get("rules") or []]
-    chosen = next((backends for backends in rules if len(backends) > 1), rules[0] if rules else [])
-    return {backend["name"]: _whole(backend.get("weight", 1)) for backend in chosen}
+def weights_of(kind: str, route: dict[str, Any]) -> dict[str, int]:
+    """Give the weights of a route, or of its first rule that has backends to choose from.
 
-
-def _whole(weight: object) -> int:
-    """Quantities ("500m", SMI v1alpha1) are not for this gateway: whoever has one gets nothing."""
-    return int(weight) if isinstance(weight, int | float) else 0
+    {}: they are none that a reactor could move, and nobody gets anything.
+    """
+    described = ROUTE_KINDS[kind]
+    try:
+        found = entries(described, route)
+        weights = entry_weights(described, found)
+    except Unreadable as error:
+        log.warning("the route cannot be read: %s", error)
+        return {}
+    return {entry.service: weight for entry, weight in zip(found, weights, strict=True)}
 
 
 async def follow(session: aiohttp.ClientSession, api: str, route: RouteName) -> AsyncIterator[dict[str, int]]:
@@ -76,7 +79,7 @@ async def follow(session: aiohttp.ClientSession, api: str, route: RouteName) -> 
     last: dict[str, int] | None = None
     while True:
         try:
-            async for weights in _watched(session, api + route.path, route.name):
+            async for weights in _watched(session, api, route):
                 if weights != last:
                     last = weights
                     yield weights
@@ -85,13 +88,13 @@ async def follow(session: aiohttp.ClientSession, api: str, route: RouteName) -> 
         await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _watched(session: aiohttp.ClientSession, url: str, name: str) -> AsyncIterator[dict[str, int]]:
+async def _watched(session: aiohttp.ClientSession, api: str, route: RouteName) -> AsyncIterator[dict[str, int]]:
     """List, then watch until the server ends it."""
-    only = {"fieldSelector": f"metadata.name={name}"}
+    url, only = api + route.path, {"fieldSelector": f"metadata.name={route.name}"}
     async with session.get(url, params=only, raise_for_status=True) as answer:
         listed = await answer.json()
     items = listed["items"]
-    yield weights_of(items[0]) if items else {}
+    yield weights_of(route.kind, items[0]) if items else {}
     version = listed["metadata"]["resourceVersion"]
     watch = {"watch": "1", "resourceVersion": version, "allowWatchBookmarks": "true", "timeoutSeconds": WATCH_SECONDS}
     silence = aiohttp.ClientTimeout(total=None, sock_read=SILENCE_SECONDS)
@@ -101,4 +104,4 @@ async def _watched(session: aiohttp.ClientSession, url: str, name: str) -> Async
             if event["type"] == "ERROR":
                 raise WatchEnded(event["object"].get("message", "ERROR"))
             if event["type"] != "BOOKMARK":
-                yield {} if event["type"] == "DELETED" else weights_of(event["object"])
+                yield {} if event["type"] == "DELETED" else weights_of(route.kind, event["object"])

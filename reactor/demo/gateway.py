@@ -127,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         prog="python -m reactor.demo.gateway", description="Requests by a route's weights."
     )
     parser.add_argument("--api", required=True, help="URL of the Kubernetes API")
-    parser.add_argument("--route", required=True, type=RouteName.parse, help="TrafficSplit/<namespace>/<name>")
+    parser.add_argument("--route", required=True, type=RouteName.parse, help="<kind>/<namespace>/<name>")
     parser.add_argument("--backend", action="append", default=[], type=_backend, help="<service>=<url>; one for each")
     parser.add_argument("--rate", type=float, default=50.0, help="requests a second")
     parser.add_argument("--parent", type=int, help="end when this process ends, which must be the one that starts us")

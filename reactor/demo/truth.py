@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reactor.demo.follow import weights_of
 from reactor.demo.kube import WORLD, Emulator
 
-_ROUTES = "trafficsplits"
+_KIND, _ROUTES = "TrafficSplit", "trafficsplits"
 _REACTOR = "alert-reactor"
 """Its field manager, as it stands in managedFields."""
 
@@ -50,7 +50,9 @@ def shifts(emulator: Emulator, cluster: str) -> list[Shift]:
         if write.manager == WORLD or write.after not in steps:
             continue
         step = steps[write.after]
-        before, after = (weights_of(revision.value) if revision else {} for revision in (step.before, step.after))
+        before, after = (
+            weights_of(_KIND, revision.value) if revision else {} for revision in (step.before, step.after)
+        )
         found.append(Shift(write.at, write.manager, before, after))
     return found
 

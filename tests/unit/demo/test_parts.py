@@ -42,30 +42,36 @@ def test_seconds_add_up() -> None:
     "text", ["TrafficSplit/shop", "Ingress/shop/a", "TrafficSplit//a", "TrafficSplit/shop/a/b", ""]
 )
 def test_what_names_no_route_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not TrafficSplit or HTTPRoute"):
+    with pytest.raises(ValueError, match="with one of the kinds TrafficSplit, HTTPRoute"):
         RouteName.parse(text)
 
 
 ONE = {"backendRefs": [{"name": "a"}]}
 TWO = {"backendRefs": [{"name": "a"}, {"name": "b", "weight": 0}]}
+SPLIT = {"service": "a", "backends": [{"service": "a", "weight": 1}, {"service": "b", "weight": 0}]}
+_BOTH = [{"destination": {"host": "a"}, "weight": 70}, {"destination": {"host": "b"}, "weight": 30}]
+ISTIO = {"http": [{"route": _BOTH}]}
 
 
 @pytest.mark.parametrize(
-    ("spec", "weights"),
+    ("kind", "spec", "weights"),
     [
-        (
-            {"service": "a", "backends": [{"service": "a", "weight": 1}, {"service": "b", "weight": 0}]},
-            {"a": 1, "b": 0},
-        ),
-        ({"backends": [{"service": "a", "weight": "500m"}]}, {"a": 0}),
-        ({"rules": [ONE, TWO]}, {"a": 1, "b": 0}),
-        ({"rules": [ONE]}, {"a": 1}),
-        ({"rules": [{}]}, {}),
-        ({}, {}),
+        ("TrafficSplit", SPLIT, {"a": 1, "b": 0}),
+        ("TrafficSplit", {"backends": [{"service": "a", "weight": "500m"}]}, {}),
+        ("TrafficSplit", {}, {}),
+        ("HTTPRoute", {"rules": [ONE, TWO]}, {"a": 1, "b": 0}),
+        ("HTTPRoute", {"rules": [ONE]}, {"a": 1}),
+        ("HTTPRoute", {"rules": [{}]}, {}),
+        ("HTTPRoute", {}, {}),
+        ("VirtualService", ISTIO, {"a": 70, "b": 30}),
     ],
 )
-def test_weights_are_read_from_both_kinds_of_route(spec: dict[str, Any], weights: dict[str, int]) -> None:
-    assert weights_of({"spec": spec}) == weights
+def test_weights_are_read_from_each_kind_of_route(kind: str, spec: dict[str, Any], weights: dict[str, int]) -> None:
+    assert weights_of(kind, {"metadata": {"namespace": "shop"}, "spec": spec}) == weights
+
+
+def test_the_path_of_a_route_is_that_of_its_kind() -> None:
+    assert RouteName.parse("HTTPProxy/shop/a").path == "/apis/projectcontour.io/v1/namespaces/shop/httpproxies"
 
 
 def test_the_rule_file_has_neither_errors_nor_warnings() -> None:
