@@ -171,6 +171,56 @@ def test_kustomize_builds(folder: Path) -> None:
     assert "kind: Deployment" in run(tool("kubectl"), "kustomize", folder)
 
 
+COMPONENTS = sorted((KUSTOMIZE / "components").iterdir())
+
+
+def built_with(folder: Path, *components: Path) -> list[dict[str, Any]]:
+    """Give the objects of the base with these components, as an overlay has them."""
+    overlay = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "namespace": "reactor",
+        "resources": [os.path.relpath(KUSTOMIZE / "base", folder)],
+        "components": [os.path.relpath(one, folder) for one in components],
+    }  # fmt: skip
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+    return list(yaml.safe_load_all(run(tool("kubectl"), "kustomize", folder)))
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda path: path.name)
+def test_each_component_builds_on_the_base(component: Path, tmp_path: Path) -> None:
+    built, base = built_with(tmp_path, component), built_with(tmp_path)
+    assert built != base, "it does nothing"
+    newest = kubernetes_validate.latest_version()
+    for document in built:
+        if document["apiVersion"].partition("/")[0] != "admissionregistration.k8s.io":
+            kubernetes_validate.validate(document, newest, strict=True)
+
+
+def test_secrets_and_sockets_of_load_balancers_are_mounted_into_pods_that_stay_locked_down(tmp_path: Path) -> None:
+    names = ("load-balancer-webhook", "load-balancer-haproxy", "aws-irsa", "aws-credentials")
+    built = {one["kind"]: one for one in built_with(tmp_path, *(KUSTOMIZE / "components" / name for name in names))}
+    base = {one["kind"]: one for one in built_with(tmp_path)}
+    pod, before = (one["Deployment"]["spec"]["template"]["spec"] for one in (built, base))
+    [container], [bare] = pod["containers"], before["containers"]
+    mounts = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+    assert mounts.keys() - {one["mountPath"] for one in bare["volumeMounts"]} == {
+        "/run/reactor-load-balancers", "/run/haproxy", "/run/reactor-aws"
+    }  # fmt: skip
+    assert all(one.get("readOnly") or one["name"] == "tmp" for one in container["volumeMounts"])
+    assert {*mounts.values()} == {one["name"] for one in pod["volumes"]}
+    assert (pod["securityContext"], container["securityContext"]) == (
+        before["securityContext"],
+        bare["securityContext"],
+    )
+    environment = {one["name"]: one.get("value") for one in container["env"]}
+    assert environment["AWS_SHARED_CREDENTIALS_FILE"].startswith("/run/reactor-aws/")
+    assert "REACTOR_NAME" in environment
+    assert built["ServiceAccount"]["metadata"]["annotations"]["eks.amazonaws.com/role-arn"].startswith("arn:aws:iam::")
+    assert "annotations" not in base["ServiceAccount"]["metadata"]
+    level = "pod-security.kubernetes.io/enforce"
+    assert built["Namespace"]["metadata"]["labels"][level] == "privileged"
+    assert base["Namespace"]["metadata"]["labels"][level] == "restricted"
+
+
 def test_the_users_of_nats_are_built_as_a_configmap() -> None:
     built = yaml.safe_load(run(tool("kubectl"), "kustomize", DEPLOY / "nats"))
     assert (built["kind"], built["metadata"]["name"]) == ("ConfigMap", "nats-users")
