@@ -17,7 +17,7 @@ import aiohttp
 
 from reactor.clients.route_entries import Unreadable, entries
 from reactor.clients.route_entries import weights_of as entry_weights
-from rules.language.route_kinds import ROUTE_KINDS
+from rules.rulefile.route_kinds import ROUTE_KINDS
 
 RETRY_SECONDS = 0.5
 WATCH_SECONDS = 240

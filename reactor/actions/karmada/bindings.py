@@ -89,7 +89,7 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
 
 
 async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObject], Placement]:
-    """Give what the action makes of a binding. It raises Unfit where the scheduler's answer would do harm."""
+    """Give what the action makes of a binding. It raises Declined where the scheduler's answer would do harm."""
     becomes: Callable[[JsonObject], Placement]
     match action:
         case Place():

@@ -15,14 +15,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Taint
 from reactor.actions.karmada.tasks import Placement, placement_of
-from reactor.actions.outcomes import Unfit
+from reactor.actions.outcomes import Declined
+from reactor.clients.fields import Malformed
 from reactor.clients.port import JsonObject
-from reactor.sources.fields import Malformed
-from reactor.sources.quantities import quantity
-from rules.kinds.affinity import affine
-from rules.kinds.spread import Bounds, Insufficient, Option, by_group, group_score
-from rules.kinds.tolerations import may_come
-from rules.language.placement import ClusterAffinity, Toleration
+from reactor.clients.quantities import quantity
+from rules.kinds.workload.affinity import affine
+from rules.kinds.workload.spread import Bounds, Insufficient, Option, by_group, group_score
+from rules.kinds.workload.tolerations import may_come
+from rules.rulefile.placement import ClusterAffinity, Toleration
 
 _ENOUGH = 2**31 - 1
 _LISTED = 100
@@ -31,7 +31,7 @@ _TAINTS = TypeAdapter(tuple[Taint, ...])
 _TOLERATIONS = TypeAdapter(tuple[Toleration, ...])
 
 
-class WouldMove(Unfit):
+class WouldMove(Declined):
     """The scheduler would take the last healthy copy away."""
 
     def __init__(self, to: Collection[str]) -> None:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from bus.messages import Health
 from reactor.clients.changes import metadata_of, state_of_objects, strings_of
+from reactor.clients.fields import Malformed, condition, get
 from reactor.clients.port import JsonObject
-from reactor.sources.kubernetes.fields import Malformed, condition, get
-from reactor.sources.kubernetes.quantities import quantity
+from reactor.clients.quantities import quantity
 from reactor.sources.kubernetes.workload_health import Verdict
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reactor.clients.changes import metadata_of, strings_of
+from reactor.clients.fields import Malformed, condition, get
 from reactor.clients.port import JsonObject
-from reactor.sources.kubernetes.fields import Malformed, condition, get
+from reactor.clients.quantities import quantity
 from reactor.sources.kubernetes.nodes import Node
-from reactor.sources.kubernetes.quantities import quantity
 
 MEMBER = "reactor/quorum-member"
 """The label, with the value `true`, of pods of which a majority has to stay."""

@@ -14,13 +14,13 @@ import pytest
 from bus.messages import Health
 from reactor.actions.karmada.answer import answered, refusal
 from reactor.clients.port import JsonObject
-from reactor.clock import Clock
-from rules.kinds.candidates import Question
-from rules.kinds.landing import land
-from rules.kinds.spread import Insufficient
-from rules.language.placement import OnInsufficient
-from rules.language.workload import Policy
-from rules.states.workload import ClusterState, Copy, WorkloadState
+from reactor.runtime.clock import Clock
+from rules.kinds.workload.candidates import Question
+from rules.kinds.workload.scheduling import land
+from rules.kinds.workload.spread import Insufficient
+from rules.kinds.workload.state import ClusterState, Copy, WorkloadState
+from rules.rulefile.placement import OnInsufficient
+from rules.rulefile.workload import Policy
 from tests.contract.karmada.cases import AGGREGATED, cancel, duplicated, place, purge, weighted
 from tests.contract.karmada.conftest import Carrier
 from tests.karmada.planes import MEMBERS, Plane

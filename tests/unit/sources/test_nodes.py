@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
+from reactor.clients.fields import Malformed
+from reactor.clients.quantities import quantity
 from reactor.sources.kubernetes import nodes, pods, service_zones
-from reactor.sources.kubernetes.fields import Malformed
 from reactor.sources.kubernetes.nodes import Node, Tally, node_of, tally, verdict_of, zone_verdict
 from reactor.sources.kubernetes.pods import demand, quorum_members, requests
-from reactor.sources.kubernetes.quantities import quantity
 from reactor.sources.kubernetes.service_zones import single_zone_services
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
