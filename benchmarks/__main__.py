@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks import (
     backtest_speed,
     observations_speed,
+    rules_many,
     rules_speed,
     scaling_speed,
     traffic_speed,
@@ -27,6 +28,7 @@ from benchmarks.measure import Result
 ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "load": rules_speed.load_rules,
     "decide": rules_speed.decide,
+    "many-rules": rules_many.many_rules,
     "simulate": rules_speed.simulate,
     "event-to-patch": traffic_speed.event_to_patch,
     "mass-move": traffic_speed.mass_move,

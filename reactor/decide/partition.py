@@ -197,7 +197,7 @@ class Partition:
         ]
 
     def _mine(self, rule: str, scope: str) -> bool:
-        return subjects.partition_of(rule, scope, self._shared.partitions) == self._number
+        return subjects.partition_of(*self._shared.routing.home(rule, scope), self._shared.partitions) == self._number
 
     async def _turn(self, reading: LogReader, known: Watermark, stopped: asyncio.Task[bool]) -> None:
         """Wait for facts or for the next alarm, whichever comes first, and decide."""

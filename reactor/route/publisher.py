@@ -46,8 +46,7 @@ class Publisher:
         if self._routing.everywhere(fact):
             partitions = set(range(self._partitions))
         else:
-            addresses = self._routing.addresses(fact)
-            partitions = {subjects.partition_of(rule, scope, self._partitions) for rule, scope in addresses}
+            partitions = {subjects.partition_of(*home, self._partitions) for home in self._routing.homes(fact)}
         partitions.update(also)
         if not partitions:
             return ()

@@ -35,11 +35,12 @@ from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses
 from rules.engine.registry import Kind, is_kept, kind_of
 from rules.engine.retention import as_it_counts, covers, untainted
-from rules.engine.routing import Routing, named_ref, scope_of
+from rules.engine.routing import Routing, scope_of
 from rules.engine.subscriptions import Key, Watching
 from rules.kinds.cluster_taint import kind as cluster_taint
 from rules.kinds.quorum import kind as quorum
 from rules.kinds.quorum.kind import QUORUM, QuorumRule
+from rules.kinds.traffic.interests import named_ref
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.selectors import matches as selected
 from rules.rulefile.targets import matches
@@ -83,7 +84,9 @@ class Book:
                 self._keep(mended)
         for rule in routing.rules.values():
             ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
-            if ref is not None and mine(rule.name, ref.object) and (rule.name, ref.object) not in self._groups:
+            if ref is None or (rule.name, ref.object) in self._groups:
+                continue
+            if mine(rule.name, scope_of(rule, ref.object)):
                 self._open(rule.name, ref.object)
 
     @property
@@ -221,7 +224,7 @@ class Book:
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
         group, around = self._groups[key], self._around(key)
-        rule, guards = self._routing.rules[key[0]], self._routing.file_guards
+        rule, guards = self._routing.rules[key[0]], self._routing.guards_of(key[0])
         decision = decide(rule, group, facts, now, around, guards, known=known, reader=self.reader)
         decision = replace(decision, group=updated(decision.group, digest=self._routing.digest(key[0])))
         if position > group.position:
@@ -263,10 +266,8 @@ class Book:
                     yield key
             case ClusterTaints() if not cluster_taint.acts(self._routing.rules, fact.rule, fact.cluster):
                 return  # of a rule that is no more, or at rest: nothing of it is left behind
-        for rule in self._routing.others:
-            if self._routing.is_passed_over(rule, fact):
-                continue
-            for object_ in kind_of(rule).objects(rule, fact):
+        for rule, objects in self._routing.concerned(fact):
+            for object_ in objects:
                 key = (rule.name, object_)
                 if key not in self._groups:
                     if not self._mine(rule.name, scope_of(rule, object_)) or not kind_of(rule).opens(rule, fact):

@@ -10,10 +10,12 @@ from typing import Any
 from bus.messages import Action, Fact, Outcome
 from rules.core.desired import Wish
 from rules.core.group import Group
+from rules.core.interests import Interest
 from rules.kinds.cluster_taint import kind as cluster_taint
 from rules.kinds.notification import kind as notification
 from rules.kinds.quorum import kind as quorum
 from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.traffic import interests as traffic_interests
 from rules.kinds.traffic import kind as traffic
 from rules.kinds.workload import kind as workload
 from rules.kinds.zone import kind as zone
@@ -60,6 +62,8 @@ class Kind:
 
     desire: Callable[[Any, Group, Group | None, datetime], Wish]
     """(rule, group, around, now): the absolute desired state."""
+    interests: Callable[[Any], Iterable[Interest]]
+    """(rule): which facts may concern it; the index finds the rule by them, and then asks for their `objects`."""
     observe: Callable[[Any, Group, Fact, datetime], Group] = _as_it_is
     """Fold in inventory or a command. A late fact never undoes a newer one."""
     heard: Callable[[Any, Group, str, datetime], Group] = _as_it_is
@@ -86,6 +90,8 @@ class Kind:
     """(rule, object of an action): the object of the group that asks for it."""
     scope: Callable[[Any, str], str] = _itself
     """(rule, object of a group): where it lives. Groups of one scope are in one partition: their facts are in order."""
+    shares_home: Callable[[Any], bool] = _no
+    """(rule): whether its groups live with those of other rules of the same scopes, so that facts are stored once."""
     covers: Callable[[Any, str], bool] = _yes
     """(rule, object): whether the rule as it is written now still speaks of this: rule files change, groups stay."""
     keeps: Callable[[Group], bool] = _no
@@ -102,15 +108,24 @@ class Kind:
 KINDS: Mapping[type[Rule], Kind] = {
     TrafficFailover: Kind(
         desire=traffic.desire,
+        interests=traffic_interests.interests,
         observe=traffic.observe,
         heard=traffic.heard,
+        scope=traffic_interests.scope,
+        shares_home=traffic_interests.shares_home,
         advance=traffic.advance,
         done=traffic.done,
         reset=traffic.reset,
     ),
-    Notification: Kind(desire=notification.desire, objects=notification.objects, covers=notification.covers),
+    Notification: Kind(
+        desire=notification.desire,
+        interests=notification.interests,
+        objects=notification.objects,
+        covers=notification.covers,
+    ),
     BudgetRule: Kind(
         desire=budget.desire,
+        interests=budget.interests,
         observe=budget.observe,
         advance=budget.advance,
         says=budget.says,
@@ -118,10 +133,16 @@ KINDS: Mapping[type[Rule], Kind] = {
         covers=budget.covers,
     ),
     QuorumRule: Kind(
-        desire=quorum.desire, advance=quorum.advance, says=quorum.says, objects=quorum.objects, covers=quorum.covers
+        desire=quorum.desire,
+        interests=quorum.interests,
+        advance=quorum.advance,
+        says=quorum.says,
+        objects=quorum.objects,
+        covers=quorum.covers,
     ),
     WorkloadFailover: Kind(
         desire=workload.desire,
+        interests=workload.interests,
         observe=workload.observe,
         heard=workload.heard,
         advance=workload.advance,
@@ -138,6 +159,7 @@ KINDS: Mapping[type[Rule], Kind] = {
     ),
     ClusterTaint: Kind(
         desire=cluster_taint.desire,
+        interests=cluster_taint.interests,
         advance=cluster_taint.advance,
         done=cluster_taint.done,
         reset=cluster_taint.reset,
@@ -147,6 +169,7 @@ KINDS: Mapping[type[Rule], Kind] = {
     ),
     ZoneIsolation: Kind(
         desire=zone.desire,
+        interests=zone.interests,
         observe=zone.observe,
         heard=zone.heard,
         advance=zone.advance,

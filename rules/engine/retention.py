@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 from rules.core.group import Group
 from rules.engine.registry import kind_of
-from rules.engine.routing import Routing, named_ref
+from rules.engine.routing import Routing
 from rules.kinds.cluster_taint import kind as cluster_taint
+from rules.kinds.traffic.interests import named_ref
 from rules.kinds.workload import inventory as workload_census
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.workload import WorkloadFailover

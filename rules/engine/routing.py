@@ -1,78 +1,53 @@
 """Which groups a fact concerns, from the rules alone.
 
 An address is a rule and a scope: the thing itself where the rule names it, else the neighbourhood (`cluster/namespace`)
-in which its things are found. All groups of an address live in one partition, so their facts are in one order.
+in which its things are found. All groups of an address live in one partition, so their facts are in one order. Its home
+decides which partition that is; several addresses may have one home, and then a fact is stored once for all of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cached_property, lru_cache
 
 from bus.messages import (
-    LOAD_BALANCERS,
     Approve,
-    Claim,
     Fact,
     FailbackTraffic,
-    FailbackZone,
     FailoverTraffic,
-    IsolateZone,
     Observation,
     Outcome,
     Pause,
     Reject,
     ReleaseTraffic,
     Resume,
-    RetryZone,
-    Route,
-    RouteRef,
     TrafficCommand,
     Verdict,
 )
+from rules.core.index import Index, Path, pattern_of
+from rules.core.interests import path_of
 from rules.engine.registry import kind_of
-from rules.kinds.traffic.kind import service_target
-from rules.limits.limiters import actors
-from rules.rulefile.fleet import namespace_in, of_object
+from rules.kinds.traffic.interests import named_ref
+from rules.limits.limiters import GuardsByRule, actors
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.loader import RuleSet
-from rules.rulefile.model import OnAllDown, Rule, TrafficFailover
+from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.sources import Quorum
 from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 Address = tuple[str, str]
 """Rule and scope."""
-
-
-def named_ref(rule: TrafficFailover) -> RouteRef | None:
-    """The route that a rule names; None: it selects by label."""
-    route = rule.route
-    if route.name is not None and route.kind in LOAD_BALANCERS:
-        return RouteRef(kind=route.kind, name=route.name)
-    if route.name is None or route.namespace is None:
-        return None
-    return RouteRef(
-        cluster=route.cluster, kind=route.kind, custom_kind=route.custom_kind or "", namespace=route.namespace,
-        name=route.name, rule=route.rule,
-    )  # fmt: skip
-
-
-def explicit_targets(rule: TrafficFailover, ref: RouteRef) -> frozenset[str] | None:
-    """The targets of the rule's own backends; None: they are read from the route."""
-    rule = of_object(rule, ref.object)
-    if rule.backends is None:
-        return None
-    return frozenset(b.target or service_target(ref, b.service) for b in rule.backends)
+Home = tuple[str, str]
+"""What a partition is computed from: a rule and a scope, or a scope that several rules share."""
+Scope = Callable[[Path], str | None]
+PATHS_MAX = 65_536
+"""For how many things that facts speak of it is kept which rules they concern."""
 
 
 def scope_of(rule: Rule, object_: str) -> str:
     """Give the scope in which this group of the rule lives."""
-    if isinstance(rule, TrafficFailover) and rule.route.selector is not None:
-        cluster, namespace = object_.split("/")[:2]
-        return f"{cluster}/{namespace}"
     return kind_of(rule).scope(rule, object_)
 
 
@@ -84,32 +59,38 @@ class Routing:
         own = list(rules)
         self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *actors(own, guards, quorums))}
         self.file_guards = guards
-        taints = [rule for rule in own if isinstance(rule, ClusterTaint)]
-        self._taint_signals = [(rule.match, rule.signals) for rule in taints if rule.signals]
+        self._guards = GuardsByRule(guards)
         self._digests: dict[str, str] = {}
-        self._by_target: dict[str, list[Address]] = defaultdict(list)
-        self._by_namespace: dict[str, list[Address]] = defaultdict(list)
-        self._by_cluster: dict[str, list[TrafficFailover]] = defaultdict(list)
-        self._templates: dict[str, list[tuple[str, TrafficFailover]]] = defaultdict(list)
-        """Targets of backends in which names of routes stand, by their first word."""
-        self._by_route: dict[tuple[str, str, str, str], list[tuple[TrafficFailover, Address]]] = defaultdict(list)
-        self.others = [rule for rule in self.rules.values() if not isinstance(rule, TrafficFailover)]
-        """The rules whose kinds say themselves what concerns them."""
+        taints = [rule for rule in own if isinstance(rule, ClusterTaint) and rule.signals]
+        self._taints = Index((pattern_of(rule.match), (rule.match, rule.signals or ())) for rule in taints)
+        addresses: Index[tuple[str, Scope | None]] = Index()
+        homes: Index[tuple[str, Scope | None]] = Index()
+        concerned: Index[str] = Index()
         for rule in self.rules.values():
-            if isinstance(rule, TrafficFailover):
-                self._add(rule)
+            shared = kind_of(rule).shares_home(rule)
+            for one in kind_of(rule).interests(rule):
+                addresses.add(one.facts, (rule.name, one.scope))
+                if one.scope is None:
+                    concerned.add(one.facts, rule.name)
+                homes.add(one.facts, ("" if shared and one.scope is not None else rule.name, one.scope))
+        self._addressed = lru_cache(PATHS_MAX)(addresses.find)
+        self._concerned = lru_cache(PATHS_MAX)(concerned.find)
+        self._at_home = lru_cache(PATHS_MAX)(homes.find)
+        self._tainted = lru_cache(PATHS_MAX)(self._taints.find)
 
     @classmethod
     def of(cls, rules: RuleSet) -> Routing:
         """The routing of all that some rule files say."""
         return cls(rules.rules, rules.guards, [source for source in rules.sources if isinstance(source, Quorum)])
 
+    def guards_of(self, name: str) -> Sequence[FileGuard]:
+        """Give the guards of rule files that mean the rule of this name."""
+        return self._guards.of(name)
+
     def digest(self, name: str) -> str:
         """Give ten hex digits that are others where the rule, or a guard that means it, says something else."""
         if name not in self._digests:
-            rule = self.rules[name]
-            mine = [guard for guard in self.file_guards if any(matches(pattern, name) for pattern in guard.rules)]
-            text = "\n".join(one.model_dump_json() for one in (rule, *mine))
+            text = "\n".join(one.model_dump_json() for one in (self.rules[name], *self.guards_of(name)))
             self._digests[name] = hashlib.sha256(text.encode()).hexdigest()[:10]
         return self._digests[name]
 
@@ -119,40 +100,54 @@ class Routing:
         text = "\n".join(f"{name} {self.digest(name)}" for name in sorted(self.rules))
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
-    def _add(self, rule: TrafficFailover) -> None:
-        ref = named_ref(rule)
-        if ref is None:
-            self._by_cluster[rule.route.cluster].append(rule)
-            for template in {backend.target for backend in rule.backends or () if backend.target is not None}:
-                self._templates[template.partition("/")[0]].append((template, rule))
-            return
-        address = (rule.name, ref.object)
-        self._by_route[ref.cluster, ref.called, ref.namespace, ref.name].append((rule, address))
-        targets = explicit_targets(rule, ref)
-        for target in targets or ():
-            self._by_target[target].append(address)
-        if targets is None or rule.on_all_down is OnAllDown.ZERO:
-            # Zero is linkerd-failover's way, where the annotation may name any service of the namespace.
-            self._by_namespace[f"{ref.cluster}/{ref.namespace}"].append(address)
-
     def addresses(self, fact: Fact) -> Sequence[Address]:
         """Give each address that the fact concerns, once. A pause or a resume concerns everybody: none is given."""
         match fact:
             case Pause() | Resume():
                 return []
             case Outcome() | Verdict() | Approve() | Reject():
-                own = [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
-                return list(dict.fromkeys([*own, *self._elsewhere(fact)]))
+                return [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
             case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():
                 return self._commanded(fact)
-            case IsolateZone() | FailbackZone() | RetryZone() | Claim():
-                return list(dict.fromkeys(self._elsewhere(fact)))
-            case Route():
-                return self._listed(fact)
-            case Observation():
-                return list(dict.fromkeys([*self._observed(fact), *self._elsewhere(fact)]))
             case _:
-                return list(dict.fromkeys(self._elsewhere(fact)))
+                return list(dict.fromkeys(self._found(fact, self._addressed)))
+
+    def homes(self, fact: Fact) -> Set[Home]:
+        """Give the homes of all addresses that the fact concerns, in a time that does not grow with rules that share
+        one."""
+        match fact:
+            case (
+                Pause() | Resume() | Outcome() | Verdict() | Approve() | Reject() | FailoverTraffic()
+                | FailbackTraffic() | ReleaseTraffic()
+            ):  # fmt: skip
+                return {self.home(*address) for address in self.addresses(fact)}
+            case _:
+                return {self._home(*found) for found in self._found(fact, self._at_home)}
+
+    def home(self, rule: str, scope: str) -> Home:
+        """Give the home of an address."""
+        known = self.rules.get(rule)
+        return ("" if known is not None and kind_of(known).shares_home(known) else rule), scope
+
+    def _home(self, rule: str, scope: str) -> Home:
+        return self.home(rule, scope) if rule else ("", scope)
+
+    def concerned(self, fact: Fact) -> Iterator[tuple[Rule, Iterable[str]]]:
+        """Give the rules whose kinds name the objects that a fact concerns, and these objects."""
+        for name in self._concerned(path_of(fact)):
+            rule = self.rules[name]
+            if not self.is_passed_over(rule, fact):
+                yield rule, kind_of(rule).objects(rule, fact)
+
+    def _found(self, fact: Fact, find: Callable[[Path], Iterable[tuple[str, Scope | None]]]) -> Iterator[Address]:
+        path = path_of(fact)
+        for name, scope in find(path):
+            if scope is not None:
+                if (found := scope(path)) is not None:
+                    yield name, found
+            elif not self.is_passed_over(rule := self.rules[name], fact):
+                for object_ in kind_of(rule).objects(rule, fact):
+                    yield name, scope_of(rule, object_)
 
     def is_passed_over(self, rule: Rule, fact: Fact) -> bool:
         """Whether a fact says nothing to a rule because another rule makes something else of it: `is_a_taint`."""
@@ -163,34 +158,14 @@ class Routing:
 
         Then it is no word about the cluster's own health: else the workload would leave by another toleration.
         """
-        if not isinstance(rule, WorkloadFailover) or rule.signals is not None or not self._taint_signals:
+        if not isinstance(rule, WorkloadFailover) or rule.signals is not None:
             return False
-        return any(signal in signals and matches(match, target) for match, signals in self._taint_signals)
+        found = self._tainted(tuple(target.split("/")))
+        return any(signal in signals and matches(match, target) for match, signals in found)
 
     def _address(self, name: str, object_: str) -> Address:
         rule = self.rules[name]
         return name, scope_of(rule, kind_of(rule).owner(rule, object_))
-
-    def _elsewhere(self, fact: Fact) -> Iterable[Address]:
-        for rule in self.others:
-            if self.is_passed_over(rule, fact):
-                continue
-            for object_ in kind_of(rule).objects(rule, fact):
-                yield rule.name, scope_of(rule, object_)
-
-    def _observed(self, fact: Observation) -> Iterable[Address]:
-        yield from self._by_target.get(fact.target, ())
-        kind, *segments = fact.target.split("/")
-        for template, rule in self._templates.get(kind, ()):
-            namespace = namespace_in(template, fact.target)
-            if namespace is not None and rule.route.namespace in (None, namespace or rule.route.namespace):
-                yield rule.name, f"{rule.route.cluster}/{namespace or rule.route.namespace}"
-        if kind == "service" and len(segments) == 3:
-            neighbourhood = f"{segments[0]}/{segments[1]}"
-            yield from self._by_namespace.get(neighbourhood, ())
-            for rule in self._by_cluster.get(segments[0], ()):
-                if rule.route.namespace in (None, segments[1]):
-                    yield rule.name, neighbourhood
 
     def everywhere(self, fact: Fact) -> bool:
         """Whether it concerns groups of which only their partitions know."""
@@ -205,17 +180,5 @@ class Routing:
             return ()
         ref = named_ref(rule)
         if ref is not None:
-            return [(rule.name, ref.object)] if fact.object in (None, ref.object) else ()
+            return [(rule.name, scope_of(rule, ref.object))] if fact.object in (None, ref.object) else ()
         return [(rule.name, scope_of(rule, fact.object))] if fact.object and fact.object.count("/") == 3 else ()
-
-    def _listed(self, fact: Route) -> list[Address]:
-        named = self._by_route.get((fact.cluster, fact.called, fact.namespace, fact.name), ())
-        out = [address for rule, address in named if rule.route.rule == fact.rule]
-        # Whether its labels are (still) selected is the group's business: it has to hear that they are not.
-        out += [
-            (rule.name, f"{fact.cluster}/{fact.namespace}")
-            for rule in self._by_cluster.get(fact.cluster, ())
-            if (rule.route.called, rule.route.rule) == (fact.called, fact.rule)
-            and rule.route.namespace in (None, fact.namespace)
-        ]
-        return out

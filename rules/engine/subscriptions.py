@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from bus.messages import Observation, Route
 from rules.core.group import Group
-from rules.engine.routing import Routing, explicit_targets
+from rules.engine.routing import Routing
+from rules.kinds.traffic.interests import explicit_targets
 from rules.kinds.traffic.kind import service_target
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION, route_ref
 from rules.rulefile.model import OnAllDown, TrafficFailover

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+
+from pydantic import PrivateAttr
 
 from bus.messages import Claim, Cluster, Fact, Health, Mode, Observation, Verdict
 from rules.core.desired import Wish
 from rules.core.expiry import forget, next_end
 from rules.core.group import Group, updated
+from rules.core.index import Index, pattern_of
+from rules.core.interests import Interest, listed, observed
 from rules.core.reasons import Held
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import Bucket, Census, rate
@@ -25,6 +28,8 @@ from rules.rulefile.targets import encode_segment, matches
 
 FORGOTTEN = timedelta(minutes=10)
 """A claim that its group has not said again for so long is dropped: the group is no more."""
+PEERS_MAX = 100_000
+"""Of how many targets it is kept whether they are peers."""
 
 
 class BudgetRule(Rule):
@@ -41,21 +46,53 @@ class BudgetRule(Rule):
     at_least: int = 0
     """With fewer peers than this, bad peers are no reason to hold."""
 
+    _index: Index[str] = PrivateAttr(default_factory=Index)
+    _guarded: frozenset[str] = PrivateAttr(default=frozenset())
+    _is_peer: dict[str, bool] = PrivateAttr(default_factory=dict)
+    """Asked for every peer at every look; matching again each time took half of all time."""
+
+    def model_post_init(self, _context: object) -> None:
+        """Know its peers by an index: a guard of many rules may have a pattern for each."""
+        self._index = Index((pattern_of(pattern), pattern) for pattern in self.peers)
+        self._guarded = frozenset(self.guarded)
+
+    def is_peer(self, target: str) -> bool:
+        """Whether it counts this target."""
+        known = self._is_peer.get(target)
+        if known is None:
+            if len(self._is_peer) >= PEERS_MAX:
+                self._is_peer.clear()
+            known = any(matches(pattern, target) for pattern in self._index.find(target.split("/")))
+            self._is_peer[target] = known
+        return known
+
+    def is_asked_by(self, rule: str) -> bool:
+        """Whether this rule's groups ask it."""
+        return rule in self._guarded
+
     @property
     def guard(self) -> str:
         """The name that claims and verdicts carry."""
         return self.name.removeprefix("@")
 
 
+def interests(rule: BudgetRule) -> Iterable[Interest]:
+    """Claims, and how the peers are."""
+    yield Interest(("Claim", rule.guard))
+    for pattern in rule.peers:
+        yield Interest(observed(pattern))
+        yield Interest(listed(pattern))
+
+
 def objects(rule: BudgetRule, fact: Fact) -> Iterable[str]:
     """The one group there is, where the fact concerns it."""
     match fact:
         case Claim():
-            concerned = fact.guard == rule.guard and fact.rule in rule.guarded
+            concerned = fact.guard == rule.guard and rule.is_asked_by(fact.rule)
         case Observation():
-            concerned = _is_peer(rule, fact.target)
+            concerned = rule.is_peer(fact.target)
         case Cluster():
-            concerned = _is_peer(rule, _target(fact))
+            concerned = rule.is_peer(_target(fact))
         case _:
             concerned = False
     return ("*",) if concerned else ()
@@ -105,11 +142,11 @@ def census(rule: BudgetRule, group: Group) -> Census:
     listed = (group.budget or BudgetState()).listed
     total = bad = 0
     for target, member in group.members.items():
-        if _is_peer(rule, target) and (target not in listed or listed[target].exists):
+        if rule.is_peer(target) and (target not in listed or listed[target].exists):
             total += 1
             bad += member.status is not Health.HEALTHY
     for target, one in listed.items():
-        total += one.exists and target not in group.members and _is_peer(rule, target)
+        total += one.exists and target not in group.members and rule.is_peer(target)
     return Census(total, bad) if total >= rule.at_least else Census(0, 0)
 
 
@@ -146,16 +183,6 @@ def says(rule: BudgetRule, before: Group, after: Group, facts: Sequence[Fact], n
 
 def _answer(claim: Claimed | None) -> tuple[int, bool, str] | None:
     return (claim.generation, claim.granted, claim.reason) if claim is not None else None
-
-
-def _is_peer(rule: BudgetRule, target: str) -> bool:
-    return _matches(rule.peers, target)
-
-
-@lru_cache(maxsize=100_000)
-def _matches(patterns: tuple[str, ...], target: str) -> bool:
-    # Asked for every peer at every look; matching again each time took half of all time.
-    return any(matches(pattern, target) for pattern in patterns)
 
 
 def _target(fact: Cluster) -> str:

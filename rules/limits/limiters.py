@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bus.messages import Mode
+from rules.core.index import Index, pattern_of
 from rules.kinds.quorum.kind import QUORUM, QuorumRule
 from rules.limits.limiter import BudgetRule
 from rules.rulefile.guards import FileGuard, Guards
@@ -46,6 +47,24 @@ class Limits:
     that only count peers, since they give nothing away, then slots, and last tokens, which are spent when given."""
 
 
+class GuardsByRule:
+    """The guards of rule files, by the names of the rules that they mean."""
+
+    def __init__(self, guards: Iterable[FileGuard]) -> None:
+        self._guards = list(guards)
+        self._index = Index(
+            (pattern_of(pattern), number) for number, guard in enumerate(self._guards) for pattern in guard.rules
+        )
+        self._known: dict[str, tuple[FileGuard, ...]] = {}
+
+    def of(self, name: str) -> tuple[FileGuard, ...]:
+        """Give the guards that mean the rule of this name, in the order of the files."""
+        if name not in self._known:
+            found = [self._guards[number] for number in self._index.find(name.split("/"))]
+            self._known[name] = tuple(one for one in found if any(matches(pattern, name) for pattern in one.rules))
+        return self._known[name]
+
+
 def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
     """Give the limits of a rule: its own, those of its file that mean it, and the defaults of its kind."""
     mine = [guard for guard in file_guards if any(matches(pattern, rule.name) for pattern in guard.rules)]
@@ -68,10 +87,11 @@ def actors(
 ) -> list[BudgetRule | QuorumRule]:
     """Give the actors that these rules and sources need, as rules of internal kinds, to be routed like all others."""
     asked: dict[str, tuple[Guards, list[Rule]]] = {}
+    by_rule = GuardsByRule(file_guards)
     for rule in rules:
         if rule.mode is Mode.OFF:
             continue
-        for name, guards in limits_of(rule, file_guards).shared.items():
+        for name, guards in limits_of(rule, by_rule.of(rule.name)).shared.items():
             asked.setdefault(name, (guards, []))[1].append(rule)
     return [
         *(_budget(name, guards, who) for name, (guards, who) in asked.items()),

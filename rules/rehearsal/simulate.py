@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route, ZoneStep
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
-from rules.engine.routing import Routing, named_ref
+from rules.engine.routing import Routing
 from rules.kinds.quorum.kind import QUORUM
+from rules.kinds.traffic.interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.kinds import completed
 from rules.rulefile.model import Rule, TrafficFailover

@@ -12,10 +12,12 @@ from functools import lru_cache
 
 import re2
 
+from rules.core.segments import encode_segment as encode_segment
 from rules.rulefile.regex import BadExpression, compiled, full_match
 
 SEGMENTS = {"cluster": 1, "zone": 2, "node": 2, "service": 3, "workload": 4}
 """How many segments follow each kind; `custom` takes one or more."""
+_WILD = frozenset("*?[")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_.:/-]*\Z")
 
@@ -30,13 +32,6 @@ class MissingLabel(ValueError):
     def __init__(self, label: str) -> None:
         super().__init__(f"label {label!r} is missing or empty")
         self.label = label
-
-
-def encode_segment(text: str) -> str:
-    """Make one segment of any text: another one of each, also of `a/b` and `a%2Fb`."""
-    if not any(part in text for part in ("/", "%2F", "%25")):
-        return text
-    return text.replace("%", "%25").replace("/", "%2F")
 
 
 def check_target(text: str) -> None:
@@ -86,9 +81,21 @@ def check_pattern(pattern: str) -> None:
 
 def matches(pattern: str, target: str) -> bool:
     """Whether the target is one of those that the pattern means."""
-    if "*" not in pattern and "?" not in pattern and "[" not in pattern:
-        return pattern == target
+    segments = _whole_segments(pattern)
+    if segments is not None:
+        parts = target.split("/")
+        return len(parts) == len(segments) and all(
+            part == segment or (segment == "*" and part != "") for part, segment in zip(parts, segments, strict=True)
+        )
     return full_match(_expression(pattern), target)
+
+
+@lru_cache(maxsize=65_536)
+def _whole_segments(pattern: str) -> tuple[str, ...] | None:
+    """The segments of a pattern of which each is text or any one segment: it needs no expression."""
+    segments = tuple(pattern.split("/"))
+    plain = all(segment == "*" or not _WILD.intersection(segment) for segment in segments)
+    return segments if plain else None
 
 
 @lru_cache(maxsize=4096)

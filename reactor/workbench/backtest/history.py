@@ -15,7 +15,7 @@ from reactor.workbench.backtest.outages import NEWEST_SCRAPE, Outages, outages
 from reactor.workbench.backtest.queries import observations
 from reactor.workbench.backtest.series import Answer
 from reactor.workbench.backtest.targets import Targets
-from rules.engine.routing import explicit_targets, named_ref
+from rules.kinds.traffic.interests import explicit_targets, named_ref
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule, RuleSet
 from rules.rulefile.model import Notification, TrafficFailover

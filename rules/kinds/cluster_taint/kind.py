@@ -13,6 +13,7 @@ from datetime import datetime
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
 from rules.core.desired import Act, Evidence, Wish
 from rules.core.group import Group
+from rules.core.interests import Interest, observed
 from rules.core.reasons import Because, Held
 from rules.kinds.workload.state import WorkloadState
 from rules.rulefile.model import Rule, UnknownAs
@@ -20,6 +21,11 @@ from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint
 
 _SILENT = (Mode.DRY_RUN, Mode.OFF)
+
+
+def interests(rule: ClusterTaint) -> Iterable[Interest]:
+    """Every look at a cluster that matches."""
+    yield Interest(observed(rule.match))
 
 
 def objects(rule: ClusterTaint, fact: Fact) -> Iterable[str]:

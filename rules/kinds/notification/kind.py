@@ -8,6 +8,7 @@ from datetime import datetime
 from bus.messages import Fact, Health, Observation, iso
 from rules.core.desired import Wish
 from rules.core.group import Group
+from rules.core.interests import Interest, observed
 from rules.core.reasons import Because
 from rules.rulefile.model import Notification, UnknownAs
 from rules.rulefile.targets import matches
@@ -31,6 +32,11 @@ def desire(rule: Notification, group: Group, _around: Group | None, _now: dateti
     return Wish(
         told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail
     )
+
+
+def interests(rule: Notification) -> Iterable[Interest]:
+    """Every look at a target that matches."""
+    yield Interest(observed(rule.match))
 
 
 def objects(rule: Notification, fact: Fact) -> Iterable[str]:

@@ -11,6 +11,7 @@ from bus.messages import Fact, Health, Mode, Observation
 from rules.core.desired import Wish
 from rules.core.expiry import forget, next_end
 from rules.core.group import Group, Member, updated
+from rules.core.interests import Interest, observed
 from rules.limits.rates import amount
 from rules.limits.state import QuorumState
 from rules.rulefile.model import Rule
@@ -31,9 +32,14 @@ class QuorumRule(Rule):
     source: Quorum
 
 
+def interests(rule: QuorumRule) -> Iterable[Interest]:
+    """Every look at a member."""
+    yield Interest(observed(rule.source.members))
+
+
 def objects(rule: QuorumRule, fact: Fact) -> Iterable[str]:
     """The one group there is, where the fact is about a member."""
-    return ("*",) if isinstance(fact, Observation) and matches(rule.source.members, fact.target) else ()
+    return ("*",) if isinstance(fact, Observation) and _matches(rule.source.members, fact.target) else ()
 
 
 def covers(_rule: QuorumRule, object_: str) -> bool:

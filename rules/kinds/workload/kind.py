@@ -13,6 +13,8 @@ from datetime import datetime
 from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
 from rules.core.desired import Wish
 from rules.core.group import Group
+from rules.core.index import ANY, MANY
+from rules.core.interests import Interest, any_of
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import desire as workload_wish
 from rules.kinds.workload import facts as workload_facts
@@ -24,6 +26,17 @@ from rules.rulefile.workload import WorkloadFailover
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
 stirs = workload_census.stirs
+
+
+def interests(rule: WorkloadFailover) -> Iterable[Interest]:
+    """All clusters, and the workloads that it could mean."""
+    yield Interest(("Cluster", MANY))
+    yield Interest(("ClusterTaints", MANY))
+    yield Interest(("Observation", "cluster", MANY))
+    named = [(any_of(one.namespace), one.kind, any_of(one.name)) for one in rule.resource_selectors]
+    for path in named if rule.policies is None else [(ANY, ANY, ANY)]:
+        yield Interest(("Workload", *path))
+        yield Interest(("Observation", "workload", ANY, *path))
 
 
 def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:

@@ -27,6 +27,8 @@ from bus.messages import (
     ZoneStep,
 )
 from rules.core.group import Group, updated
+from rules.core.index import MANY
+from rules.core.interests import Interest, commanded, observed
 from rules.kinds.zone import commands as zone_commands
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone import signals as zone_signals
@@ -37,6 +39,15 @@ from rules.kinds.zone.record import asked, did, updated_record
 from rules.kinds.zone.state import ZoneNodes, ZonesSeen, ZoneState
 from rules.rulefile.targets import matches
 from rules.rulefile.zone import ZoneIsolation
+
+
+def interests(rule: ZoneIsolation) -> Iterable[Interest]:
+    """Its cluster's zones, people's commands, and what stops a drill."""
+    yield Interest(("Observation", *rule.target("").split("/")[:-1], MANY))
+    yield Interest(("Zones", rule.cluster_name))
+    yield Interest(commanded(rule.name))
+    for pattern in rule.practice.stop_signals if rule.practice is not None else ():
+        yield Interest(observed(pattern))
 
 
 def objects(rule: ZoneIsolation, fact: Fact) -> Iterable[str]:

@@ -11,8 +11,9 @@ from bus.messages import Action, Fact, Health, Hold, Notify, SetWeights
 from rules.core.group import Group, Member
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
-from rules.engine.routing import Routing, named_ref
+from rules.engine.routing import Routing
 from rules.engine.subscriptions import Key
+from rules.kinds.traffic.interests import named_ref
 from rules.kinds.traffic.kind import service_target
 from rules.rehearsal.backtest.story import (
     COLUMNS,

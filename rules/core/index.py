@@ -1,0 +1,120 @@
+"""Finds those of many patterns that may fit a path, in a time that does not grow with the number of patterns.
+
+A trie of segments, as in a NATS server's subject list. A literal segment is found by its text; one with wildcards by
+the text before its first wildcard and after its last, so it may be found where it does not fit: whoever asks checks
+what it gets. What fits is always found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A segment with wildcards: `*`, `?`, `[a-z]`; `**` alone is any number of segments."""
+
+    text: str
+
+
+Segment = str | Glob
+Pattern = tuple[Segment, ...]
+Path = tuple[str, ...]
+ANY = Glob("*")
+"""One segment, whatever it is."""
+MANY = Glob("**")
+"""Any number of segments, also none."""
+
+
+def pattern_of(text: str) -> Pattern:
+    """Give the segments of a pattern such as `service/*/shop/cart-*`."""
+    return tuple(Glob(segment) if _WILD.search(segment) else segment for segment in text.split("/"))
+
+
+class Index(Generic[T]):
+    """Items under patterns of paths."""
+
+    def __init__(self, entries: Iterable[tuple[Pattern, T]] = ()) -> None:
+        self._root = _Node()
+        self._items: list[T] = []
+        self._numbers: dict[T, int] = {}
+        for pattern, item in entries:
+            self.add(pattern, item)
+
+    def add(self, pattern: Pattern, item: T) -> None:
+        """Have `find` give this item for every path that the pattern fits."""
+        number = self._numbers.setdefault(item, len(self._items))
+        if number == len(self._items):
+            self._items.append(item)
+        node = self._root
+        for segment in pattern:
+            node = node.child(segment)
+        node.ends.add(number)
+
+    def find(self, path: Sequence[str]) -> tuple[T, ...]:
+        """Give the items whose patterns may fit, each once, in the order in which they were first added."""
+        found: set[int] = set()
+        seen: set[tuple[int, int]] = set()
+        ahead = [(self._root, 0)]
+        while ahead:
+            node, at = ahead.pop()
+            if (id(node), at) in seen:
+                continue
+            seen.add((id(node), at))
+            if at == len(path):
+                found |= node.ends
+            else:
+                ahead += [(child, at + 1) for child in node.fitting(path[at])]
+            if node.rest is not None:
+                ahead += [(node.rest, later) for later in range(at, len(path) + 1)]
+        return tuple(self._items[number] for number in sorted(found))
+
+
+class _Node:
+    """Where patterns with the same beginning go on."""
+
+    __slots__ = ("ends", "exact", "globs", "rest", "shapes")
+
+    def __init__(self) -> None:
+        self.ends: set[int] = set()
+        self.exact: dict[str, _Node] = {}
+        self.globs: dict[tuple[str, str], _Node] = {}
+        """By the text before the first wildcard and after the last."""
+        self.shapes: list[tuple[int, int]] = []
+        """The lengths of these texts, each pair once: few, however many patterns there are."""
+        self.rest: _Node | None = None
+        """After `**`."""
+
+    def child(self, segment: Segment) -> _Node:
+        """Give the node behind a segment of a pattern."""
+        if isinstance(segment, str):
+            return self.exact.setdefault(segment, _Node())
+        if segment == MANY:
+            self.rest = self.rest or _Node()
+            return self.rest
+        ends = _ends(segment.text)
+        if (shape := (len(ends[0]), len(ends[1]))) not in self.shapes:
+            self.shapes.append(shape)
+        return self.globs.setdefault(ends, _Node())
+
+    def fitting(self, segment: str) -> Iterable[_Node]:
+        """Give the nodes behind all segments of patterns that this one may fit."""
+        if (exact := self.exact.get(segment)) is not None:
+            yield exact
+        for before, after in self.shapes:
+            if before + after <= len(segment):
+                node = self.globs.get((segment[:before], segment[len(segment) - after :]))
+                if node is not None:
+                    yield node
+
+
+def _ends(glob: str) -> tuple[str, str]:
+    """What a segment that fits begins and ends with. Behind a set of characters nothing is known for sure."""
+    wild = [match.start() for match in _WILD.finditer(glob)]
+    return glob[: wild[0]], "" if "[" in glob else glob[wild[-1] + 1 :]

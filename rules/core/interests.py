@@ -1,0 +1,81 @@
+"""Which facts concern a rule: patterns over the paths of facts, so that an index finds the rules of a fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bus.messages import (
+    Claim,
+    Cluster,
+    ClusterTaints,
+    Command,
+    Fact,
+    Observation,
+    Outcome,
+    Route,
+    RouteRef,
+    Verdict,
+    Workload,
+    WorkloadCopy,
+    Zones,
+)
+from rules.core.index import Glob, Path, Pattern, Segment, pattern_of
+from rules.core.segments import encode_segment
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """Facts that concern a rule."""
+
+    facts: Pattern
+    """Of their paths, as `path_of` gives them; what fits may still turn out to be none of the rule's."""
+    scope: Callable[[Path], str | None] | None = None
+    """Where the groups are that such a fact concerns, by its path; None: none is. Hashable, so that rules that say the
+    same are asked once. Without it the kind says which objects a fact concerns."""
+
+
+def path_of(fact: Fact) -> Path:
+    """Give what a fact is about, as segments: what sort of fact, and then from the large to the small."""
+    match fact:
+        case Observation():
+            return ("Observation", *fact.target.split("/"))
+        case Route():
+            return ("Route", fact.cluster, fact.called, fact.namespace, fact.name, repr(fact.rule))
+        case Cluster():
+            return ("Cluster", "cluster", encode_segment(fact.name))
+        case ClusterTaints():
+            return ("ClusterTaints", fact.cluster)
+        case Workload() | WorkloadCopy():
+            return ("Workload", fact.namespace, fact.kind, fact.name)
+        case Zones():
+            return ("Zones", fact.cluster)
+        case Claim():
+            return ("Claim", fact.guard)
+        case Command() | Outcome() | Verdict():
+            return ("Rule", fact.rule)
+
+
+def observed(targets: str) -> Pattern:
+    """Observations of targets that a pattern of the rule file means."""
+    return ("Observation", *pattern_of(targets))
+
+
+def listed(clusters: str) -> Pattern:
+    """Clusters of the inventory whose targets a pattern means."""
+    return ("Cluster", *pattern_of(clusters))
+
+
+def commanded(rule: str) -> Pattern:
+    """Commands that name a rule."""
+    return ("Rule", rule)
+
+
+def routes(ref: RouteRef) -> Pattern:
+    """One route."""
+    return ("Route", ref.cluster, ref.called, ref.namespace, ref.name, repr(ref.rule))
+
+
+def any_of(value: str | None) -> Segment:
+    """A segment that has this value; None: any value."""
+    return Glob("*") if value is None else value
