@@ -1,0 +1,39 @@
+"""What an earlier release wrote onto the bus is read by this one, and nothing of it is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bus.envelope import MESSAGES, decode, encode
+from bus.errors import Malformed
+from bus.messages import Message
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "messages"
+FILES = sorted(GOLDEN.glob("*.json"))
+
+
+def test_every_type_of_message_has_its_golden_file() -> None:
+    assert {kind.__name__ for kind in MESSAGES} == {path.stem.partition("-")[0] for path in FILES}, (
+        "run scripts/gen-golden-messages.py"
+    )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_was_written_is_read_and_nothing_of_it_is_lost(path: Path) -> None:
+    wrote = json.loads(path.read_text("utf-8"))
+    event = decode(json.dumps(wrote).encode())
+    assert isinstance(event.data, Message)
+    again = json.loads(encode(event.data, id=event.id, source=event.source, time=event.time))
+    assert {key: again["data"][key] for key in wrote["data"]} == wrote["data"]  # later fields may have joined
+    assert again["type"] == wrote["type"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_key_of_a_later_release_is_refused_and_never_dropped(path: Path) -> None:
+    wrote = json.loads(path.read_text("utf-8"))
+    wrote["data"]["ofALaterRelease"] = 1
+    with pytest.raises(Malformed, match="ofALaterRelease"):
+        decode(json.dumps(wrote).encode())
