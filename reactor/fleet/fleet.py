@@ -33,7 +33,7 @@ from reactor.runtime.supervise import ended, to_its_end
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT = 2.0
+HEARTBEAT = 1.0
 LOOK = 0.5
 """How often, in seconds, who owns what is looked at."""
 ASK = timedelta(seconds=0.4)

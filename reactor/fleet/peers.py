@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from reactor.runtime.clock import Clock
 
-LEASE = 6.0
+LEASE = 4.0
 """Seconds without a heartbeat after which a member counts as gone."""
-DEAF = 4.0
-"""Seconds after which we no longer listen, if nothing shows that we do: two heartbeats of our own."""
+DEAF = 2.5
+"""Seconds after which we no longer listen, if nothing shows that we do: two heartbeats of our own, and a little."""
 DOUBTS = 2
 """So often nobody has to answer: one that connects again has no subscription for a moment."""
 

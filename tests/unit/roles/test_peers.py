@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from reactor.fleet.fleet import HEARTBEAT, LOOK
 from reactor.fleet.peers import DEAF, DOUBTS, LEASE, Peers
+from reactor.sources.ticker import SPREAD_SECONDS_MAX
 from tests.clock import HandClock
 
 STEP = DEAF - 1
@@ -66,3 +68,13 @@ def test_one_for_whom_nobody_answers_again_and_again_is_gone() -> None:
     assert not peers.answered("two", False)
     peers.left("two")
     assert not peers.answered("two", False)
+
+
+def test_a_window_of_six_seconds_over_a_probe_in_a_frozen_process_is_over_within_twelve() -> None:
+    """Whoever takes the probe over sees the target anew: the window begins again with that first look."""
+    first_look = LEASE + LOOK + SPREAD_SECONDS_MAX
+    assert first_look + 6 <= 12 - LOOK, f"the first look may come {first_look:g} s after the freeze"
+
+
+def test_being_deaf_for_a_moment_makes_nobody_gone() -> None:
+    assert DEAF + HEARTBEAT < LEASE
