@@ -15,6 +15,7 @@ from typing import Any
 from benchmarks import (
     backtest_speed,
     observations_speed,
+    probe_speed,
     rules_many,
     rules_speed,
     scaling_speed,
@@ -31,6 +32,7 @@ ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "many-rules": rules_many.many_rules,
     "simulate": rules_speed.simulate,
     "event-to-patch": traffic_speed.event_to_patch,
+    "probe-to-patch": probe_speed.probe_to_patch,
     "mass-move": traffic_speed.mass_move,
     "webhook-to-action": webhook_speed.webhook_to_action,
     "observations": observations_speed.observations,

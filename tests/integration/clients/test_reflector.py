@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any, cast
 
 import pytest
@@ -209,6 +210,23 @@ async def test_a_silent_connection_is_given_up(api: Kubernetes, east: Cluster) -
         await eventually(lambda: handle.hits == 1)
         east.create(config_map("after"))
         await copy.until(lambda: names(subject) == {"after"})
+
+
+async def test_an_open_watch_that_says_nothing_is_given_up_within_twenty_seconds(api: Kubernetes) -> None:
+    """With the times of production: the server is asked to end it earlier, and one that does not is left."""
+    opened: list[tuple[float, float]] = []
+
+    class Noted:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(api, name)
+
+        def stream(self, path: str, query: Mapping[str, str], *, idle_seconds: float) -> Any:
+            opened.append((float(query["timeoutSeconds"]), idle_seconds))
+            return api.stream(path, query, idle_seconds=idle_seconds)
+
+    async with running(reflector(cast("Any", Noted()), Copy(), idle_seconds=inf)):
+        await eventually(lambda: bool(opened))
+    assert opened == [(15.0, 20.0)]
 
 
 async def test_what_cannot_be_watched_is_listed_as_long_as_that_lasts(
