@@ -12,11 +12,11 @@ from aiohttp import web
 from benchmarks.measure import Result, spread
 from benchmarks.world import World, until, world
 
-ROUTES = 30
-ROUNDS = 10
+ROUTES = 10
+ROUNDS = 30
 BACKENDS = ("", "-west", "-central")
 PROBE = """
-- {{name: {name}, kind: HttpProbe, target: custom/{name}, url: "{url}/{name}", everySeconds: 1, timeoutSeconds: 1,
+- {{name: {name}, kind: HttpProbe, target: custom/{name}, url: "{url}/{name}", everySeconds: 0.25, timeoutSeconds: 0.25,
    failureThreshold: 1}}"""
 RULE = """
 - name: r{n}
