@@ -30,7 +30,7 @@ WINDOW = 8.0
 HALF = 4.0
 LATE = 2.0
 """Seconds that a busy machine may take over what is due. A window that began anew would be HALF late."""
-TAKEN_OVER = LEASE + 2.0
+TAKEN_OVER = LEASE + 4.0
 HANDED_OVER = 1.0
 SHARED = 15.0
 SLOW = 1.0
