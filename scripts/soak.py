@@ -93,8 +93,8 @@ async def _behind(w: World) -> int:
 
 
 async def _unread(w: World) -> int:
-    """Facts behind the position of their partition, as `reactor fleet` tells them."""
-    command = [sys.executable, "-m", "reactor.cli.main", "fleet", "--config", str(w.config), "-o", "json"]
+    """Facts behind the position of their partition, as `reactor members` shows them."""
+    command = [sys.executable, "-m", "reactor.cli.main", "members", "--config", str(w.config), "-o", "json"]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     return sum(partition["unread"] for partition in json.loads(out)["partitions"])

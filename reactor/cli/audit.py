@@ -13,9 +13,9 @@ import click
 
 from bus.messages import Observation
 from reactor.cli.shared.known_rules import told_rules
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, say
+from reactor.cli.shared.printing import printed, say
 from reactor.cli.shared.stored import stored
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
@@ -42,7 +42,7 @@ def audit() -> None:
 )
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
 @bus_option()
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option()
 def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
     """Check the recorded decisions against the stored facts, and that none was changed, added or taken away.
 
@@ -65,7 +65,7 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
         loaded, _ = told_rules(settings, "early and needless are not judged for the rules of files that cannot be used")
         signer = Signer.of(settings.audit.key_file)
         verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded, signer))
-    say(_json(verdict) if output == "json" else _table(verdict))
+    say(_table(verdict) if output == "table" else printed(_data(verdict), output))
     sys.exit(1 if verdict.breaches else 0)
 
 
@@ -146,8 +146,8 @@ def _table(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _json(verdict: Verdict) -> str:
+def _data(verdict: Verdict) -> dict[str, object]:
     breaches = [
         {"promise": one.promise, "group": one.route, "at": one.at, "what": one.what} for one in verdict.breaches
     ]
-    return as_json({"tested": verdict.tested, "breaches": breaches})
+    return {"tested": dict(verdict.tested), "breaches": breaches}

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 
 from reactor.cli.shared.files import fail, find_rules, read_all
-from reactor.cli.shared.options import Seconds
-from reactor.cli.shared.printing import say
+from reactor.cli.shared.options import Seconds, output_option
+from reactor.cli.shared.printing import as_yaml, say
 from reactor.clients.promql import QueryFailed
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
@@ -56,7 +56,7 @@ from rules.rulefile import loader
     help="Tells when the newest scrape was: older than staleSeconds, Prometheus was away. '' does not ask.",
 )  # fmt: skip
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write one self-contained page.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option("text", "json", "yaml")
 @click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Folder for what was fetched.")
 @click.option("--no-cache", is_flag=True, help="Keep nothing on disk after the run.")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
@@ -141,9 +141,9 @@ def _write(done: Backtested, html: Path | None, output: str) -> None:
             html.write_text(page.page(done), "utf-8")
         except OSError as error:
             raise SettingsError(f"{html}: cannot be written: {error.strerror or error}") from error
-    if output == "json":
+    if output != "text":
         body = as_json(done.played, done.within, notes=done.notes, pairs=done.pairs, swept=done.swept)
-        say(visible_json(json.dumps(body, indent=2, ensure_ascii=False)))
+        say(as_yaml(body) if output == "yaml" else visible_json(json.dumps(body, indent=2, ensure_ascii=False)))
         return
     for line in text.lines(done):
         say(line)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bus.permissions import PEOPLE, ROLES, configuration, of_person, of_role, of_source
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say
 from reactor.settings import model as settings_
@@ -56,9 +56,7 @@ def _asking(command: Command) -> Command:
             help="Settings file.",
         ),
         bus_option("url"),
-        click.option(
-            "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-        ),
+        output_option(),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from reactor.cli.shared.files import count, find_rules, read_all, read_text, shown
-from reactor.cli.shared.printing import say
+from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible_json
 from reactor.workbench.livecheck import SETTINGS
@@ -24,8 +24,8 @@ from rules.rulefile.loader import Reading
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE...")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json", "github"]), default="text", show_default=True,
-    help="text: one finding a line. json: a list of them. github: annotations for GitHub Actions.",
+    "-o", "--output", type=click.Choice(["text", "json", "yaml", "github"]), default="text", show_default=True,
+    help="text: one finding a line. json, yaml: a list of them. github: annotations for GitHub Actions.",
 )  # fmt: skip
 @click.option(
     "--against", multiple=True, is_flag=False, flag_value=SETTINGS, metavar="[[NAME=]WHERE]",
@@ -100,6 +100,9 @@ def _errors(problems: Iterable[Problem]) -> bool:
 
 
 def _print(problems: Sequence[Problem], output: str) -> None:
+    if output == "yaml":
+        say(as_yaml([asdict(problem) for problem in problems]))
+        return
     if output == "json":
         say(visible_json(json.dumps([asdict(problem) for problem in problems], indent=2, ensure_ascii=False)))
         return

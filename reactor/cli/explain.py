@@ -12,7 +12,7 @@ import click
 
 from bus.messages import DecisionRecord, Observation, Outcome
 from reactor.cli.shared.asking import PATIENCE
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_yaml, say
 from reactor.cli.shared.stored import stored
@@ -37,7 +37,7 @@ _PARTS = ("observations", "windows", "evidence", "decision", "guards", "write", 
 @bus_option()
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
 @click.option("--match", metavar="LABELS", help='Labels of an alert, as in severity="page",cluster="east".')
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@output_option("text", "json", "yaml")
 @click.argument("action", required=False)
 def explain(
     config: Path | None, bus: str | None, rules: tuple[str, ...], match: str | None, output: str, action: str | None

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from reactor.cli.shared.files import count
+from reactor.cli.shared.old_names import file_options
 from reactor.cli.shared.printing import say
 from reactor.runtime.errors import SettingsError
 from reactor.settings import model as settings_
@@ -43,13 +44,10 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
     help="A cluster of the settings; without settings, what each --context is to be called. Repeatable.",
 )  # fmt: skip
 @click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Only what is in it. Repeatable.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), default=Path("rules.yaml"), show_default=True,
-    help="The rule file. Its test goes beside it: rules_test.yaml.",
-)  # fmt: skip
+@file_options(default=Path("rules.yaml"), about="The rule file. Its test goes beside it: rules_test.yaml.")
 def init(
     config: Path | None, kubeconfig: Path | None, contexts: tuple[str, ...], names: tuple[str, ...],
-    namespaces: tuple[str, ...], output: Path,
+    namespaces: tuple[str, ...], output_file: Path,
 ) -> None:  # fmt: skip
     """Write rules that one could begin with, for what stands on clusters.
 
@@ -58,15 +56,15 @@ def init(
 
     \b
     reactor init --config reactor.yaml
-    reactor init --context east --context west --namespace shop -o shop.yaml
+    reactor init --context east --context west --namespace shop --output-file shop.yaml
 
     Exit code: 0 where files were written, 1 where nothing was found, a kubeconfig or the settings cannot be used, or a
     file is there already: none is overwritten.
     """
-    test = output.with_name(f"{output.stem}_test{output.suffix}")
-    for path in (output, test):
+    test = output_file.with_name(f"{output_file.stem}_test{output_file.suffix}")
+    for path in (output_file, test):
         if path.exists():
-            _end(f"{path} is there already, and is left alone: name another file with --output")
+            _end(f"{path} is there already, and is left alone: name another file with --output-file")
     try:
         wanted = _wanted(config, kubeconfig, contexts, names)
         _there(wanted)
@@ -77,10 +75,10 @@ def init(
         say(note, err=True)
     if not made.rules:
         _end(f"nothing on {', '.join(wanted)} that a rule could move")
-    _write(made, output, test)
+    _write(made, output_file, test)
     told = ((made.routes, "route"), (made.workloads, "workload"), (made.zones, "cluster with zones"))
     parts = [count(len(rules), what) for rules, what in told if rules]
-    say(f"{output}: {', '.join(parts)}. Tests: {test}")
+    say(f"{output_file}: {', '.join(parts)}. Tests: {test}")
 
 
 def _end(message: str) -> None:

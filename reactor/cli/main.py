@@ -10,6 +10,7 @@ from keyword import iskeyword
 
 import click
 
+from reactor.cli.shared.old_names import renamed
 from reactor.runtime import own_packages
 from reactor.runtime.errors import SettingsError
 
@@ -29,13 +30,8 @@ COMMANDS = {
     "approve": "Say yes to what a rule in mode Approve asks for.",
     "reject": "Say no to it, for a while.",
     "traffic": "Show where traffic is, and move it by hand.",
-    "zones": "Show zones, and how far an isolation is.",
-    "isolate": "Take a zone out of service.",
-    "failback": "Bring an isolated zone back.",
-    "abort": "Stop an isolation that is on its way, and undo it.",
-    "retry": "Go on with an isolation that has failed.",
-    "drill": "Show a zone's plan and what each guard says, and do nothing.",
-    "fleet": "Show who is there, and who decides for what.",
+    "zone": "Show zones, isolate a zone, and bring it back.",
+    "members": "List members and partitions.",
     "bus": "Set up, check and look at the bus.",
     "explain": "Follow an act back to what caused it.",
     "replay": "Decide recorded decisions again, and compare.",
@@ -44,16 +40,7 @@ COMMANDS = {
 }
 """Each is a function of this name, in a file of this name but for those below. The help stands here, so that listing
 imports none."""
-FILES = {
-    "import": "import_",
-    "resume": "pause",
-    "reject": "approve",
-    "isolate": "zones",
-    "failback": "zones",
-    "abort": "zones",
-    "retry": "zones",
-    "drill": "zones",
-}
+FILES = {"import": "import_", "resume": "pause", "reject": "approve"}
 
 
 class Lazy(click.Group):
@@ -77,6 +64,7 @@ class Lazy(click.Group):
         """Say what there is where a command is misspelled."""
         import difflib
 
+        args = renamed(args)
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)

@@ -13,9 +13,9 @@ from bus.messages import DecisionRecord
 from reactor.cli.shared.asking import PATIENCE
 from reactor.cli.shared.files import read_text
 from reactor.cli.shared.known_rules import told_rules
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, say
+from reactor.cli.shared.printing import printed, say
 from reactor.cli.shared.stored import from_lines, stored
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
@@ -34,7 +34,7 @@ from rules.rehearsal.replay import replay as again
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
 @click.option("--file", metavar="FILE", help="Records as `reactor audit export` writes them, instead of a bus.")
 @click.option("--other-rules", is_flag=True, help="Decide also by rules that have changed since: shows what differs.")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option("text", "json", "yaml")
 def replay(
     config: Path | None, bus: str | None, rules: tuple[str, ...], file: str | None, output: str, *, other_rules: bool
 ) -> None:
@@ -54,11 +54,11 @@ def replay(
     results = [again(record, routing, other_rules=other_rules) for record in records]
     counts = Counter(one.match for one in results)
     different = [one for one in results if one.match is Match.DIFFERENT]
-    if output == "json":
-        say(as_json({"counts": {match.value: counts[match] for match in Match}, "different": [
+    if output != "text":
+        say(printed({"counts": {match.value: counts[match] for match in Match}, "different": [
             {"recorded": one.record.model_dump(mode="json"),
              "decided": one.actual.model_dump(mode="json") if one.actual else None} for one in different
-        ]}))  # fmt: skip
+        ]}, output))  # fmt: skip
     else:
         for one in different:
             say(_difference(one))

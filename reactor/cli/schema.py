@@ -7,10 +7,14 @@ from typing import Any
 
 import click
 
+from reactor.cli.shared.options import output_option
+from reactor.cli.shared.printing import as_yaml
+
 
 @click.command()
 @click.argument("what", type=click.Choice(["rules", "test", "settings"]), default="rules")
-def schema(what: str) -> None:
+@output_option("json", "yaml")
+def schema(what: str, output: str) -> None:
     """Print the JSON Schema of a file, for editors.
 
     rules (default) are rule files, test rule tests, settings the settings file.
@@ -22,7 +26,8 @@ def schema(what: str) -> None:
     # then, as the first line of a rule file, for editors with the YAML language server:
     # yaml-language-server: $schema=reactor-rules.schema.json
     """
-    click.echo(json.dumps(_schema(what), indent=2, ensure_ascii=False))
+    found = _schema(what)
+    click.echo(as_yaml(found) if output == "yaml" else json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def _schema(what: str) -> dict[str, Any]:

@@ -5,14 +5,16 @@ With `--world`, a history is invented and judged: see `reactor.cli.shared.world`
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
 from reactor.cli.shared.files import STDIN, Text, count, fail, find_rules, read_all
 from reactor.cli.shared.options import Seconds
-from reactor.cli.shared.printing import say
+from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.visible import visible, visible_json
 from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.engine.routing import Routing
@@ -55,8 +57,9 @@ LONG = 20_000
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(["text", "json"]),
-    help="json: a line for each thing, as scripts read it; the default of a history. text: for people; of a world.",
+    type=click.Choice(["text", "json", "yaml"]),
+    help="json: one object a line, the default of a history. yaml: one document each. text: for people, the default "
+    "of a world.",
 )
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def simulate(
@@ -104,9 +107,15 @@ def simulate(
         from reactor.cli.shared.world import run
 
         run(loaded, world, seeds, hours, output or "text")
-    show = in_words if output == "text" else play
+    show = {"text": in_words, "yaml": _documents}.get(output or "json", play)
     for text in texts:
         _play(enforced(loaded) if enforce else loaded, text, show, until=until, outcomes=outcomes == "auto")
+
+
+def _documents(*args: Any, **options: Any) -> Iterator[str]:
+    """As `play`, each line as a YAML document."""
+    for line in play(*args, **options):
+        yield f"---\n{as_yaml(json.loads(line))}"
 
 
 def _play(rules: loader.RuleSet, text: Text, show: Show, *, until: float | None, outcomes: bool) -> None:
@@ -120,7 +129,7 @@ def _play(rules: loader.RuleSet, text: Text, show: Show, *, until: float | None,
         say(f"playing {count(len(past.events), 'event')}…", err=True)
     out = sys.stdout
     end = past.until if until is None else until
-    visible_as = visible_json if show is play else visible
+    visible_as = visible_json if show is play else visible if show is in_words else str
     for line in show(Routing.of(rules), past.events, until=end, outcomes=outcomes):
         out.write(visible_as(line) + "\n")
     out.flush()

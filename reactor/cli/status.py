@@ -19,7 +19,7 @@ import click
 
 from reactor.cli.shared.asking import stored_groups
 from reactor.cli.shared.known_rules import known_rules
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_yaml, duration, say
 from reactor.cli.shared.status_rows import Rules, entry, table
@@ -44,7 +44,7 @@ WATCH_SECONDS = 2.0
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
 @bus_option()
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@output_option()
 @click.option("--remembered", is_flag=True, help="With json and yaml: also all that is stored, whose keys may change.")
 @click.option("-w", "--watch", is_flag=True, help="Go on showing it whenever it has changed, until stopped.")
 @click.argument("pattern", default="*")

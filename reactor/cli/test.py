@@ -11,7 +11,7 @@ import click
 
 from reactor.cli.shared import junit
 from reactor.cli.shared.files import read_all, read_text, shown
-from reactor.cli.shared.printing import say
+from reactor.cli.shared.printing import as_yaml, say
 from reactor.cli.shared.tested import coverage_lines, lines, report
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible, visible_json
@@ -24,8 +24,8 @@ from rules.rehearsal.testing.loader import Suite
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
-    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="text: PASS or FAIL for each test. json: one object with all results.",
+    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True,
+    help="text: PASS or FAIL for each test. json, yaml: one object with all results.",
 )  # fmt: skip
 @click.option(
     "--coverage", "wants_coverage", is_flag=True, help="Which reasons of which rules were seen, and which never."
@@ -70,8 +70,9 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
     covered = list(coverage(suites)) if wants_coverage else None
     errors = [problem for problem in sorted(set(problems)) if problem.severity == "error"]
     failed = sum(not result.passed for result in results)
-    if output == "json":
-        say(visible_json(json.dumps(report(results, problems, covered), indent=2, ensure_ascii=False)))
+    if output != "text":
+        body = report(results, problems, covered)
+        say(as_yaml(body) if output == "yaml" else visible_json(json.dumps(body, indent=2, ensure_ascii=False)))
     else:
         for problem in sorted(set(problems)):
             say(shown(problem), err=True)

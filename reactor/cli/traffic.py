@@ -12,7 +12,7 @@ import click
 from bus.messages import FailbackTraffic, FailoverTraffic, Mode, ReleaseTraffic
 from reactor.cli.shared.asking import Asker, asking, finish, look, send
 from reactor.cli.shared.naming import near
-from reactor.cli.shared.options import Duration, bus_option
+from reactor.cli.shared.options import Duration, bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_table, as_yaml, say
 from reactor.cli.shared.traffic_plan import Command, in_words, planned, rules_of, state_of
@@ -44,7 +44,7 @@ def traffic() -> None:
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
 @bus_option()
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
+@output_option()
 def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> None:
     """Show the routes of the rules whose names match PATTERN, and where their traffic is.
 

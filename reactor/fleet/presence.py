@@ -1,8 +1,8 @@
 """What each process says of itself on the bus: its roles, the rules it goes by, and why it did not take newer ones.
 
-Read by `reactor fleet` and `reactor status`. Whoever answers on its `alive` subject is there; a key that nobody answers
-for was left behind by a process that was killed. The key is also the right to the name: of two with one name each would
-take the other's partitions for its own, so the second does not start.
+Read by `reactor members` and `reactor status`. A process that answers on its `alive` subject is there. A key whose
+process does not answer was left behind by one that was killed. The key is also the right to the name: of two with one
+name each would take the other's partitions for its own, so the second does not start.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ async def test_init_writes_rules_for_what_stands_on_a_real_server(east: RealClus
     await east.us.grant("base", "workloads", "zone-isolation")
     config, file = tmp_path / "reactor.yaml", tmp_path / "made.yaml"
     config.write_text(yaml.safe_dump(settings(east=east)))
-    code, printed = await command(tmp_path, "init", "-c", str(config), "-o", str(file))
+    code, printed = await command(tmp_path, "init", "-c", str(config), "--output-file", str(file))
     assert code == 0, printed
     kinds = sorted(one["kind"] for one in yaml.safe_load(file.read_text())["rules"])
     assert kinds == ["TrafficFailover", "ZoneIsolation"]

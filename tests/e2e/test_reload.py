@@ -82,7 +82,7 @@ async def test_files_with_mistakes_change_nothing_and_are_told_of_once(shop: Sho
         seen = await service.printed("status")
         assert f"{where}:5:3: " in seen
         assert "its rule files cannot be used" in seen
-        assert json.loads(await service.printed("fleet", "-o", "json"))["processes"][0]["problems"]
+        assert json.loads(await service.printed("members", "-o", "json"))["processes"][0]["problems"]
 
         assert await service.post(body(firing("checkout"))) == 200
         await until(lambda: shop.moves("checkout") == ["away"], "the rules of before act")
@@ -231,7 +231,7 @@ async def test_a_fleet_of_which_half_has_the_new_rules_doubles_and_loses_nothing
         await one.settled(len(old))
         rewrite(one, after)
         await reloaded(one, "changed")
-        seen = await one.printed("fleet")
+        seen = await one.printed("members")
         assert "rules differ" in seen
         for name in (*old, *new):
             code = await one.post(body(firing(name)), to="am2" if name in new else "am")
@@ -239,7 +239,7 @@ async def test_a_fleet_of_which_half_has_the_new_rules_doubles_and_loses_nothing
         await until(lambda: all(shop.moves(name) for name in old), "what both know of is acted on")
         rewrite(two, after)
         await reloaded(two, "changed")
-        assert "rules differ" not in await one.printed("fleet")
+        assert "rules differ" not in await one.printed("members")
         # Also a route that an owner with the old rules has read.
         acted = "what the new rules know of is acted on"
         await until(lambda: all(shop.moves(name) for name in new), acted, within=SOON)

@@ -107,7 +107,7 @@ async def test_a_takeover_reads_unreadable_state_and_goes_on(shop: Shop, reactor
                 if key not in NOT_OURS:
                     await store.put(key, WORDS[number % len(WORDS)])
         await connection.close()
-        for words in (("status",), ("fleet",), ("zones",), ("audit", "verify"), ("explain", "shop")):
+        for words in (("status",), ("members",), ("zone", "list"), ("audit", "verify"), ("explain", "shop")):
             code, said = await service.answered(*words)
             assert "Traceback" not in said, said
             assert code in (0, 1), said

@@ -34,39 +34,39 @@ async def prod(tmp_path: Path) -> AsyncIterator[Zoned]:
 @pytest.mark.timeout(240)
 async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(prod: Zoned) -> None:
     before = prod.world.picture()
-    code, plan = await prod.service.answered("drill", "zone", RULE, SICK)
+    code, plan = await prod.service.answered("zone", "plan", RULE, SICK)
     assert code == 0, plan
     assert all(step in plan for step in STEPS), plan
     assert "passed over, started by hand" in plan
-    code, shown = await prod.service.answered("isolate", RULE, SICK, *WORDS[:-1])
+    code, shown = await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS[:-1])
     assert (code, plan.splitlines()[1:] == shown.splitlines()[1 : len(plan.splitlines())]) == (1, True), shown
     assert (await prod.state()).isolation is None, "nobody said yes"
 
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
     await prod.until(lambda state: state.isolation and "Evacuate" in state.isolation.touched, "pods are leaving")
-    code, said = await prod.service.answered("isolate", RULE, "eu-1b", *WORDS)
+    code, said = await prod.service.answered("zone", "isolate", RULE, "eu-1b", *WORDS)
     assert (code, "AnotherInProgress" in said) == (1, True), said
-    code, said = await prod.service.answered("failback", RULE, *WORDS)
-    assert (code, "reactor abort" in said) == (1, True), said
+    code, said = await prod.service.answered("zone", "failback", RULE, *WORDS)
+    assert (code, "reactor zone abort" in said) == (1, True), said
     assert (await prod.service.answered("pause", "*", *WORDS))[0] == 0
-    code, said = await prod.service.answered("abort", RULE, *WORDS)
+    code, said = await prod.service.answered("zone", "abort", RULE, *WORDS)
     assert (code, "undone: " in said, "Evacuate" in said) == (0, True, False), said
     await prod.over()
     assert prod.world.picture() == before, "a pause locks nobody in"
     check_only_the_sick_zone(prod.world)
-    code, said = await prod.service.answered("isolate", RULE, SICK, *WORDS)
+    code, said = await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS)
     assert (code, 'paused by reactor as "ann" since' in said.splitlines()[-1]) == (1, True), said
-    assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "abort", RULE, *WORDS))[0] == 0
     assert (await prod.service.answered("resume", "*", *WORDS))[0] == 0
 
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
     await prod.isolated()
     assert prod.world.movable() == []
-    code, said = await prod.service.answered("isolate", RULE, "eu-1b", *WORDS)
+    code, said = await prod.service.answered("zone", "isolate", RULE, "eu-1b", *WORDS)
     assert (code, "MaxIsolatedZones" in said, SICK in said) == (1, True, True), said
-    code, said = await prod.service.answered("retry", RULE, *WORDS)
+    code, said = await prod.service.answered("zone", "retry", RULE, *WORDS)
     assert (code, "nothing has failed" in said) == (1, True), said
-    assert (await prod.service.answered("failback", RULE, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "failback", RULE, *WORDS))[0] == 0
     await prod.over()
     assert prod.world.picture() == before
     check_only_the_sick_zone(prod.world)
@@ -95,13 +95,13 @@ async def test_what_cannot_be_followed_is_refused_by_name_changes_nothing_and_st
             "eu-1d": ("ZoneNotFound", "no node carries eu-1d; zones with nodes: eu-1a, eu-1b, eu-1c"),
             SICK: ("SingleZoneServices", "all copies in one zone: shop/legacy"),
         }.items():
-            code, said = await prod.service.answered("isolate", RULE, zone, *WORDS)
+            code, said = await prod.service.answered("zone", "isolate", RULE, zone, *WORDS)
             assert code == 1, said
             assert all(word in said.splitlines()[-1] for word in ("refused", *words)), said
             audited = [record["held"] or "" for record in await prod.records()]
             assert any(held.startswith(words[0]) and words[1] in held for held in audited), audited
             if (await prod.state()).isolation is not None:
-                assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
+                assert (await prod.service.answered("zone", "abort", RULE, *WORDS))[0] == 0
                 await prod.over()
         assert prod.world.writes() == []
         assert prod.world.picture() == before
@@ -112,16 +112,16 @@ async def test_a_node_that_is_fenced_for_another_zone_is_never_fenced_anew(prod:
     taint = {"key": "reactor/isolated-zone", "value": "euc1-az2", "effect": "NoSchedule"}
     prod.world.prod.patch("nodes", "a1", {"spec": {"taints": [taint]}})
     before = prod.world.picture()
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
 
     async def refused() -> bool:
         return "ChangeRefused: node a1 is fenced for zone euc1-az2" in (await prod.zones())[SICK]["detail"]
 
-    await until_told(refused, "reactor zones says why")
+    await until_told(refused, "reactor zone list says why")
     assert prod.world.picture() == before
     audited = [record["held"] or "" for record in await prod.records()]
     assert any("ChangeRefused" in held for held in audited), audited
-    assert (await prod.service.answered("abort", RULE, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "abort", RULE, *WORDS))[0] == 0
     await prod.over()
     assert {"reactor/isolated-zone" in str(node) for node in prod.world.picture().values()} == {False}
 
@@ -130,14 +130,14 @@ async def test_a_step_that_has_failed_is_gone_on_with_when_a_person_says_so(tmp_
     async with zoned(tmp_path, stepTimeoutSeconds={"Fence": 6}) as prod:
         before = prod.world.picture()
         forbidden = prod.world.prod.faults.add(Fault(Forbid(), verb="patch", resource="nodes", name="a2"))
-        assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
+        assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
         await prod.until(is_at("Failover", "Failed"), "the step that may not be done has failed")
-        code, text = await prod.service.answered("zones")
+        code, text = await prod.service.answered("zone", "list")
         assert (code, "Fence was not done within 6 s" in text, "Forbidden" in text) == (1, True, True), text
         forbidden.remove()
-        assert (await prod.service.answered("retry", RULE, *WORDS))[0] == 0
+        assert (await prod.service.answered("zone", "retry", RULE, *WORDS))[0] == 0
         await prod.isolated()
-        assert (await prod.service.answered("failback", RULE, *WORDS))[0] == 0
+        assert (await prod.service.answered("zone", "failback", RULE, *WORDS))[0] == 0
         await prod.over()
         assert prod.world.picture() == before
         check_whole(prod.world)
@@ -148,11 +148,11 @@ async def test_a_zone_that_stays_sick_is_brought_back_by_force_and_left_open(pro
     before = prod.world.picture()
     prod.fail()
     await prod.isolated()
-    assert (await prod.service.answered("failback", RULE, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "failback", RULE, *WORDS))[0] == 0
     await prod.until(is_at("Failback", "Pending"), "it waits for the zone's health")
-    code, said = await prod.service.answered("failback", RULE, *WORDS)
+    code, said = await prod.service.answered("zone", "failback", RULE, *WORDS)
     assert (code, "--force opens it without proof" in said) == (1, True), said
-    code, said = await prod.service.answered("failback", RULE, "--force", *WORDS)
+    code, said = await prod.service.answered("zone", "failback", RULE, "--force", *WORDS)
     assert (code, "begins: at once" in said) == (0, True), said
     await prod.over()
     after = prod.world.picture()
@@ -167,26 +167,26 @@ async def test_a_zone_whose_rule_left_the_files_is_steered_also_by_a_new_process
     prod: Zoned,
 ) -> None:
     before = prod.world.picture()
-    assert (await prod.service.answered("isolate", RULE, SICK, *WORDS))[0] == 0
+    assert (await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS))[0] == 0
     await prod.isolated()
     rewrite(prod.service, yaml.safe_dump({"apiVersion": "reactor/v1", "sources": SOURCES, "rules": []}))
     await reloaded(prod.service, "changed")
-    code, said = await prod.service.answered("zones")
-    assert (code, f"in no rule file any more: reactor failback {RULE} brings it back" in said) == (0, True), said
-    code, said = await prod.service.answered("isolate", RULE, "eu-1b", *WORDS)
+    code, said = await prod.service.answered("zone", "list")
+    assert (code, f"in no rule file any more: reactor zone failback {RULE} brings it back" in said) == (0, True), said
+    code, said = await prod.service.answered("zone", "isolate", RULE, "eu-1b", *WORDS)
     assert (code, "no ZoneIsolation rule" in said) == (1, True), said
 
     await prod.service.kill()
     await prod.service.start()
     await until_told(prod.service.is_ready, "it is ready")
-    code, said = await prod.service.answered("failback", RULE, "--force", *WORDS)
+    code, said = await prod.service.answered("zone", "failback", RULE, "--force", *WORDS)
     assert (code, "begins: at once" in said) == (0, True), said
     await prod.over()
     assert prod.world.picture() == before
     check_whole(prod.world)
 
     async def forgotten() -> bool:
-        return await prod.service.printed("zones") == "no ZoneIsolation rule\n"
+        return await prod.service.printed("zone", "list") == "no ZoneIsolation rule\n"
 
     await until_told(forgotten, "with nothing left to bring back the rule is no more")
 
@@ -232,9 +232,9 @@ async def test_an_operator_without_the_right_is_refused_with_the_subject_and_not
             for user, may in {"viewer": False, "operator": False, "zones": True}.items():
                 settings["bus"]["url"] = url(user)
                 config.write_text(yaml.safe_dump(settings), encoding="utf-8")
-                assert (await prod.service.answered("zones", config=config))[0] == 0
+                assert (await prod.service.answered("zone", "list", config=config))[0] == 0
                 asked = prod.world.prod.monotonic()
-                code, said = await prod.service.answered("isolate", RULE, SICK, *WORDS, config=config)
+                code, said = await prod.service.answered("zone", "isolate", RULE, SICK, *WORDS, config=config)
                 if may:
                     assert code == 0, said
                     await prod.until(lambda state: state.isolation, "it is followed")

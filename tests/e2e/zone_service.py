@@ -119,8 +119,8 @@ class Zoned:
                 raise  # else it came to its failpoint before it could say that it is ready
 
     async def zones(self) -> Mapping[str, Mapping[str, Any]]:
-        """What `reactor zones` prints, by zone."""
-        code, text = await self.service.answered("zones", "-o", "json")
+        """What `reactor zone list` prints, by zone."""
+        code, text = await self.service.answered("zone", "list", "-o", "json")
         assert code == 0, text
         return {row["zone"].partition("/")[2]: row for row in json.loads(text)}
 

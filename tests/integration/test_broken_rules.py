@@ -63,7 +63,7 @@ async def commands(url: str) -> list[str]:
 
 
 async def test_zones_are_shown_as_they_are_stored(url: str) -> None:
-    shown = await reactor(url, "zones")
+    shown = await reactor(url, "zone", "list")
     assert shown.exit_code == 0, shown.output
     rows = [line.split() for line in shown.stdout.splitlines()]
     assert {"prod/a", "prod/b", "test/x"} <= {row[1] for row in rows}, shown.stdout
@@ -71,7 +71,7 @@ async def test_zones_are_shown_as_they_are_stored(url: str) -> None:
 
 
 async def test_an_isolation_is_aborted(url: str) -> None:
-    said = await reactor(url, "abort", "prod-zones", *WORDS)
+    said = await reactor(url, "zone", "abort", "prod-zones", *WORDS)
     assert (said.exit_code, "undone: Fence" in said.stdout) == (0, True), said.output
     assert "zones.yaml:2" in said.stderr, said.stderr
     assert await commands(url) == ["FailbackZone"]

@@ -5,6 +5,7 @@ A report has a line for each thing that was found, with its place: what it becam
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,12 +57,12 @@ class Import:
         """Say what something has become."""
         self.carried.append(document.problem(at, message, severity="carried over"))
 
-    def finish(self, files: Sequence[str], missing: str, output: Path | None) -> None:
+    def finish(self, files: Sequence[str], missing: str, output: str, file: Path | None) -> None:
         """Write the rules, say on stderr what came along and what did not, and end: 1 where something was an error."""
         if not self.rules:
             self.problems.append(Problem(", ".join(files), 1, 1, "", f"no {missing} that can be used"))
         else:
-            self._write(output)
+            self._write(output, file)
         carried = sorted(set(self.carried))
         for problem in sorted({*self.problems, *carried[:CARRIED_SHOWN]}):
             say(shown(problem), err=True)
@@ -72,15 +73,17 @@ class Import:
         say(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)
         sys.exit(int(any(problem.severity == "error" for problem in self.problems)))
 
-    def _write(self, output: Path | None) -> None:
+    def _write(self, output: str, file: Path | None) -> None:
         text = rule_file(self.sources, self.rules)
-        if output is None:
+        if output == "json":
+            text = json.dumps(read(text, "")[0].value, indent=2, ensure_ascii=False) + "\n"
+        if file is None:
             click.echo(text, nl=False)
             return
         try:
-            output.write_text(text, encoding="utf-8")
+            file.write_text(text, encoding="utf-8")
         except OSError as error:
-            self.problems.append(Problem(str(output), 1, 1, "", f"cannot be written: {error.strerror or error}"))
+            self.problems.append(Problem(str(file), 1, 1, "", f"cannot be written: {error.strerror or error}"))
 
 
 def _documents(name: str, text: str, problems: list[Problem]) -> Iterator[Document]:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from reactor.cli.importers.importing import Import, findings, kind_of, label_of, objects, path_of
+from reactor.cli.shared.old_names import file_options
 from rules.rulefile.yaml import Document
 from rules.rulefile.yaml import Path as At
 
@@ -27,12 +28,12 @@ _DROPPED = ("unknown key", "is Karmada's business")
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the rules to this file.")
+@file_options("yaml", "json", about="Write the rules to this file.")
 @click.option(
     "--carrier", type=click.Choice(["Karmada", "Kubernetes"]), default="Karmada", show_default=True,
     help="Karmada: it goes on placing, told when to move. Kubernetes: the reactor copies and removes by itself.",
 )  # fmt: skip
-def karmada(files: tuple[str, ...], output: Path | None, carrier: str) -> None:
+def karmada(files: tuple[str, ...], output: str, output_file: Path | None, carrier: str) -> None:
     """Turn Karmada policies into rules.
 
     FILE is YAML or JSON with any number of objects, as `kubectl get -o yaml` prints them; a folder, a glob, or - for
@@ -48,7 +49,7 @@ def karmada(files: tuple[str, ...], output: Path | None, carrier: str) -> None:
     for document in made.documents(files):
         for policy in _policies(document, made):
             policy.take(carrier)
-    made.finish(files, " and no ".join(KINDS), output)
+    made.finish(files, " and no ".join(KINDS), output, output_file)
 
 
 @dataclass(frozen=True, slots=True)

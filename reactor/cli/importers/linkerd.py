@@ -17,6 +17,7 @@ import click
 
 from bus.messages import Route
 from reactor.cli.importers.importing import Import, findings, kind_of, label_of, objects, path_of
+from reactor.cli.shared.old_names import file_options
 from reactor.sources.kubernetes.route_projection import route_from
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION as PRIMARY
 from rules.rulefile.selectors import BadSelector, matches
@@ -31,7 +32,7 @@ _NEVER = datetime.fromtimestamp(0, UTC)  # a file does not say when its objects 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the rules to this file.")
+@file_options("yaml", "json", about="Write the rules to this file.")
 @click.option(
     "--cluster", default="local", show_default=True, metavar="NAME",
     help="The cluster that they stand in, by its name in the settings.",
@@ -41,7 +42,9 @@ _NEVER = datetime.fromtimestamp(0, UTC)  # a file does not say when its objects 
     help="Which of them linkerd-failover moves: its option --selector, or selector of its Helm chart.",
 )  # fmt: skip
 @click.option("--selector", is_flag=True, help="One rule for all of them by their label, and not one for each.")
-def linkerd(files: tuple[str, ...], output: Path | None, cluster: str, label: str, *, selector: bool) -> None:
+def linkerd(
+    files: tuple[str, ...], output: str, output_file: Path | None, cluster: str, label: str, *, selector: bool
+) -> None:
     """Turn TrafficSplits of linkerd-failover into rules.
 
     FILE is YAML or JSON with any number of objects, as `kubectl get -o yaml` prints them; a folder, a glob, or - for
@@ -69,7 +72,7 @@ def linkerd(files: tuple[str, ...], output: Path | None, cluster: str, label: st
             split.take()
     if made.rules:
         made.sources.append({"name": _SIGNAL, "kind": "EndpointsWatch", "cluster": cluster})
-    made.finish(files, "TrafficSplit with that label", output)
+    made.finish(files, "TrafficSplit with that label", output, output_file)
 
 
 def _for_all(cluster: str, label: str) -> dict[str, Any]:

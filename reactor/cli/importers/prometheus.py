@@ -18,6 +18,7 @@ from reactor.cli.importers.groups import Together, alerts_of, lasts
 from reactor.cli.importers.importing import Import, kind_of, objects
 from reactor.cli.shared.alerting import BadDuration
 from reactor.cli.shared.files import count
+from reactor.cli.shared.old_names import file_options
 from rules.rulefile.targets import BadTarget, check_template
 from rules.rulefile.yaml import Document
 from rules.rulefile.yaml import Path as At
@@ -25,7 +26,7 @@ from rules.rulefile.yaml import Path as At
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the rules to this file.")
+@file_options("yaml", "json", about="Write the rules to this file.")
 @click.option(
     "--target", metavar="TEMPLATE",
     help="What all alerts are about, from their labels: 'service/{cluster}/{namespace}/{service}'. Default: a "
@@ -45,7 +46,7 @@ from rules.rulefile.yaml import Path as At
     "--on-resolved", type=click.Choice(["Confirm", "Healthy"]), default="Confirm", show_default=True,
     help="With --as webhook: whether an alert that is resolved still has to be confirmed.",
 )  # fmt: skip
-def prometheus(files: tuple[str, ...], output: Path | None, **given: Any) -> None:
+def prometheus(files: tuple[str, ...], output: str, output_file: Path | None, **given: Any) -> None:
     """Turn Prometheus' alerting rules into sources and Notification rules.
 
     FILE is a Prometheus rule file, or YAML or JSON with PrometheusRule objects; a folder, a glob, or - for stdin.
@@ -70,7 +71,7 @@ def prometheus(files: tuple[str, ...], output: Path | None, **given: Any) -> Non
     groups, left_out = _sorted(alerts, wanted, made)
     came = sum(group.make(wanted, made) for group in groups)
     _report(alerts, came, left_out, made)
-    made.finish(files, "alerting rule", output)
+    made.finish(files, "alerting rule", output, output_file)
 
 
 def _sorted(alerts: Iterable[Alert], wanted: Wanted, made: Import) -> tuple[list[Together], dict[str, list[Alert]]]:

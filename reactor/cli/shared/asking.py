@@ -168,5 +168,5 @@ async def _send(
 def finish(word: str | None) -> None:
     """Print what became of a command."""
     if word is None:
-        say("the command is stored on the bus, and no reactor has followed it yet: see `reactor fleet`", err=True)
+        say("the command is stored on the bus, and no reactor has followed it yet: see `reactor members`", err=True)
     say(visible(word or "waiting"))

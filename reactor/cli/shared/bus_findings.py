@@ -12,7 +12,7 @@ from bus.errors import NotFound, Unavailable
 from bus.jetstream import JetStreamBus
 from bus.jetstream.permissions import missing
 from bus.jetstream.provisioning import plan
-from reactor.cli.fleet import owners
+from reactor.cli.members import owners
 from reactor.process.session import CLOCKS_APART, clock_difference, partitions_of
 from reactor.runtime.clock import Clock
 from reactor.settings.model import BusSettings

@@ -64,3 +64,9 @@ def bus_option(*names: str, otherwise: str = "the one that a local reactor has e
     return click.option(
         "--bus", *names, metavar="URL", callback=_usable, help=f"NATS server; default: the settings', else {otherwise}."
     )
+
+
+def output_option(*formats: str, about: str = "Output format.") -> Callable[[F], F]:
+    """Give `-o FORMAT`; the first of `formats` (table, json, yaml) is the default."""
+    found = formats or ("table", "json", "yaml")
+    return click.option("-o", "--output", type=click.Choice(found), default=found[0], show_default=True, help=about)

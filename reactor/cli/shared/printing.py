@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -28,6 +28,11 @@ def as_yaml(data: object) -> str:
     import yaml
 
     return str(yaml.safe_dump(data, sort_keys=False)).rstrip()
+
+
+def printed(data: Any, output: str, table: Callable[[Any], str] = str) -> str:
+    """Give data as `-o` asks: `json`, `yaml`, or else what `table` makes of it."""
+    return as_json(data) if output == "json" else as_yaml(data) if output == "yaml" else table(data)
 
 
 def as_table(rows: Sequence[Row]) -> str:

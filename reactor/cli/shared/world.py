@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from reactor.cli.shared.printing import as_table
+from reactor.cli.shared.printing import as_table, as_yaml
 from rules.rehearsal.world.play import play_world
 from rules.rehearsal.world.report import Worlds, as_json, lines
 from rules.rehearsal.world.shrink import shortest
@@ -27,7 +27,9 @@ def run(rules: RuleSet, seed: int, seeds: int, hours: float, output: str) -> Non
             if result.broken and worlds.shortest is None:
                 say(f"world {number} breaks a promise: looking for the shortest history that does")
                 worlds.shortest = shortest(rules, result.history, result.broken[0], result.truth)
-    if output == "json":
+    if output == "yaml":
+        click.echo(as_yaml(as_json(worlds)))
+    elif output == "json":
         click.echo(json.dumps(as_json(worlds), indent=2, ensure_ascii=False))
     else:
         _tell(worlds)

@@ -10,10 +10,12 @@ from bus.messages import Mode
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from rules.core.group import Group, Holding, Member
+from rules.core.reasons import Held
 from rules.engine.registry import is_kept
 from rules.kinds.zone.failback import way_back
 from rules.kinds.zone.machine import PENDING
 from rules.kinds.zone.plan import Plan, Planned, mode_of, plan
+from rules.kinds.zone.practice import next_run, turn_of
 from rules.kinds.zone.progress import PENDING_MAX
 from rules.kinds.zone.record import place_of
 from rules.kinds.zone.request import request_for
@@ -92,6 +94,25 @@ def _row(group: Group, zone: str, id_: str | None, member: Member | None) -> dic
     }  # fmt: skip
 
 
+def drill_row(rule: ZoneIsolation, group: Group, now: datetime) -> dict[str, object]:
+    """Give the drills of a rule that has `practice`: schedule, next, running, and the result of the last one."""
+    if rule.practice is None:
+        raise ValueError(f"{rule.name} has no drills")
+    state = group.zone or ZoneState()
+    begin = next_run(rule.practice, now)
+    running = state.isolation is not None and state.isolation.practice
+    refused = state.refused if state.refused is not None and state.refused.reason == Held.PRACTICE_BLOCKED else None
+    last = state.practised_at
+    return {
+        "rule": rule.name, "schedule": f"{rule.practice.cron} {rule.practice.timezone}",
+        "next": begin.isoformat(timespec="seconds") if begin is not None else "",
+        "zone": turn_of(rule, rule.practice, begin) if begin is not None else "",
+        "running": state.isolation.zone if state.isolation is not None and running else "",
+        "last": last.isoformat(timespec="seconds") if last is not None else "", "outcome": state.practice_outcome,
+        "detail": refused.detail if refused is not None else "",
+    }  # fmt: skip
+
+
 def stored_rows(groups: Iterable[Group], known: Iterable[ZoneIsolation]) -> list[dict[str, object]]:
     """Give one row for each zone of the rules that cannot be read: by what is stored of them."""
     names = {rule.name for rule in known}
@@ -117,7 +138,9 @@ def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list
             continue
         if (mine := group.zone.isolation) is not None:
             name = group.rule
-            detail = f"isolated by {name}, which is in no rule file any more: reactor failback {name} brings it back"
+            detail = (
+                f"isolated by {name}, which is in no rule file any more: reactor zone failback {name} brings it back"
+            )
             out.append({
                 "rule": group.rule, "zone": f"{group.object}/{mine.zone}", "id": mine.zone_id or None,
                 "health": "", "nodes": "", "phase": mine.phase, "status": mine.status, "done": list(mine.done),
@@ -154,7 +177,7 @@ def effect(asked: Group, zone: str) -> Callable[[Sequence[Group], datetime], str
         waits = f"{group.held.reason}: {group.held.detail}" if group.held is not None else ""
         if waits and place_of(isolation) == PENDING:
             minutes = PENDING_MAX.total_seconds() / 60
-            return f"refused for now: {waits} (asked again for {minutes:g} minutes; reactor abort takes it back)"
+            return f"refused for now: {waits} (asked again for {minutes:g} minutes; reactor zone abort takes it back)"
         if place_of(isolation) == PENDING:
             return f"Failover of {isolation.zone} begins"
         return f"{isolation.phase} of {isolation.zone} is {isolation.status}" + (f", held: {waits}" if waits else "")

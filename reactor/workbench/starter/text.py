@@ -26,7 +26,7 @@ default), its replicas are placed on the others, and its copy goes once they are
 their cluster (ingress controllers, agents), and those whose replicas somebody else sets: GitOps, an autoscaler. With
 failover.application a copy that is bad on a healthy cluster moves, too."""
 _ZONES = """Zones: a zone that burns is fenced, traffic leaves it, pods are asked to go, and all of it comes back in
-reverse. Look at the plan first: reactor drill zone <rule> <zone>."""
+reverse. Look at the plan first: reactor zone plan <rule> <zone>."""
 
 
 def text_of_rules(starter: Starter, name: str, test: str) -> str:

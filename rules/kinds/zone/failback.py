@@ -7,7 +7,7 @@ from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.request import counting
 from rules.rulefile.zone import NoNetwork, StepName, ZoneIsolation
 
-FORCE = "reactor failback --force"
+FORCE = "reactor zone failback --force"
 
 
 def way_back(rule: ZoneIsolation, group: Group, zone: str) -> str:
@@ -22,7 +22,7 @@ def way_back(rule: ZoneIsolation, group: Group, zone: str) -> str:
         return f"no signal speaks of {rule.target(zone)}: only {FORCE} opens it"
     alone = " alone" if len(heard) < SOURCES_MIN else ""
     calls = f"{', '.join(heard)}{alone} {'call' if len(heard) > 1 else 'calls'}"
-    words = f"by reactor failback, when {calls} it healthy for {rule.recovery_seconds:g} s; else by {FORCE}"
+    words = f"by reactor zone failback, when {calls} it healthy for {rule.recovery_seconds:g} s; else by {FORCE}"
     cuts = StepName.CUT_NETWORK in rule.steps and not isinstance(rule.network, NoNetwork)
     if cuts and names is None:
         words += ". Signals that need the zone's network are bad until it is open"

@@ -140,7 +140,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an isolation would do, and what each guard says about it: what `reactor drill` shows."""
+    """What an isolation would do, and what each guard says about it: what `reactor zone plan` shows."""
 
     zone: str
     mode: PlanMode

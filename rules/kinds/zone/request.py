@@ -165,7 +165,7 @@ def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: da
     target = rule.target(isolation.zone)
     member = group.members.get(target)
     if member is None:
-        return Recovery(proven=False, detail=f"{target}: not heard of: only `reactor failback --force` opens it")
+        return Recovery(proven=False, detail=f"{target}: not heard of: only `reactor zone failback --force` opens it")
     least = 1 if isolation.back_by else SOURCES_MIN  # whoever asks for it back is the second witness
     if (dissent := dissent_on(rule, member, least)) is not None:
         return Recovery(proven=False, detail=f"{target}: {dissent}")

@@ -20,12 +20,12 @@ def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Feeds) ->
         if missing:
             words = (
                 f"nothing here says {', '.join(missing)} of {{zones}}, and failback.signals needs it: only "
-                "reactor failback --force would open them"
+                "reactor zone failback --force would open them"
             )
         elif len(names) == 1:
             words = (
                 f"only {names[0]} speaks of {{zones}}: the rule isolates them, and opens them, by two signals; what a "
-                f"person isolates comes back by reactor failback, when {names[0]} calls it healthy"
+                f"person isolates comes back by reactor zone failback, when {names[0]} calls it healthy"
             )
         else:
             continue  # of one that nobody speaks of at all another hint tells

@@ -200,7 +200,9 @@ async def test_a_bus_that_is_out_of_reach_is_exit_code_3(command: str, monkeypat
     assert "no NATS server at" in result.stderr
 
 
-@pytest.mark.parametrize("words", [["status"], ["fleet"], ["audit", "export"], ["pause", "*", "--comment", "x", "-y"]])
+@pytest.mark.parametrize(
+    "words", [["status"], ["members"], ["audit", "export"], ["pause", "*", "--comment", "x", "-y"]]
+)
 async def test_a_bus_without_a_reactors_streams_is_told_and_is_no_bus_out_of_reach(
     words: list[str], server: EmbeddedServer
 ) -> None:

@@ -249,7 +249,7 @@ async def test_every_process_role_passes_the_start_of_a_process(server: Embedded
             await bus.probe()
 
 
-@pytest.mark.parametrize("words", [["status"], ["fleet"], ["audit", "export"]])
+@pytest.mark.parametrize("words", [["status"], ["members"], ["audit", "export"]])
 async def test_the_commands_for_looking_work_for_a_viewer(server: EmbeddedServer, words: Sequence[str]) -> None:
     environment = {"REACTOR_BUS__USER": "viewer", "REACTOR_BUS__PASSWORD": PASSWORD}
     done = await asyncio.to_thread(CliRunner(env=environment).invoke, cli, [*words, "--bus", server.url])

@@ -104,7 +104,7 @@ def rules(name: str = "rules.yaml") -> dict[str, dict[str, Any]]:
 
 def proven(name: str = "rules") -> None:
     """Our own commands have nothing to say about what was written, but that zones want a second source."""
-    done = CliRunner().invoke(cli, ["check", "-o", "json", f"{name}.yaml", f"{name}_test.yaml"])
+    done = CliRunner().invoke(cli, ["check", "--output-file", "json", f"{name}.yaml", f"{name}_test.yaml"])
     assert {found["hint"] for found in json.loads(done.stdout)} <= {"one-witness"}, done.output
     done = CliRunner().invoke(cli, ["test", f"{name}_test.yaml"])
     assert done.exit_code == 0, done.output
@@ -140,9 +140,9 @@ async def test_the_clusters_of_the_settings_are_looked_at(init: Init, tmp_path: 
     assert done.exit_code == 0, done.output
     assert rules()["shop-east-shop-checkout"]["route"]["cluster"] == "shop-east"
     proven()
-    assert (await init("-c", "reactor.yaml", "--cluster", "other", "-o", "x.yaml")).exit_code == 2
-    assert (await init("-c", "reactor.yaml", "--context", "east", "-o", "x.yaml")).exit_code == 2
-    assert (await init("-c", "reactor.yaml", "-o", "x.yaml")).exit_code == 1  # no such context
+    assert (await init("-c", "reactor.yaml", "--cluster", "other", "--output-file", "x.yaml")).exit_code == 2
+    assert (await init("-c", "reactor.yaml", "--context", "east", "--output-file", "x.yaml")).exit_code == 2
+    assert (await init("-c", "reactor.yaml", "--output-file", "x.yaml")).exit_code == 1  # no such context
 
 
 async def test_what_is_said_on_the_command_line_beats_the_environment(
@@ -151,7 +151,7 @@ async def test_what_is_said_on_the_command_line_beats_the_environment(
     monkeypatch.setenv("REACTOR_CONFIG", "not-there.yaml")
     done = await init("--cluster", east.name)
     assert done.exit_code == 0, done.output
-    assert (await init("-c", "not-there.yaml", "-o", "other.yaml")).exit_code == 1
+    assert (await init("-c", "not-there.yaml", "--output-file", "other.yaml")).exit_code == 1
 
 
 async def test_no_file_is_overwritten(init: Init, east: Cluster) -> None:
@@ -234,7 +234,9 @@ async def test_the_primary_is_the_annotated_one_else_the_heaviest(init: Init, em
 
 
 async def test_namespaces_narrow_what_is_looked_for(init: Init, west: Cluster) -> None:
-    done = await init("--context", "east", "--context", "west", "--namespace", "kube-system", "-o", "kube.yaml")
+    done = await init(
+        "--context", "east", "--context", "west", "--namespace", "kube-system", "--output-file", "kube.yaml"
+    )
     assert done.exit_code == 0, done.output
     assert [*rules("kube.yaml")] == ["kube-system-coredns", "east-zones"]
     proven("kube")

@@ -19,11 +19,12 @@ from reactor.settings.model import BusSettings
 
 WORD = ("--comment", "why", "--yes")
 ASKING = [
-    ["pause", "*", *WORD], ["resume", "*", *WORD], ["approve", "r", *WORD], ["isolate", "r", "z", *WORD],
-    ["failback", "r", *WORD], ["abort", "r", *WORD], ["retry", "r", *WORD],
+    ["pause", "*", *WORD], ["resume", "*", *WORD], ["approve", "r", *WORD], ["zone", "isolate", "r", "z", *WORD],
+    ["zone", "failback", "r", *WORD], ["zone", "abort", "r", *WORD], ["zone", "retry", "r", *WORD],
 ]  # fmt: skip
 LOOKING = [
-    ["status"], ["zones"], ["drill", "zone", "r", "z"], ["fleet"], ["bus", "init"], ["bus", "check"], ["bus", "status"],
+    ["status"], ["zone", "list"], ["zone", "plan", "r", "z"], ["zone", "drill"], ["members"],
+    ["bus", "init"], ["bus", "check"], ["bus", "status"],
     ["explain", "id"], ["replay"], ["audit", "verify"], ["audit", "export"],
 ]  # fmt: skip
 OTHERS = [["run"], ["init"]]

@@ -139,7 +139,7 @@ def test_texts_that_look_like_something_else_stay_texts() -> None:
 
 def test_the_rules_can_go_to_a_file(tmp_path: Path) -> None:
     target = tmp_path / "workloads.yaml"
-    result = imported(NGINX, "-o", str(target))
+    result = imported(NGINX, "--output-file", str(target))
     assert (result.exit_code, result.stdout) == (0, "")
     assert CliRunner().invoke(cli, ["check", str(target)]).exit_code == 0
 

@@ -159,12 +159,12 @@ def test_an_odd_spec_is_told_and_no_trace(spec: str) -> None:
 
 def test_the_rules_can_go_to_a_file(tmp_path: Path) -> None:
     target = tmp_path / "shop.yaml"
-    assert imported(SPLIT, "-o", str(target)).stdout == ""
+    assert imported(SPLIT, "--output-file", str(target)).stdout == ""
     assert CliRunner().invoke(cli, ["check", "--strict", str(target)]).exit_code == 0
 
 
 def test_a_file_that_cannot_be_written_is_told_and_no_trace(tmp_path: Path) -> None:
-    result = imported(SPLIT, "-o", str(tmp_path / "no" / "shop.yaml"))
+    result = imported(SPLIT, "--output-file", str(tmp_path / "no" / "shop.yaml"))
     assert (result.exit_code, "shop.yaml:1:1: cannot be written: No such file" in result.stderr) == (1, True)
 
 

@@ -11,8 +11,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from reactor.cli.fleet import _shown
 from reactor.cli.main import cli
+from reactor.cli.members import _shown
 from reactor.cli.shared.options import Seconds
 from reactor.workbench.backtest.asked import BadAsk, sweep
 from reactor.workbench.backtest.moments import moment

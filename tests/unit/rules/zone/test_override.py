@@ -77,7 +77,7 @@ def test_an_isolation_is_said_to_be_reversible_by_what_is_known() -> None:
             book.take([fact], at_(when))
         return way_back(zone_rule(**keys), book.groups["zones", "prod"], "a")
 
-    assert words(listed()) == "no signal speaks of zone/prod/a: only reactor failback --force opens it"
+    assert words(listed()) == "no signal speaks of zone/prod/a: only reactor zone failback --force opens it"
     assert "when nodes alone calls it healthy for 20 s" in words(ONE)
     assert "when nodes, prom call it healthy for 20 s" in words(WELL)
     assert "outside of failback.signals not heard of" in words(WELL, failback={"signals": ["nodes", "outside"]})

@@ -1,6 +1,6 @@
-"""`reactor fleet`: who is there, who decides for which partition, and what is still unread.
+"""`reactor members`: the reactors on a bus, the owner of each partition, and how many facts are unread.
 
-Read from the bus: leases, positions and the stream of facts. Nothing is asked of the reactors but whether they live.
+Read from the bus: leases, positions and the stream of facts. The reactors are only asked whether they are alive.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from reactor.cli.shared.options import bus_option
+from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say
 from reactor.runtime.clock import Clock
@@ -40,9 +40,9 @@ Row = dict[str, Any]
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG", help="Settings file."
 )
 @bus_option()
-@click.option("-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True)
-def fleet(config: Path | None, bus: str | None, output: str) -> None:
-    """Show the reactors on this bus, the rules they go by, their partitions, and how far behind each is.
+@output_option()
+def members(config: Path | None, bus: str | None, output: str) -> None:
+    """List the reactors on this bus: the rules that each uses, its partitions, and how many facts are unread.
 
     Exit code: 0; 1 where a partition has no living owner; 3 where the bus cannot be reached.
     """
@@ -60,7 +60,7 @@ async def _look(settings: BusSettings, url: str | Sequence[str]) -> dict[str, li
     from reactor.fleet.presence import present
     from reactor.process.session import connected
 
-    async with connected(settings, url, "fleet", patience=PATIENCE) as bus:
+    async with connected(settings, url, "members", patience=PATIENCE) as bus:
         members, partitions = await owners(bus)
         processes = [process.shown() for process in await present(bus)]
     for member in members:

@@ -1,0 +1,174 @@
+"""`reactor zone isolate`, `failback`, `abort`, `retry`: isolate a zone by hand, and bring it back."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+
+import click
+
+from bus.messages import FailbackZone, IsolateZone, RetryZone
+from reactor.cli.shared.asking import Asker, asking, finish, look, send
+from reactor.cli.shared.known_rules import told_rules
+from reactor.cli.shared.outcome import told
+from reactor.cli.shared.zone_words import (
+    effect,
+    group_of,
+    in_words,
+    planned,
+)
+from reactor.rulefiles.snapshot import load_alone
+from reactor.runtime.errors import SettingsError
+from reactor.runtime.visible import visible
+from reactor.settings.model import Settings
+from rules.core.group import Group
+from rules.engine.registry import is_kept
+from rules.kinds.zone.failback import way_back
+from rules.kinds.zone.plan import undo_order
+from rules.kinds.zone.state import Isolation
+from rules.rulefile.zone import ZoneIsolation
+
+INCOMPLETE = "some rule files cannot be used"
+
+
+@click.command()
+@click.argument("rule")
+@click.argument("zone")
+@click.option("--force", is_flag=True, help="Skip the guards that can be forced. Say why in the comment.")
+@click.option("--allow-single-zone", multiple=True, metavar="SERVICE", help="A service that may go down with the zone.")
+@asking
+def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zone: tuple[str, ...]) -> None:
+    """Isolate ZONE: take it out of service by the plan of RULE.
+
+    The plan and the result of each guard are shown first. The reactor decides: a command that a guard refuses is sent
+    too, and the refusal is recorded in the audit.
+
+    Exit code: 0; 1 if it is refused, held by a guard, or not confirmed; 3 if the bus cannot be reached.
+    """
+    with told():
+        found = rule_called(asker.settings, rule)
+        group = group_of(look(asker.settings, asker.bus_url), found)
+        shown = planned(found, group, zone, force=force, allowed=allow_single_zone)
+        asker.confirmed(in_words(found, shown))
+
+        def make(at: datetime) -> IsolateZone:
+            words = asker.words(at)
+            return IsolateZone(rule=rule, zone=zone, force=force, allow_single_zone=allow_single_zone, **words)
+
+        _ended(send(asker, make, effect(group, zone)))
+
+
+@click.command()
+@click.argument("rule")
+@click.option("--force", is_flag=True, help="Do not wait for proof that the zone is healthy. Say why in the comment.")
+@asking
+def failback(asker: Asker, rule: str, *, force: bool) -> None:
+    """Bring the isolated zone of RULE back: first the network, then the nodes in batches.
+
+    It begins when two signals have called the zone healthy for recoverySeconds. If the zone has one signal only, that
+    one is enough, because you are the second witness. With --force it begins at once. The rule does not isolate the
+    zone by itself again before the zone was healthy once.
+
+    Exit code: 0; 1 if it is refused or not confirmed; 3 if the bus cannot be reached.
+    """
+    _remove(asker, rule, running=False, force=force)
+
+
+@click.command()
+@click.argument("rule")
+@asking
+def abort(asker: Asker, rule: str) -> None:
+    """Stop the running isolation of RULE, and undo its steps at once, the last one first.
+
+    It also works while a failed step waits for its next try. The rule does not isolate the zone by itself again before
+    the zone was healthy once.
+
+    Exit code: 0; 1 if no isolation is running or it is not confirmed; 3 if the bus cannot be reached.
+    """
+    _remove(asker, rule, running=True)
+
+
+@click.command()
+@click.argument("rule")
+@asking
+def retry(asker: Asker, rule: str) -> None:
+    """Continue the failed isolation or failback of RULE, at the step that failed.
+
+    Exit code: 0; 1 if nothing has failed or it is not confirmed; 3 if the bus cannot be reached.
+    """
+    with told():
+        _, isolation, group = _isolated(asker, rule)
+        if isolation.status != "Failed":
+            raise SettingsError(f"{rule}: nothing has failed: {isolation.phase} is {isolation.status}")
+        asker.confirmed(visible(f"{rule}: continue {isolation.phase} of {isolation.zone}: {isolation.failure}"))
+
+        def make(at: datetime) -> RetryZone:
+            return RetryZone(rule=rule, zone=isolation.zone, **asker.words(at))
+
+        _ended(send(asker, make, effect(group, isolation.zone)))
+
+
+def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> None:
+    with told():
+        found, isolation, group = _isolated(asker, rule)
+        if (isolation.phase == "Failback" and not force) or isolation.status == "Aborting":
+            hint = "" if isolation.status == "Aborting" else "; --force opens it without proof"
+            raise SettingsError(f"{rule}: {isolation.zone} is coming back: {isolation.phase}/{isolation.status}{hint}")
+        begun = isolation.phase == "Failover" and isolation.status in ("Pending", "InProgress")
+        finished = isolation.status == "Done"
+        if (running and finished) or (not running and begun and not force):
+            hint = "abort" if begun else "failback"
+            raise SettingsError(
+                f"{rule}: {isolation.phase} of {isolation.zone} is {isolation.status}: reactor zone {hint}"
+            )
+        undone = undo_order(found, isolation.touched) if found is not None else isolation.touched[::-1]
+        back = ", ".join(undone) or "nothing: no step has begun"
+        what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"
+        proof = way_back(found, group, isolation.zone) if found is not None else "as the reactor's own rules say"
+        when = proof if finished and not force else "at once"
+        asker.confirmed(visible(f"{rule}: {what} of {isolation.zone}; undoes: {back}; begins: {when}"))
+
+        def make(at: datetime) -> FailbackZone:
+            return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))
+
+        _ended(send(asker, make, effect(group, isolation.zone)))
+
+
+def _rules(settings: Settings) -> list[ZoneIsolation]:
+    return [rule for rule in load_alone(settings).rules if isinstance(rule, ZoneIsolation)]
+
+
+def rule_called(settings: Settings, name: str, zone: str | None = None) -> ZoneIsolation:
+    """Give the ZoneIsolation rule of this name. Raises SettingsError: no such rule, or no such zone in it."""
+    rules = _rules(settings)
+    found = next((rule for rule in rules if rule.name == name), None)
+    if found is None:
+        there = ", ".join(rule.name for rule in rules) or "none"
+        raise SettingsError(f"no ZoneIsolation rule is called {name!r}; rules: {there}")
+    names = [one.name for one in found.zones]
+    if zone is not None and zone not in names:
+        ids = next((one.name for one in found.zones if one.id == zone), None)
+        hint = f"{zone} is the id of {ids}" if ids else f"{name} has {', '.join(names)}"
+        raise SettingsError(f"{name} has no zone {zone!r}: {hint}")
+    return found
+
+
+def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation | None, Isolation, Group]:
+    """Give rule, isolation and group. The rule is None where its file cannot be read: a typo locks no zone in."""
+    rules, whole = told_rules(asker.settings, f"{INCOMPLETE}; the plan shows the stored state only")
+    found = next((one for one in rules.rules if isinstance(one, ZoneIsolation) and one.name == name), None)
+    groups = look(asker.settings, asker.bus_url)
+    if found is None and whole and not any(group.rule == name and is_kept(group) for group in groups):
+        found = rule_called(asker.settings, name)  # says which there are
+    mine = [group_of(groups, found)] if found is not None else [one for one in groups if one.rule == name]
+    for group in mine:
+        if group.zone is not None and group.zone.isolation is not None:
+            return found, group.zone.isolation, group
+    where = f"no zone of {found.object}" if found is not None else "no zone"
+    raise SettingsError(f"{name}: {where} is isolated or being isolated")
+
+
+def _ended(word: str | None) -> None:
+    finish(word)
+    if word is not None and word.startswith("refused"):
+        sys.exit(1)
