@@ -9,27 +9,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from reactor.cli.shared.files import fail, find_rules, read_all
 from reactor.cli.shared.options import Seconds, output_option
 from reactor.cli.shared.printing import as_yaml, say
-from reactor.clients.promql import QueryFailed
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.runtime.visible import visible_json
-from reactor.workbench.backtest import asked, page, text
-from reactor.workbench.backtest.fetch import Progress
-from reactor.workbench.backtest.grid import TooLong
-from reactor.workbench.backtest.history import Plan, Playable
 from reactor.workbench.backtest.outages import NEWEST_SCRAPE
-from reactor.workbench.backtest.run import Backtested, Request, run
-from reactor.workbench.backtest.store import default_folder
 from rules.core.errors import InvalidFiles, Problem
 from rules.rehearsal.backtest.backtester import SWEEPABLE
 from rules.rehearsal.backtest.report import as_json
 from rules.rulefile import loader
+
+if TYPE_CHECKING:
+    from reactor.workbench.backtest.fetch import Progress
+    from reactor.workbench.backtest.run import Backtested
 
 
 @click.command()
@@ -80,6 +78,13 @@ def backtest(
     """
     if cache is not None and no_cache:
         raise click.UsageError("--cache and --no-cache contradict each other")
+    from reactor.clients.promql import QueryFailed
+    from reactor.workbench.backtest import asked
+    from reactor.workbench.backtest.grid import TooLong
+    from reactor.workbench.backtest.history import Plan
+    from reactor.workbench.backtest.run import Request, run
+    from reactor.workbench.backtest.store import default_folder
+
     versions = [_loaded((*rules, *files)), *([_loaded((compare,))] if compare is not None else [])]
     try:
         span = asked.span(from_, to, step, Clock().now())
@@ -103,6 +108,8 @@ def backtest(
 
 
 def _loaded(patterns: tuple[str, ...]) -> loader.RuleSet:
+    from reactor.workbench.backtest.history import Playable
+
     names, problems = find_rules(patterns)
     if not names and not problems:
         raise click.UsageError("name at least one rule file, with --rules FILE")
@@ -136,6 +143,8 @@ def _progress() -> Iterator[Progress]:
 
 def _write(done: Backtested, html: Path | None, output: str) -> None:
     """Print, and write the page. Raises SettingsError."""
+    from reactor.workbench.backtest import page, text
+
     if html is not None:
         try:
             html.write_text(page.page(done), "utf-8")

@@ -9,11 +9,10 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
-from reactor.settings.model import Settings
 from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.loader import RuleSet, load
 from rules.rulefile.model import TrafficFailover
@@ -28,6 +27,9 @@ from rules.rulefile.sources import (
 )
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.zone import StepName, ZoneIsolation
+
+if TYPE_CHECKING:
+    from reactor.settings.model import Settings
 
 log = logging.getLogger(__name__)
 

@@ -8,10 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from reactor.settings.sources import NATS_SCHEMES, is_nats
-from rules.rulefile.fields import YEAR
-from rules.rulefile.promql import seconds_of
-
 F = TypeVar("F", bound=Callable[..., Any])
 NO_TIME = float("nan")
 """Is within no limits."""
@@ -25,9 +21,11 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Give the seconds, at most a year."""
+        from rules.rulefile.fields import YEAR  # pydantic: not for --help
+
         if isinstance(value, int | float):
             return float(value)
-        seconds = seconds_of(value) if _DURATION.fullmatch(value) else 0
+        seconds = _seconds_of(value) if _DURATION.fullmatch(value) else 0
         if not 0 < seconds <= YEAR:
             self.fail(f"{value!r} is no time of at most a year: write 90s, 30m, 1h30m, 2d", param, ctx)
         return seconds
@@ -46,14 +44,22 @@ class Seconds(click.ParamType[float]):
         try:
             seconds = float(value)
         except ValueError:
-            seconds = seconds_of(value) if _DURATION.fullmatch(value) else NO_TIME
+            seconds = _seconds_of(value) if _DURATION.fullmatch(value) else NO_TIME
         if not self._least <= seconds <= self._most:
             wanted = f"write {self._least:g} to {self._most:g} seconds, or a time: 90s, 10m, 1h30m"
             self.fail(f"{value!r} is no such time: {wanted}", param, ctx)
         return seconds
 
 
+def _seconds_of(text: str) -> float:
+    from rules.rulefile.promql import seconds_of
+
+    return seconds_of(text)
+
+
 def _usable(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    from reactor.settings.sources import NATS_SCHEMES, is_nats  # pydantic: not for --help
+
     if url is not None and not is_nats(url):
         raise click.BadParameter(f"write nats://HOST:PORT ({', '.join(NATS_SCHEMES)}); settings may list several")
     return url

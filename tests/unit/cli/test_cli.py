@@ -93,24 +93,54 @@ def test_every_command_has_help(name: str) -> None:
     assert len(shown.output.splitlines()) > 5
 
 
-@pytest.mark.parametrize(
-    "words",
-    [["--help"], ["check", "{shop}/shop.yaml"], ["test", "{shop}"], ["schema"], ["schema", "settings"], ["version"],
-     ["simulate", "--rules", "{shop}/shop.yaml", "--history", "{shop}/outage.jsonl"]],
-    ids=lambda words: " ".join(words[:2]),
-)  # fmt: skip
-def test_what_needs_no_cluster_and_no_bus_imports_none(words: list[str], shop: Path) -> None:
-    code = f"""
+HELP_OF_ALL = """
+import sys, click
+from reactor.cli.main import cli
+
+def show(command, words):
+    context = click.Context(command, info_name=words[-1])
+    command.get_help(context)
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        show(command.get_command(context, name), [*words, name])
+
+show(cli, ["reactor"])
+print("\\n".join(sys.modules))
+"""
+RUN = """
 import sys
 from reactor.cli.main import cli
 try:
     cli(prog_name="reactor")
 except SystemExit as end:
     assert not end.code, end.code
-print(sorted({{name.partition(".")[0] for name in sys.modules}} & set({HEAVY!r})), file=sys.stderr)
+print("\\n".join(sys.modules), file=sys.stderr)
 """
-    done = in_a_process(code, *(word.format(shop=shop) for word in words))
-    assert done.stderr.splitlines()[-1] == "[]", done.stderr
+SETTINGS = ("pydantic_settings", "reactor.settings.model")
+
+
+def test_the_help_of_all_commands_together_imports_no_client_of_a_server() -> None:
+    """What any help imports, alone or after others, is seen in one process that shows them all."""
+    loaded = {*in_a_process(HELP_OF_ALL).stdout.split()}
+    assert "reactor.cli.shared.zone_isolation" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    ("words", "none_of"),
+    [
+        (["--help"], ("pydantic", "yaml", "bus")), (["--version"], ("pydantic", "yaml", "bus")),
+        (["version"], ("pydantic", "yaml", "bus")), (["schema", "--help"], ("pydantic", "yaml", "bus")),
+        (["check", "{shop}/shop.yaml"], SETTINGS), (["test", "{shop}"], SETTINGS), (["schema"], SETTINGS),
+        (["simulate", "--rules", "{shop}/shop.yaml", "--history", "{shop}/outage.jsonl"], SETTINGS),
+        (["schema", "settings"], ()),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_what_needs_no_server_imports_no_client_of_one(words: list[str], none_of: tuple[str, ...], shop: Path) -> None:
+    done = in_a_process(RUN, *(word.format(shop=shop) for word in words))
+    loaded = {*done.stderr.split()}
+    assert "reactor.cli.main" in loaded, done.stderr
+    assert loaded.isdisjoint({*HEAVY, *none_of})
 
 
 def test_a_misspelled_command_is_a_usage_error_with_a_hint() -> None:
