@@ -23,11 +23,13 @@ from rules.core.reasons import Held
 @click.argument("object_", metavar="[OBJECT]", required=False)
 @asking
 def approve(asker: Asker, rule: str, object_: str | None) -> None:
-    """Let RULE do what it asks for on OBJECT. The yes holds for exactly what is shown, and not for ever.
+    """Approve the action of RULE on OBJECT that is pending.
 
-    Without OBJECT, the only one that waits is meant. `reactor status` lists what waits.
+    The approval is valid for exactly the action that is shown, and it expires.
 
-    Exit code: 0; 1 where nothing waits, several do, or nobody said yes; 3 where the bus cannot be reached.
+    You can omit OBJECT if only one action is pending. `reactor status` lists pending actions.
+
+    Exit code: 0; 1 if no action or several actions are pending, or it is not confirmed; 3 if the bus cannot be reached.
     """
     with told():
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
@@ -44,18 +46,19 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
 @click.argument("object_", metavar="[OBJECT]", required=False)
 @click.option(
     "--for", "for_", type=Duration(), default="1h", show_default=True, metavar="TIME",
-    help="How long the same is not asked for again: 10m, 2h.",
+    help="How long the rule does not ask again: 10m, 2h.",
 )  # fmt: skip
 @asking
 def reject(asker: Asker, rule: str, object_: str | None, for_: float) -> None:
-    """Refuse what RULE asks for on OBJECT. The same is not asked for again before the time is over.
+    """Reject the pending action of RULE on OBJECT. The rule does not ask for it again before the time is over.
 
-    The no holds for exactly what is shown, also where it is not wanted for a while and wanted again; anything else is
-    asked for as before. `reactor approve` takes it back. No action is stopped that is on its way.
+    The rejection is valid for exactly the action that is shown, even if the rule stops wanting it and wants it again.
+    The rule asks for other actions as before. `reactor approve` cancels the rejection. An action that has begun is not
+    stopped.
 
-    Without OBJECT, the only one that waits is meant. `reactor status` lists what waits.
+    You can omit OBJECT if only one action is pending. `reactor status` lists pending actions.
 
-    Exit code: 0; 1 where nothing waits, several do, or nobody said yes; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if no action or several actions are pending, or it is not confirmed; 3 if the bus cannot be reached.
     """
     with told():
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
@@ -74,7 +77,7 @@ def _about(group: Group) -> str:
 
 
 WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
-"""A yes to what was shown counts also when it comes late, or after a no."""
+"""An approval of what was shown counts also when it comes late, or after a rejection."""
 
 
 def _shown(group: Group) -> str:
@@ -94,7 +97,7 @@ def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
     if object_ in objects:
         return objects[object_]
     if not objects:
-        raise SettingsError(f"{rule} waits for no approval: `reactor status` lists what waits")
+        raise SettingsError(f"{rule} waits for no approval: `reactor status` lists pending actions")
     hint = f"not of {object_}" if object_ is not None else "name one of them"
     raise SettingsError(f"{rule} waits for approval of {', '.join(objects)}: {hint}")
 
@@ -115,7 +118,7 @@ def _rejected(groups: Iterable[Group], asked: Group, at: datetime) -> str | None
     if (no := next((no for no in rejected if no.wish == plan and no.since >= at), None)) is not None:
         return f"rejected by {no.by} until {no.until.isoformat(timespec='seconds')}"
     if now is not None and (now.held is None or now.held.reason not in WAITING):
-        return "it is no longer asked for" if now.held is None else f"{now.held.reason}: {now.held.detail}"
+        return "the rule no longer asks for it" if now.held is None else f"{now.held.reason}: {now.held.detail}"
     return None
 
 

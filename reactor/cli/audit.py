@@ -33,7 +33,7 @@ PROMISES = ("early", "needless", "doubled", "interleaved", "chain")
 
 @click.group()
 def audit() -> None:
-    """Look into the audit."""
+    """Verify and export the record of decisions."""
 
 
 @audit.command()
@@ -44,25 +44,26 @@ def audit() -> None:
 @bus_option()
 @output_option()
 def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
-    """Check the recorded decisions against the stored facts, and that none was changed, added or taken away.
+    """Check the recorded decisions against the stored facts, and that no record was changed, added or removed.
 
-    Each record carries the hash of the one before it in its partition. The partition's state has the newest: so
-    `chain` counts records that were edited, inserted, are missing, or were cut off before retention removes them.
+    Each record contains the hash of the one before it in its partition. The state of the partition contains the newest
+    hash. So `chain` counts records that were edited, inserted, are missing, or were cut off before retention removes
+    them.
 
-    With `audit.keyFile` in the settings the signature of each record's place is checked, too: then also a whole chain
-    that was written anew is found. Records that nobody has signed count as unsigned.
+    With `audit.keyFile` in the settings, the signature of each record's place is checked too. This also finds a whole
+    chain that was rewritten. Records without a signature count as unsigned.
 
-    Facts are kept for a day, decisions for a month: a decision whose facts are gone counts as undecided. The rules are
-    taken as they stand now.
+    Facts are kept for a day, decisions for a month. A decision whose facts are gone counts as undecided. The current
+    rules are used.
 
-    Exit code: 0; 1 where a promise was broken; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if a promise was broken; 3 if the bus cannot be reached.
     """
     with told():
         from reactor.audit.signing import Signer
         from reactor.process.session import address
 
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
-        loaded, _ = told_rules(settings, "early and needless are not judged for the rules of files that cannot be used")
+        loaded, _ = told_rules(settings, "early and needless are not checked for rules of files that cannot be used")
         signer = Signer.of(settings.audit.key_file)
         verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded, signer))
     say(_table(verdict) if output == "table" else printed(_data(verdict), output))
@@ -75,9 +76,9 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
 )
 @bus_option()
 def export(config: Path | None, bus: str | None) -> None:
-    """Print all decision records, one JSON object a line: for `reactor replay --file`, and for keeping.
+    """Print all decision records, one JSON object a line: for `reactor replay --file`, and for archives.
 
-    Exit code: 0; 1 where no bus is named and none runs here, or it has no reactor's streams; 3 where the bus cannot be
+    Exit code: 0; 1 if no bus is named and none runs here, or it has no streams of a reactor; 3 if the bus cannot be
     reached.
     """
     with told():

@@ -31,31 +31,31 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
-@click.option("--prometheus", "url", metavar="URL", help="Stands for every Prometheus that the rule files name.")
+@click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob. Repeatable.")
+@click.option("--prometheus", "url", metavar="URL", help="Use this server for each Prometheus of the rule files.")
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
     help="Settings file, whose prometheus section has the addresses.",
 )  # fmt: skip
-@click.option("--from", "from_", required=True, metavar="TIME", help="2026-11-01T00:00:00Z, or so long ago: 30d.")
-@click.option("--to", default="now", show_default=True, metavar="TIME", help="The same; belongs to the range.")
+@click.option("--from", "from_", required=True, metavar="TIME", help="2026-11-01T00:00:00Z, or a time before now: 30d.")
+@click.option("--to", default="now", show_default=True, metavar="TIME", help="The same. The range includes it.")
 @click.option(
     "--step", type=Seconds(0.1, 86_400), metavar="TIME",
-    help="How often sources are evaluated, as 30 or 1m. Default: as often as they say themselves (everySeconds).",
+    help="How often sources are evaluated, as 30 or 1m. Default: everySeconds of each source.",
 )  # fmt: skip
 @click.option("--compare", metavar="OTHER", help="Rule file, folder or glob of another version: show the difference.")
 @click.option("--sweep", metavar="KEY=A,B,…", help=f"Try values for all rules. KEY is {' or '.join(SWEEPABLE)}.")
 @click.option(
     "--assume-healthy", multiple=True, metavar="PATTERN",
-    help="Targets that are Healthy from the start unless a source says otherwise; may be repeated.",
+    help="Targets that are Healthy from the start unless a source says otherwise. Repeatable.",
 )  # fmt: skip
 @click.option(
     "--scrapes", default=NEWEST_SCRAPE, show_default=True, metavar="QUERY",
-    help="Tells when the newest scrape was: older than staleSeconds, Prometheus was away. '' does not ask.",
+    help="Query for the time of the newest scrape. Older than staleSeconds: Prometheus was down. '': do not ask.",
 )  # fmt: skip
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write one self-contained page.")
 @output_option("text", "json", "yaml")
-@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Folder for what was fetched.")
+@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Folder for fetched data.")
 @click.option("--no-cache", is_flag=True, help="Keep nothing on disk after the run.")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def backtest(
@@ -63,18 +63,19 @@ def backtest(
     step: float | None, compare: str | None, sweep: str | None, assume_healthy: tuple[str, ...], scrapes: str,
     html: Path | None, output: str, cache: Path | None, no_cache: bool,
 ) -> None:  # fmt: skip
-    """Show what rules would have done with the past.
+    """Show what rules would have done in the past.
 
-    Asks Prometheus for the past of what the sources read (PrometheusQuery; for AlertmanagerWebhook, its ALERTS), and
-    plays it through the decisions of the live service. Rules in mode DryRun are played as they would act.
+    The command reads the history of the sources from Prometheus (queries of PrometheusQuery; ALERTS for
+    AlertmanagerWebhook) and plays it through the decision code of the live service. Rules in mode DryRun are played as
+    if they acted.
 
     \b
     reactor backtest --rules shop.yaml --prometheus http://127.0.0.1:9090 --from -30d
     reactor backtest --rules shop.yaml --config reactor.yaml --from -7d --sweep tolerationSeconds=0,10,30,60
     reactor backtest --rules shop.yaml --compare new.yaml --config reactor.yaml --from -7d --html backtest.html
 
-    Exit code: 0, 1 where a file or a query cannot be used, 2 where the command line is wrong, 3 where Prometheus
-    cannot be reached.
+    Exit code: 0; 1 if a file or a query cannot be used; 2 if the command line is wrong; 3 if Prometheus cannot be
+    reached.
     """
     if cache is not None and no_cache:
         raise click.UsageError("--cache and --no-cache contradict each other")
@@ -118,7 +119,7 @@ def _loaded(patterns: tuple[str, ...]) -> loader.RuleSet:
     except InvalidFiles as error:
         fail([*problems, *error.problems])
     if not problems and not any(isinstance(source, Playable) for source in found.sources):
-        message = "no PrometheusQuery and no AlertmanagerWebhook source, so there is no past to ask for"
+        message = "no PrometheusQuery and no AlertmanagerWebhook source, so there is no history to read"
         problems.append(Problem(names[0], 1, 1, "sources", message))
     if problems:
         fail(problems)

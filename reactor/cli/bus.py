@@ -45,7 +45,7 @@ PERSON = _Person()
 
 @click.group()
 def bus() -> None:
-    """Set up, check and look at the bus."""
+    """Set up, check and inspect the bus."""
 
 
 def _asking(command: Command) -> Command:
@@ -68,30 +68,30 @@ def _asking(command: Command) -> Command:
 @click.option("--replicas", type=click.IntRange(1, 5), help="Copies of each stream; default: the settings'.")
 @click.option("--partitions", type=click.IntRange(1, 1024), help="Partitions of a new bus; default: the settings'.")
 def init(config: Path | None, url: str | None, output: str, replicas: int | None, partitions: int | None) -> None:
-    """Make the streams, buckets and queues that are missing, and say what was changed.
+    """Create missing streams, buckets and queues, and list the changes.
 
-    Run again, it changes nothing. It makes nothing smaller and deletes nothing.
+    A second run changes nothing. The command makes nothing smaller and deletes nothing.
 
     \b
     reactor bus init --bus nats://nats:4222 --replicas 3
 
-    Exit code: 0; 1 where something is there that cannot be used; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if an existing stream, bucket or queue cannot be used; 3 if the bus cannot be reached.
     """
     with told():
         settings = settings_.load(config).bus
         steps = _run(settings, url, lambda bus: _init(bus, settings, replicas, partitions))
     rows = [{"name": step.name, "done": "made" if step.new else "changed", "what": _what(step)} for step in steps]
-    say(_printed({"changes": rows}, output) or "everything is there already: nothing was changed")
+    say(_printed({"changes": rows}, output) or "everything exists already: nothing was changed")
 
 
 @bus.command()
 @_asking
 def check(config: Path | None, url: str | None, output: str) -> None:
-    """Find out whether the reactor can work on this bus: version, permissions, a write, streams, clocks.
+    """Check that the reactor can work on this bus: version, permissions, a write, streams, clocks.
 
-    It writes one value and changes nothing.
+    The command writes one value for the test and changes nothing else.
 
-    Exit code: 0; 1 where something has to be mended; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if a check failed; 3 if the bus cannot be reached.
     """
     with told():
         from reactor.cli.shared.bus_findings import check_all
@@ -106,9 +106,9 @@ def check(config: Path | None, url: str | None, output: str) -> None:
 @bus.command()
 @_asking
 def status(config: Path | None, url: str | None, output: str) -> None:
-    """Show streams, queues, and each partition with its owner and what is unread.
+    """Show streams, queues, and the owner and the unread facts of each partition.
 
-    Exit code: 0; 1 where the streams are not there; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if there are no streams; 3 if the bus cannot be reached.
     """
     with told():
         from reactor.cli.shared.bus_findings import look
@@ -118,22 +118,23 @@ def status(config: Path | None, url: str | None, output: str) -> None:
 
 
 @bus.command()
-@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="A user of this role; may be repeated.")
+@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="A user of this role. Repeatable.")
 @click.option(
     "--person",
     "people",
     multiple=True,
     type=PERSON,
     metavar="NAME=ROLE",
-    help=f"A user for this person, as one of {', '.join(PEOPLE)}; may be repeated.",
+    help=f"A user for this person, with the role {', '.join(PEOPLE)}. Repeatable.",
 )
-@click.option("--source", "sources", multiple=True, help="A user for the source of this signal; may be repeated.")
+@click.option("--source", "sources", multiple=True, help="A user for the source of this signal. Repeatable.")
 def permissions(roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...]) -> None:
-    """Print a nats-server configuration with one user for each role: what each may do, and nothing else.
+    """Print a nats-server configuration: one user for each role, with the permissions of that role only.
 
     Without options: reactor, viewer, operator and zones. Passwords come from the server's environment.
 
-    A person with a user of their own gives commands in that name only: the server sees to it, and the audit says it.
+    A person with a user of their own can give commands in that name only. The server enforces it, and the audit records
+    the name.
 
     \b
     reactor bus permissions --role reactor --person ann=operator --source backup-check > users.conf
@@ -166,7 +167,7 @@ async def _init(
     there, wanted = await copies(bus), replicas or settings.replicas
     if replicas is not None and (more := {name: count for name, count in there.items() if count > replicas}):
         raise SettingsError(
-            f"--replicas {replicas}: {_pairs(more)} are there, and are not made fewer; "
+            f"--replicas {replicas}: {_pairs(more)} exist, and this command does not reduce them; "
             "if you mean it: nats stream edit NAME --replicas …, with one stream after the other"
         )
     known = await partitions_of(bus)

@@ -29,18 +29,18 @@ from rules.rulefile.loader import Reading
 )  # fmt: skip
 @click.option(
     "--against", multiple=True, is_flag=False, flag_value=SETTINGS, metavar="[[NAME=]WHERE]",
-    help="Ask live servers whether all of it is there: those of --config, or a URL, or a context of the kubeconfig.",
+    help="Check live servers for everything that the files name: those of --config, a URL, or a kubeconfig context.",
 )  # fmt: skip
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path, dir_okay=False), envvar="REACTOR_CONFIG",
     help="Settings file, with the addresses of clusters and Prometheus: for --against.",
 )  # fmt: skip
-@click.option("--strict", is_flag=True, help="Warnings and hints are found wanting too: exit code 1.")
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings and hints too.")
 def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], config: Path | None, strict: bool) -> None:
-    """Find every mistake in rule files.
+    """Find mistakes in rule files.
 
-    FILE is a rule file, a folder (its *.yaml that are no tests), a glob, or - for stdin. Files given together are
-    checked together: names must be unique over all of them. A file named *_test.yaml is checked as a rule test.
+    FILE is a rule file, a folder (its *.yaml except tests), a glob, or - for stdin. All files are checked together:
+    names must be unique in all of them. A file named *_test.yaml is checked as a rule test.
 
     \b
     reactor check rules/
@@ -49,15 +49,15 @@ def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], conf
     reactor check rules/ --against -c reactor.yaml
     reactor check rules/ --against http://127.0.0.1:9090 --against east=kind-east
 
-    Hints are about what is allowed and seldom meant. A comment on the line, or alone on the line before it, silences
-    one: # reactor: ignore no-recovery
+    A hint names something that is allowed but seldom intended. To silence it, write a comment on its line, or on the
+    line before it: # reactor: ignore no-recovery
 
-    --against changes nothing. It asks for routes, workloads, namespaces, kinds, permissions and series. WHERE is the
-    URL of a Prometheus or of a Kubernetes API that asks for no credentials (kubectl proxy), or a context of the
-    kubeconfig; it stands for the server that the files call NAME, or for all of its kind. Without WHERE: all servers of
-    the settings. What cannot be reached is a finding.
+    --against only reads. It looks up routes, workloads, namespaces, kinds, permissions and series. WHERE is the URL of
+    a Prometheus, the URL of a Kubernetes API that needs no credentials (kubectl proxy), or a context of the kubeconfig.
+    It replaces the server that the files call NAME, or all servers of its kind. Without WHERE, all servers of the
+    settings are used. A server that cannot be reached is a finding.
 
-    Exit code: 0 where the files can be used (warnings and hints are no errors, but for --strict), 1 where they cannot.
+    Exit code: 0 if the files can be used (with --strict: and there are no warnings or hints), 1 if not.
     """
     # `--against rules/` is meant as a switch before a file.
     paths = tuple(word for word in against if word != SETTINGS and Path(word).exists())

@@ -8,19 +8,20 @@ import click
 
 
 @click.command()
-@click.option("--once", is_flag=True, help="End after the story instead of going on until Ctrl-C.")
+@click.option("--once", is_flag=True, help="Exit after the failback instead of running until Ctrl-C.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the reactor's log on stderr instead of keeping it in a file.")
 def demo(*, once: bool, verbose: bool) -> None:
-    """Watch a failover on this machine: no cluster is needed, nothing is left behind.
+    """Watch a failover on this machine. It needs no cluster and leaves nothing behind.
 
-    Three emulated clusters with a service each, a gateway that sends real requests by the weights of a TrafficSplit,
-    and the real reactor with an embedded bus. A service breaks; after the time that the rule tolerates, its traffic
-    moves to the other clusters; it heals, and after its recovery time the traffic comes back. About 30 seconds.
+    The demo starts three emulated clusters with one service each, a gateway that sends real requests by the weights of
+    a TrafficSplit, and the real reactor with an embedded bus. A service breaks. After the rule's toleration time, its
+    traffic moves to the other clusters. The service recovers. After its recovery time, the traffic comes back. This
+    takes about 30 seconds.
 
-    Then it goes on until Ctrl-C, with commands to try. Everything listens on loopback.
+    The demo then runs until Ctrl-C, and prints commands to try. Everything listens on loopback.
 
     \b
-    Exit code: 0 when the story went as told, 1 when not, 130 or 143 when interrupted before that.
+    Exit code: 0 if the failover and the failback happened, 1 if not, 130 or 143 if interrupted before.
     """
     from bus.errors import BusError
     from reactor.demo.run import run

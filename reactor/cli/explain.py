@@ -42,24 +42,24 @@ _PARTS = ("observations", "windows", "evidence", "decision", "guards", "write", 
 def explain(
     config: Path | None, bus: str | None, rules: tuple[str, ...], match: str | None, output: str, action: str | None
 ) -> None:
-    """Follow ACTION back to what was seen. Or say which rules an alert reaches.
+    """Trace ACTION back to the observations that caused it. With --match: show which rules an alert reaches.
 
-    It shows observations, windows, evidence, decision, guards, write and outcomes.
+    The trace has observations, windows, evidence, decision, guards, write and outcomes.
 
-    ACTION is an id, as logs, Kubernetes Events and the annotation reactor/decision show it. Decisions are kept for a
-    month, the observations behind them for a day.
+    ACTION is an ID, as shown in logs, Kubernetes Events and the annotation reactor/decision. Decisions are kept for a
+    month, their observations for a day.
 
-    The evidence is, for each target that is left or gets something, its window and the newest look of each signal that
-    agrees: when the target was seen so, since when, and by which source.
+    The evidence lists each target that loses or gets something: its window, and the newest observation of each signal
+    that agrees, with its time, its start and its source.
 
     \b
     reactor explain checkout/east/shop/TrafficSplit/checkout/3
     reactor explain --match 'alertname="HighErrors",service="checkout"' --rules rules/
 
-    Exit code: 0; 1 where there is no such action, or no rule hears of the alert; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if there is no such action, or no rule gets the alert; 3 if the bus cannot be reached.
     """
     if (action is None) == (match is None):
-        raise click.UsageError("name an action, or labels with --match")
+        raise click.UsageError("give an action, or labels with --match")
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         if match is not None:
@@ -69,7 +69,7 @@ def explain(
             sys.exit(0 if any(rule.reaches for one in heard for rule in one.rules) else 1)
         found = asyncio.run(_chain(settings.bus, bus, action or ""))
     if found is None:
-        say(f"reactor: no decision of the last month asks for {action}", err=True)
+        say(f"reactor: no decision of the last month has the action {action}", err=True)
         sys.exit(1)
     data = {one.name: getattr(found, one.name) for one in fields(found) if one.name != "records"}
     say(_text(found) if output == "text" else _WRITERS[output](_plain(data)))
@@ -126,7 +126,7 @@ def _text(found: Chain) -> str:
     for part in _PARTS:
         lines.append(part)
         found_lines = map(evidence_line, found.evidence) if part == "evidence" else getattr(found, part)
-        lines += [f"  {visible(line)}" for line in found_lines] or ["  none is kept"]
+        lines += [f"  {visible(line)}" for line in found_lines] or ["  none recorded"]
     return "\n".join(lines)
 
 

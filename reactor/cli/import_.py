@@ -1,4 +1,4 @@
-"""`reactor import`: what other tools are told to do, as rule files. A new format is one module and one line here."""
+"""`reactor import`: converts the configuration of other tools. A new format is one module and one line here."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reactor.cli.importers.prometheus import prometheus
 
 @click.group(name="import")
 def import_() -> None:
-    """Turn what other tools go by into rule files.
+    """Convert the configuration of other tools into rule files.
 
-    The rules are printed, and on stderr what was carried over and what was not. They are in mode DryRun: read them,
-    check and test them, and only then let them act.
+    The command prints the rules. On stderr it lists what was converted and what was not. The rules are in mode DryRun:
+    read, check and test them before you let them act.
     """
 
 

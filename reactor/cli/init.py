@@ -1,4 +1,4 @@
-"""`reactor init`: a starter for what stands on clusters. It only reads them, and overwrites no file."""
+"""`reactor init`: starter rules from clusters. It only reads clusters, and overwrites no file."""
 
 from __future__ import annotations
 
@@ -36,35 +36,35 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 )  # fmt: skip
 @click.option(
     "--kubeconfig", type=click.Path(path_type=Path, dir_okay=False), envvar="KUBECONFIG",
-    help="Instead of settings. Default: what KUBECONFIG names, or ~/.kube/config.",
+    help="Use this instead of settings. Default: KUBECONFIG, or ~/.kube/config.",
 )  # fmt: skip
 @click.option("--context", "contexts", multiple=True, metavar="NAME", help="A context of the kubeconfig. Repeatable.")
 @click.option(
     "--cluster", "names", multiple=True, metavar="NAME",
-    help="A cluster of the settings; without settings, what each --context is to be called. Repeatable.",
+    help="A cluster of the settings. Without settings: the name for each --context. Repeatable.",
 )  # fmt: skip
-@click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Only what is in it. Repeatable.")
+@click.option("--namespace", "namespaces", multiple=True, metavar="NAME", help="Only this namespace. Repeatable.")
 @file_options(default=Path("rules.yaml"), about="The rule file. Its test goes beside it: rules_test.yaml.")
 def init(
     config: Path | None, kubeconfig: Path | None, contexts: tuple[str, ...], names: tuple[str, ...],
     namespaces: tuple[str, ...], output_file: Path,
 ) -> None:  # fmt: skip
-    """Write rules that one could begin with, for what stands on clusters.
+    """Generate starter rules from clusters.
 
-    Routes with two or more backends, Deployments and StatefulSets that several clusters have, and zones become rules
-    in mode DryRun, with the sources that feed them and a test beside them. Clusters are only read.
+    The command writes rules in mode DryRun for routes with two or more backends, for Deployments and StatefulSets that
+    several clusters have, and for zones. It also writes their sources and a test. It only reads clusters.
 
     \b
     reactor init --config reactor.yaml
     reactor init --context east --context west --namespace shop --output-file shop.yaml
 
-    Exit code: 0 where files were written, 1 where nothing was found, a kubeconfig or the settings cannot be used, or a
-    file is there already: none is overwritten.
+    Exit code: 0 if files were written; 1 if nothing was found, a kubeconfig or the settings cannot be used, or a file
+    exists already (no file is overwritten).
     """
     test = output_file.with_name(f"{output_file.stem}_test{output_file.suffix}")
     for path in (output_file, test):
         if path.exists():
-            _end(f"{path} is there already, and is left alone: name another file with --output-file")
+            _end(f"{path} exists already and is not changed: name another file with --output-file")
     try:
         wanted = _wanted(config, kubeconfig, contexts, names)
         _there(wanted)
@@ -74,7 +74,7 @@ def init(
     for note in made.left_out:
         say(note, err=True)
     if not made.rules:
-        _end(f"nothing on {', '.join(wanted)} that a rule could move")
+        _end(f"{', '.join(wanted)}: nothing that a rule could move")
     _write(made, output_file, test)
     told = ((made.routes, "route"), (made.workloads, "workload"), (made.zones, "cluster with zones"))
     parts = [count(len(rules), what) for rules, what in told if rules]
@@ -102,7 +102,7 @@ def _wanted(
             raise SettingsError(f"{config}: clusters: it names none")
         return {name: clusters[name] for name in names or clusters}
     if contexts and names and len(contexts) != len(names):
-        raise click.UsageError("as many --cluster as --context: each names one")
+        raise click.UsageError("give as many --cluster as --context: each --cluster names one context")
     path = kubeconfig or Path(_KUBECONFIG)
     chosen: Sequence[str | None] = contexts or names or (None,)
     called = names or [_NO_NAME.sub("-", context).strip("-._") or _UNNAMED for context in contexts] or [_UNNAMED]

@@ -15,31 +15,31 @@ from reactor.runtime import own_packages
 from reactor.runtime.errors import SettingsError
 
 COMMANDS = {
-    "init": "Write rules that one could begin with, for what stands on clusters.",
-    "check": "Find every mistake in rule files.",
+    "init": "Generate starter rules from clusters.",
+    "check": "Find mistakes in rule files.",
     "test": "Run rule tests.",
     "simulate": "Play a history through rules.",
-    "backtest": "Play the past of a Prometheus through rules.",
-    "import": "Turn what other tools go by into rule files.",
+    "backtest": "Play Prometheus history through rules.",
+    "import": "Convert the configuration of other tools into rule files.",
     "schema": "Print the JSON Schema of a file, for editors.",
     "demo": "Watch a failover on this machine.",
-    "run": "Carry rules out until stopped.",
-    "status": "Show rules and what they stand at.",
-    "pause": "Let rules do nothing until they are resumed.",
-    "resume": "Let paused rules act again.",
-    "approve": "Say yes to what a rule in mode Approve asks for.",
-    "reject": "Say no to it, for a while.",
-    "traffic": "Show where traffic is, and move it by hand.",
+    "run": "Run the reactor.",
+    "status": "Show rules and their current state.",
+    "pause": "Pause rules: they take no action until you resume them.",
+    "resume": "Resume paused rules.",
+    "approve": "Approve a pending action.",
+    "reject": "Reject a pending action for a limited time.",
+    "traffic": "Show where traffic goes, and move it by hand.",
     "zone": "Show zones, isolate a zone, and bring it back.",
     "members": "List members and partitions.",
-    "bus": "Set up, check and look at the bus.",
-    "explain": "Follow an act back to what caused it.",
-    "replay": "Decide recorded decisions again, and compare.",
-    "audit": "Check what was done against what was promised.",
+    "bus": "Set up, check and inspect the bus.",
+    "explain": "Trace an action back to its cause.",
+    "replay": "Repeat recorded decisions, and compare the results.",
+    "audit": "Verify and export the record of decisions.",
     "version": "Print versions.",
 }
-"""Each is a function of this name, in a file of this name but for those below. The help stands here, so that listing
-imports none."""
+"""Each is a function of this name, in a file of this name but for those below. The help texts are here, so that
+`--help` imports no command."""
 FILES = {"import": "import_", "resume": "pause", "reject": "approve"}
 
 
@@ -68,7 +68,7 @@ class Lazy(click.Group):
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
             near = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
-            hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(COMMANDS)}."
+            hint = f"Did you mean {near[0]}?" if near else f"Commands: {', '.join(COMMANDS)}."
             ctx.fail(f"no command {name!r}. {hint}")
         return super().resolve_command(ctx, args)
 
@@ -89,19 +89,19 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_version,
-    help="Print the version; `reactor version` says on what it stands too.",
+    help="Print the version. `reactor version` also prints those of its parts.",
 )  # fmt: skip
 def cli() -> None:
-    """React to alerts and health: traffic failover by rules that are checked, tested and rehearsed first.
+    """Fail over traffic, workloads and zones by rules that you check, test and simulate first.
 
     \b
-    reactor check rules/                        find every mistake
-    reactor test rules/                         run the tests beside the rules
+    reactor check rules/                        find mistakes
+    reactor test rules/                         run the tests of the rules
     reactor simulate --rules rules/shop.yaml --history outage.jsonl
-    reactor run rules/                          carry them out
+    reactor run rules/                          run the reactor
 
-    Exit codes: 0 all is well, 1 something was found or failed, or the settings cannot be used, 2 the command line is
-    wrong, 3 the bus is out of reach.
+    Exit codes: 0 success, 1 the command found a problem or failed, or the settings cannot be used, 2 the command line
+    is wrong, 3 the bus cannot be reached.
     """
 
 

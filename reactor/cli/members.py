@@ -44,7 +44,7 @@ Row = dict[str, Any]
 def members(config: Path | None, bus: str | None, output: str) -> None:
     """List the reactors on this bus: the rules that each uses, its partitions, and how many facts are unread.
 
-    Exit code: 0; 1 where a partition has no living owner; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if a partition has no living owner; 3 if the bus cannot be reached.
     """
     with told():
         from reactor.process.session import address
@@ -168,4 +168,4 @@ def _shown(seen: dict[str, list[Row]]) -> str:
     if len(by_rules) > 1:
         differ = "; ".join(f"{rules} on {', '.join(names)}" for rules, names in sorted(by_rules.items()))
         tables += f"\n\nrules differ: {visible(differ)}"
-    return tables or "no reactor has ever been here"
+    return tables or "no reactor has used this bus yet"

@@ -23,19 +23,19 @@ from rules.rulefile.targets import matches
 
 @click.command()
 @click.argument("pattern")
-@click.option("--for", "for_", type=Duration(), metavar="TIME", help="How long: 10m, 2h; else until resumed.")
+@click.option("--for", "for_", type=Duration(), metavar="TIME", help="How long: 10m, 2h. Default: until resumed.")
 @asking
 def pause(asker: Asker, pattern: str, for_: float | None) -> None:
-    """Let the rules whose names match PATTERN do nothing until they are resumed. `*` stops all of them.
+    """Pause the rules whose names match PATTERN: they take no action until you resume them. `*` means all rules.
 
-    With --for the pause ends by itself, over restarts too; what was held is then done at once. Of several pauses the
-    one that ends last counts: a shorter one shortens nothing, only `reactor resume` does.
+    With --for the pause ends by itself, also after restarts. Held actions are then carried out at once. If there are
+    several pauses, the one that ends last counts. A shorter one does not end it; only `reactor resume` does.
 
-    Within two seconds nothing more is begun; what is being written in that moment is finished. A paused rule goes on
-    watching, so that it can act at once when it is resumed and the cause still stands. What you ask back by abort or
-    failback is done in a pause too.
+    No action begins later than two seconds after the command. A write that has begun is finished. A paused rule
+    continues to watch: when you resume it and the cause is still there, it acts at once. `reactor zone abort` and
+    `reactor zone failback` work during a pause too.
 
-    Exit code: 0; 1 where nobody said yes; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if it is not confirmed; 3 if the bus cannot be reached.
     """
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
@@ -52,12 +52,12 @@ def pause(asker: Asker, pattern: str, for_: float | None) -> None:
 @click.argument("pattern")
 @asking
 def resume(asker: Asker, pattern: str) -> None:
-    """Let the rules whose names match PATTERN act again.
+    """Resume the rules whose names match PATTERN.
 
-    Windows have gone on while they were paused: what has been bad for long enough is acted upon at once. The plan
-    names the objects on which something waits.
+    Windows continue during a pause: a rule whose toleration time is over acts at once. The plan names the objects with
+    held actions.
 
-    Exit code: 0; 1 where nobody said yes; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if it is not confirmed; 3 if the bus cannot be reached.
     """
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
@@ -83,19 +83,19 @@ def _matching(groups: Iterable[Group], pattern: str) -> list[Group]:
 
 def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") -> str:
     rules = sorted({group.rule for group in groups})
-    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none is known yet'}{length}"]
+    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none yet'}{length}"]
     for group in groups:
         if group.paused is not None:
             lines.append(f"  {group.rule} is {group.paused.words}")
         if group.held is not None:
-            lines.append(f"  {group.rule} waits on {group.held.about or group.object}: {group.held.detail}")
+            lines.append(f"  {group.rule} is held on {group.held.about or group.object}: {group.held.detail}")
         flying = [owed.action.id for owed in group.owed if owed.wanted]
-        lines += [f"  {id_} is on its way, and is carried out if it has begun" for id_ in flying if verb == "pause"]
+        lines += [f"  {id_} is in flight: it is finished if it has begun" for id_ in flying if verb == "pause"]
     return "\n".join(map(visible, dict.fromkeys(lines)))
 
 
 def _paused(groups: Iterable[Group], asked: Pause) -> str | None:
-    """What stands once the word is heard: it, or one that ends later or as late."""
+    """The pause in effect once the command is processed: it, or one that ends later or at the same time."""
     standing = next((g.paused for g in groups if g.rule == PAUSES and g.object == asked.rule), None)
     return standing.words if standing is not None and lasting(standing, asked) is standing else None
 

@@ -32,20 +32,18 @@ from rules.rehearsal.replay import replay as again
 )
 @bus_option()
 @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
-@click.option("--file", metavar="FILE", help="Records as `reactor audit export` writes them, instead of a bus.")
-@click.option("--other-rules", is_flag=True, help="Decide also by rules that have changed since: shows what differs.")
+@click.option("--file", metavar="FILE", help="Read records from a file of `reactor audit export` instead of the bus.")
+@click.option("--other-rules", is_flag=True, help="Also use rules that have changed since, and show the differences.")
 @output_option("text", "json", "yaml")
 def replay(
     config: Path | None, bus: str | None, rules: tuple[str, ...], file: str | None, output: str, *, other_rules: bool
 ) -> None:
-    """Decide all recorded decisions again, and compare.
+    """Repeat all recorded decisions, and compare the results.
 
-    A record holds the state, the facts and the moment that a decision rested on. By the same rule it must come out the
-    same. Records of a rule that has changed since prove nothing, and are counted apart, unless --other-rules asks what
-    the rule would do today.
+    A record contains the state, the facts and the time of a decision. The same rule must decide the same. Records of a
+    rule that has changed since are counted separately. With --other-rules they are decided by the rule of today.
 
-    Exit code: 0; 1 where a decision came out differently, or nothing could be compared; 3 where the bus cannot be
-    reached.
+    Exit code: 0; 1 if a decision differs, or no record could be compared; 3 if the bus cannot be reached.
     """
     with told():
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))

@@ -1,4 +1,4 @@
-"""`reactor run`: carry rules out."""
+"""`reactor run`: run the reactor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from reactor.settings.model import Settings
 from rules.core.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""As in reactor.process.role_set, which whoever only asks for help need not import."""
+"""As in reactor.process.role_set, which `--help` does not import."""
 DESCRIPTORS_MAX = 65_536
 
 
@@ -34,22 +34,25 @@ DESCRIPTORS_MAX = 65_536
     help="Settings file (YAML). Environment variables like REACTOR_BUS__URL override it.",
 )  # fmt: skip
 @click.option(
-    "--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob, beside the settings'; may be repeated."
+    "--rules",
+    multiple=True,
+    metavar="FILE",
+    help="Rule file, folder or glob, added to those of the settings.",
 )
-@click.option("--roles", default="all", show_default=True, help=f"Which of {', '.join(ROLES)}, separated by commas.")
+@click.option("--roles", default="all", show_default=True, help=f"Roles, separated by commas: {', '.join(ROLES)}.")
 @bus_option(otherwise="an embedded one is started")
-@click.option("--listen", metavar="HOST:PORT", help="Where webhooks are taken.")
+@click.option("--listen", metavar="HOST:PORT", help="Address for webhooks.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much to log.")
 @click.argument("files", nargs=-1)
 def run(
     config: Path | None, rules: tuple[str, ...], roles: str, bus: str | None, listen: str | None,
     log_level: str | None, files: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Carry rules out until stopped.
+    """Run the reactor until it is stopped.
 
-    One process runs every role by default. FILES are rule files, as with --rules: they come on top of the settings'.
-    Changed rule files are taken while it runs, within seconds, or at once on SIGHUP; files that cannot be used change
-    nothing.
+    One process runs all roles by default. FILES are rule files, as with --rules, in addition to those of the settings.
+    The reactor loads changed rule files within seconds, or at once on SIGHUP. If files cannot be used, it keeps the
+    rules it has.
 
     \b
     reactor run rules/shop.yaml
@@ -83,7 +86,7 @@ def _roles(text: str) -> frozenset[str]:
         return frozenset(ROLES)
     wanted = frozenset(role.strip() for role in text.split(",") if role.strip())
     if unknown := sorted(wanted - set(ROLES)):
-        raise click.BadParameter(f"no role {unknown[0]!r}; there are {', '.join(ROLES)}", param_hint="--roles")
+        raise click.BadParameter(f"no role {unknown[0]!r}; roles: {', '.join(ROLES)}", param_hint="--roles")
     if not wanted:
         raise click.BadParameter("name at least one role", param_hint="--roles")
     return wanted

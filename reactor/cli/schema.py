@@ -1,4 +1,4 @@
-"""`reactor schema`: JSON Schema, so that editors complete and check while people write."""
+"""`reactor schema`: JSON Schema, for completion and checks in editors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reactor.cli.shared.printing import as_yaml
 def schema(what: str, output: str) -> None:
     """Print the JSON Schema of a file, for editors.
 
-    rules (default) are rule files, test rule tests, settings the settings file.
+    rules (default): rule files. test: rule tests. settings: the settings file.
 
     \b
     reactor schema > reactor-rules.schema.json

@@ -31,7 +31,7 @@ LONG = 20_000
 
 
 @click.command()
-@click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob; may be repeated.")
+@click.option("--rules", "-r", multiple=True, metavar="FILE", help="Rule file, folder or glob. Repeatable.")
 @click.option("--history", metavar="FILE", help="History: one JSON event a line. - is stdin.")
 @click.option(
     "--until", type=Seconds(0, SECONDS_MAX), metavar="TIME",
@@ -42,17 +42,17 @@ LONG = 20_000
     type=click.Choice(["auto", "none"]),
     default="auto",
     show_default=True,
-    help="auto: every action is Done at once. none: only the history's own outcomes count.",
+    help="auto: every action is Done at once. none: only the outcomes of the history count.",
 )
-@click.option("--enforce", is_flag=True, help="Rules in mode DryRun act, as they do in a world.")
-@click.option("--world", type=click.IntRange(min=0), metavar="SEED", help="Instead of a history: a world of this seed.")
+@click.option("--enforce", is_flag=True, help="Let rules in mode DryRun act, as they do in a world.")
+@click.option("--world", type=click.IntRange(min=0), metavar="SEED", help="Use a world of this seed, not a history.")
 @click.option(
     "--hours", type=click.FloatRange(min=0.1, max=24 * 366), default=24.0, show_default=True,
-    help="World: how long it lasts.",
+    help="World: duration.",
 )  # fmt: skip
 @click.option(
     "--seeds", type=click.IntRange(min=1, max=100_000), default=1, show_default=True,
-    help="World: how many, this seed and those that follow.",
+    help="World: number of seeds, beginning with this one.",
 )  # fmt: skip
 @click.option(
     "-o",
@@ -68,9 +68,9 @@ def simulate(
 ) -> None:  # fmt: skip
     """Play a history, or a seeded world, through rules.
 
-    Prints one JSON line for every action, hold and notification, on virtual time: hours take seconds. With -o text it
-    is for people, and says why. The same input gives the same output, byte for byte. FILE is a further rule file, as
-    with --rules.
+    The command prints one JSON line for each action, hold and notification. It uses virtual time: hours take seconds.
+    With -o text the output is for people, and gives the cause. The same input gives the same output, byte for byte.
+    FILE is a rule file, as with --rules.
 
     \b
     reactor simulate --rules shop.yaml --history outage.jsonl
@@ -80,14 +80,14 @@ def simulate(
     {"at": 0, "observe": {"target": "service/east/shop/checkout", "status": "Unhealthy", "signal": "readiness"}}
     {"at": 3, "silence": {"signal": "readiness", "seconds": 15}}
 
-    A world is invented for whatever the rules are about: outages, flaps, mass failures, sources that are late, silent
-    or lie, actions that fail or are lost. On the way the promises are judged; of a seed that breaks one, the shortest
-    history that does is printed.
+    A world is a generated history for the targets of the rules: outages, flaps, mass failures, sources that are late,
+    silent or wrong, actions that fail or are lost. The promises are checked during the run. If a seed breaks one, the
+    command prints the shortest history that does.
 
     \b
     reactor simulate --rules shop.yaml --world 7 --hours 48 --seeds 10
 
-    Exit code: 0, or 1 where a file cannot be used or a promise is broken.
+    Exit code: 0; 1 if a file cannot be used or a promise is broken.
     """
     if (history is None) == (world is None):
         raise click.UsageError("give a history with --history FILE, or a world with --world SEED")

@@ -45,15 +45,15 @@ WATCH_SECONDS = 2.0
 )
 @bus_option()
 @output_option()
-@click.option("--remembered", is_flag=True, help="With json and yaml: also all that is stored, whose keys may change.")
-@click.option("-w", "--watch", is_flag=True, help="Go on showing it whenever it has changed, until stopped.")
+@click.option("--remembered", is_flag=True, help="With json and yaml: also the stored state. Its keys may change.")
+@click.option("-w", "--watch", is_flag=True, help="Print the state again when it changes, until stopped.")
 @click.argument("pattern", default="*")
 def status(config: Path | None, bus: str | None, output: str, pattern: str, *, remembered: bool, watch: bool) -> None:
-    """Show rules and what they stand at. PATTERN selects rules by name.
+    """Show rules and their current state. PATTERN selects rules by name.
 
-    On a terminal no line is longer than it is wide. With --watch and -o json each change is one line, an array.
+    On a terminal, lines are not longer than its width. With --watch and -o json, each change is one line with an array.
 
-    Exit code: 0; 1 where no bus is named and none runs here, or it has no reactor's streams; 3 where the bus cannot be
+    Exit code: 0; 1 if no bus is named and none runs here, or it has no streams of a reactor; 3 if the bus cannot be
     reached.
     """
     with told():
@@ -79,7 +79,7 @@ async def _follow(settings: Settings, url: str | None, shown: Shown, *, watch: b
 
 
 class Shown:
-    """What stands on the screen."""
+    """What the screen shows."""
 
     def __init__(self, settings: Settings, output: str, pattern: str, *, remembered: bool, compact: bool) -> None:
         self._rules: Rules = {}
@@ -143,7 +143,7 @@ def _left(paused: Paused, now: datetime) -> str:
 
 
 def _warnings(process: Process) -> list[str]:
-    """On stderr, whatever is printed: what stands here was decided by older rules than those on the disk."""
+    """On stderr, in each format: the state shown was decided by older rules than those on disk."""
     if not process.problems:
         return []
     first = f"{visible(process.name)}: its rule files cannot be used, older rules go on:"

@@ -28,16 +28,19 @@ from rules.rehearsal.testing.loader import Suite
     help="text: PASS or FAIL for each test. json, yaml: one object with all results.",
 )  # fmt: skip
 @click.option(
-    "--coverage", "wants_coverage", is_flag=True, help="Which reasons of which rules were seen, and which never."
+    "--coverage",
+    "wants_coverage",
+    is_flag=True,
+    help="List the reasons that the tests reach, and those they do not.",
 )
 @click.option(
-    "--junit", "junit_file", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML as well, for CI.",
+    "--junit", "junit_file", type=click.Path(path_type=Path, dir_okay=False), help="Also write JUnit XML, for CI.",
 )  # fmt: skip
 def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_file: Path | None) -> None:
     """Run rule tests.
 
     FILE is a test file (*_test.yaml), a rule file with a test file beside it (shop.yaml and shop_test.yaml), or a
-    folder of them. The rules decide as they do live; a rule in mode DryRun is tested as it would act.
+    folder of them. The rules decide as in the live service. A rule in mode DryRun is tested as if it acted.
 
     \b
     reactor test shop_test.yaml
@@ -45,7 +48,7 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
     reactor test --junit report.xml rules/
     reactor test -o json rules/ | jq '.results[] | select(.passed | not)'
 
-    Exit code: 0 where all tests pass, 1 where one fails or a file cannot be used.
+    Exit code: 0 if all tests pass; 1 if one fails or a file cannot be used.
     """
     problems: list[Problem] = []
     names = list(dict.fromkeys(_find(files, problems)))
@@ -101,4 +104,4 @@ def _find(names: Iterable[str], problems: list[Problem]) -> Iterator[str]:
         elif (beside := path.with_name(f"{path.stem}_test{path.suffix}")).exists():
             yield str(beside)
         else:
-            problems.append(Problem(name, 1, 1, "", f"no {beside.name} beside it: write its tests there"))
+            problems.append(Problem(name, 1, 1, "", f"there is no {beside.name}: write the tests of this file there"))

@@ -23,13 +23,15 @@ from reactor.settings import model as settings_
 from rules.core.group import Group
 from rules.rulefile.targets import matches
 
-FOR = click.option("--for", "for_", type=Duration(), metavar="TIME", help="How long: 30m, 1h30m; else until released.")
-FORCE = click.option("--force", is_flag=True, help="Also to what is not Healthy. The comment has to say why.")
+FOR = click.option(
+    "--for", "for_", type=Duration(), metavar="TIME", help="How long: 30m, 1h30m. Default: until release."
+)
+FORCE = click.option("--force", is_flag=True, help="Also use backends that are not Healthy. Say why in the comment.")
 
 
 @click.group()
 def traffic() -> None:
-    """Show where the traffic of routes is, move it away, bring it back, or leave it to the rules again.
+    """Show where the traffic of routes goes, move it away, bring it back, or return control to the rules.
 
     \b
     reactor traffic failover checkout --for 1h --comment "CHG-1: kernel update"     a planned drain
@@ -46,9 +48,9 @@ def traffic() -> None:
 @bus_option()
 @output_option()
 def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> None:
-    """Show the routes of the rules whose names match PATTERN, and where their traffic is.
+    """List the routes of the rules whose names match PATTERN, and their weights.
 
-    Exit code: 0; 1 where no rule is called so; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if no rule matches; 3 if the bus cannot be reached.
     """
     with told():
         settings = settings_.load(config)
@@ -67,20 +69,22 @@ def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> No
 @traffic.command()
 @click.argument("rule")
 @click.argument("object_", metavar="[OBJECT]", required=False)
-@click.option("--to", multiple=True, metavar="SERVICE", help="Who gets it; default: the ready secondaries.")
+@click.option(
+    "--to", multiple=True, metavar="SERVICE", help="Services that get the traffic. Default: the ready secondaries."
+)
 @FOR
 @FORCE
 @asking
 def failover(
     asker: Asker, rule: str, object_: str | None, to: tuple[str, ...], for_: float | None, *, force: bool
 ) -> None:
-    """Move the traffic of RULE away from its primary now, of one OBJECT or of all.
+    """Move the traffic of RULE away from its primary now, for one OBJECT or for all.
 
-    The plan is shown first. Until the time is over, or it is released, the rule changes nothing by itself, except away
-    from a backend that is settled as bad while another one is Healthy. Windows, cooldowns, rates and approvals do not
-    stop it; a pause does.
+    The plan is shown first. Until the time is over or you release it, the rule changes nothing by itself, with one
+    exception: it moves traffic away from a backend that is bad while another one is Healthy. Windows, cooldowns, rates
+    and approvals do not stop the command. A pause does.
 
-    Exit code: 0; 1 where it is refused or nobody said yes; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if it is refused or not confirmed; 3 if the bus cannot be reached.
     """
 
     def make(at: datetime) -> FailoverTraffic:
@@ -96,11 +100,11 @@ def failover(
 @FORCE
 @asking
 def failback(asker: Asker, rule: str, object_: str | None, for_: float | None, *, force: bool) -> None:
-    """Bring the traffic of RULE back to its primary now, of one OBJECT or of all, and forget its failures.
+    """Bring the traffic of RULE back to its primary now, for one OBJECT or for all, and reset its failure count.
 
-    It stays there until the time is over, or it is released.
+    The traffic stays there until the time is over or you release it.
 
-    Exit code: 0; 1 where it is refused or nobody said yes; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if it is refused or not confirmed; 3 if the bus cannot be reached.
     """
 
     def make(at: datetime) -> FailbackTraffic:
@@ -114,9 +118,9 @@ def failback(asker: Asker, rule: str, object_: str | None, for_: float | None, *
 @click.argument("object_", metavar="[OBJECT]", required=False)
 @asking
 def release(asker: Asker, rule: str, object_: str | None) -> None:
-    """Let RULE decide again by itself: what somebody has moved or changed by hand does not bind it any more.
+    """Return control to RULE: it may change again what was moved or changed by hand.
 
-    Exit code: 0; 1 where nobody said yes; 3 where the bus cannot be reached.
+    Exit code: 0; 1 if it is not confirmed; 3 if the bus cannot be reached.
     """
     _command(asker, rule, object_, lambda at: ReleaseTraffic(rule=rule, object=object_, **asker.words(at)))
 
@@ -126,7 +130,7 @@ def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datet
         groups = _meant(look(asker.settings, asker.bus_url), rule, object_)
         known, problem = rules_of(asker.settings)
         if problem:
-            say(f"the plan shows only what stands: {problem}", err=True)
+            say(f"the plan shows the current weights only: {problem}", err=True)
         now = Clock().now()
         lines = [planned(known.get(rule), group, make(now), now) for group in groups]
         asker.confirmed(
@@ -152,7 +156,7 @@ def _meant(groups: Iterable[Group], rule: str, object_: str | None) -> list[Grou
     if not chosen:
         raise SettingsError(near(str(object_), (group.object for group in mine), f"route of {rule} is called"))
     if all(group.mode is Mode.OFF for group in chosen):
-        raise SettingsError(f"{rule} is in mode Off: it moves nothing, by nobody's word")
+        raise SettingsError(f"{rule} is in mode Off: it moves nothing, not even on a command")
     return chosen
 
 

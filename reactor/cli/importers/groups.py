@@ -108,7 +108,7 @@ class Together:
         ]
         if what:
             first = self.alerts[0]
-            message = f"not carried over: {' and '.join(what)}: series have none of the alert"
+            message = f"not carried over: {' and '.join(what)}: series do not have them"
             made.problems.append(first.document.problem(first.at, message, severity="warning"))
 
 

@@ -1,6 +1,6 @@
 """What all imports have in common: objects with the lines of their files, a report, and rules as text.
 
-A report has a line for each thing that was found, with its place: what it became, or why it could not come along.
+A report has one line with its place for each object that was found: the rule that it became, or why it was skipped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rules.rulefile.yaml import Document, read
 from rules.rulefile.yaml import Path as At
 
 CARRIED_SHOWN = 20
-"""So many lines of the report say what came along; what did not is said in full."""
+"""Lines of the report for converted objects, at most. Skipped objects are all listed."""
 _DOCUMENT_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
@@ -36,11 +36,11 @@ class Import:
     sources: list[dict[str, Any]] = field(default_factory=list)
     rules: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    """What could not come along: errors where a rule could not be made, warnings where one goes without something."""
+    """What was not converted: errors where there is no rule for it, warnings where a part of a rule is missing."""
     carried: list[Problem] = field(default_factory=list)
-    """What has come along."""
+    """What was converted."""
     summary: list[str] = field(default_factory=list)
-    """Lines that stand at the end of the report."""
+    """Last lines of the report."""
 
     def documents(self, files: Sequence[str]) -> Iterator[Document]:
         """Give each document of these files, folders and globs, with the lines that it has there."""
@@ -67,7 +67,7 @@ class Import:
         for problem in sorted({*self.problems, *carried[:CARRIED_SHOWN]}):
             say(shown(problem), err=True)
         if more := len(carried[CARRIED_SHOWN:]):
-            say(f"and {more} more carried over: they stand in the rules", err=True)
+            say(f"and {more} more carried over: see the rules", err=True)
         for line in self.summary:
             say(line, err=True)
         say(f"{count(len(self.rules), 'rule')} in mode DryRun, {count(len(self.problems), 'remark')}", err=True)

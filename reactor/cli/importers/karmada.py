@@ -31,19 +31,19 @@ _DROPPED = ("unknown key", "is Karmada's business")
 @file_options("yaml", "json", about="Write the rules to this file.")
 @click.option(
     "--carrier", type=click.Choice(["Karmada", "Kubernetes"]), default="Karmada", show_default=True,
-    help="Karmada: it goes on placing, told when to move. Kubernetes: the reactor copies and removes by itself.",
+    help="Karmada: Karmada places, the reactor says when to move. Kubernetes: the reactor copies and removes.",
 )  # fmt: skip
 def karmada(files: tuple[str, ...], output: str, output_file: Path | None, carrier: str) -> None:
-    """Turn Karmada policies into rules.
+    """Convert Karmada policies into rules.
 
     FILE is YAML or JSON with any number of objects, as `kubectl get -o yaml` prints them; a folder, a glob, or - for
-    stdin. Objects of other kinds are passed over.
+    stdin. Objects of other kinds are skipped.
 
     \b
     reactor import karmada policies/ > workloads.yaml
     kubectl get pp,cpp -A -o yaml | reactor import karmada -
 
-    Exit code: 0 where every policy became a rule, 1 where one could not, or where there was none.
+    Exit code: 0 if every policy became a rule, 1 if one did not or there was none.
     """
     made = Import()
     for document in made.documents(files):
@@ -68,7 +68,7 @@ class Policy:
         """Make the rule, but where our checks find it wrong."""
         spec = self.object.get("spec")
         if not isinstance(spec, dict):
-            self._say(("spec",), "a policy without a spec says nothing")
+            self._say(("spec",), "the policy has no spec")
             return
         name = self.made.name("-".join(path_of(self.object)) or "policy")
         rule: dict[str, Any] = {
@@ -111,9 +111,7 @@ def _policies(document: Document, made: Import) -> Iterator[Policy]:
         if kind in KINDS and group == _GROUP:
             yield Policy(document, at, made)
         else:
-            made.problems.append(
-                document.problem(at, f"passed over: {kind or 'this'} is no policy", severity="warning")
-            )
+            made.problems.append(document.problem(at, f"skipped: {kind or 'this'} is not a policy", severity="warning"))
 
 
 def _path(text: str) -> At:

@@ -35,26 +35,26 @@ _NEVER = datetime.fromtimestamp(0, UTC)  # a file does not say when its objects 
 @file_options("yaml", "json", about="Write the rules to this file.")
 @click.option(
     "--cluster", default="local", show_default=True, metavar="NAME",
-    help="The cluster that they stand in, by its name in the settings.",
+    help="The name of their cluster in the settings.",
 )  # fmt: skip
 @click.option(
     "--label", default=f"{LABEL}=linkerd-failover", show_default=True, metavar="LABELS",
-    help="Which of them linkerd-failover moves: its option --selector, or selector of its Helm chart.",
+    help="The label of those that linkerd-failover moves: its --selector, or selector of its Helm chart.",
 )  # fmt: skip
-@click.option("--selector", is_flag=True, help="One rule for all of them by their label, and not one for each.")
+@click.option("--selector", is_flag=True, help="Write one rule that selects all of them by label.")
 def linkerd(
     files: tuple[str, ...], output: str, output_file: Path | None, cluster: str, label: str, *, selector: bool
 ) -> None:
-    """Turn TrafficSplits of linkerd-failover into rules.
+    """Convert TrafficSplits of linkerd-failover into rules.
 
     FILE is YAML or JSON with any number of objects, as `kubectl get -o yaml` prints them; a folder, a glob, or - for
-    stdin. Objects of other kinds, and TrafficSplits without the label, are passed over.
+    stdin. Objects of other kinds and TrafficSplits without the label are skipped.
 
     \b
     kubectl get ts -A -o yaml | reactor import linkerd --cluster east -
     kubectl get ts -A -o yaml | reactor import linkerd --cluster east --selector -
 
-    Exit code: 0 where every TrafficSplit with the label became a rule, 1 where one could not, or there was none.
+    Exit code: 0 if every TrafficSplit with the label became a rule, 1 if one did not or there was none.
     """
     try:
         matches(label, {})
@@ -113,8 +113,8 @@ class Split:
         services = [backend.service for backend in self.route.backends]
         if self.primary not in services:
             message = (
-                f"{self.primary!r} is none of the backends; linkerd-failover takes that for a primary that is down, "
-                "this reactor would hold with UnknownPrimary: mend the annotation"
+                f"{self.primary!r} is not a backend; linkerd-failover treats that as a failed primary, "
+                "this reactor would hold with UnknownPrimary: correct the annotation"
             )
             self.say(("metadata", "annotations", PRIMARY), message)
             return False
@@ -163,13 +163,13 @@ def _splits(document: Document, cluster: str, label: str, made: Import) -> Itera
         found = document.at(at)
         if kind_of(found) != ("TrafficSplit", _GROUP):
             kind = kind_of(found)[0] or "this"
-            made.problems.append(document.problem(at, f"passed over: {kind} is no TrafficSplit", severity="warning"))
+            made.problems.append(document.problem(at, f"skipped: {kind} is not a TrafficSplit", severity="warning"))
             continue
         split = Split(document, at, route_from(cluster, "TrafficSplit", found, None, at=_NEVER), made)
         if len(path_of(found)) < 2:
-            split.say(("metadata",), "needs a namespace and a name: a rule names both")
+            split.say(("metadata",), "needs a namespace and a name, since a rule names both")
         elif not matches(label, split.route.labels):
-            message = f"passed over: {label_of(found)} has not the label {label}, linkerd-failover leaves it alone"
+            message = f"skipped: {label_of(found)} does not have the label {label}, so linkerd-failover ignores it"
             made.problems.append(document.problem((*at, "metadata"), message, severity="warning"))
         else:
             yield split

@@ -29,25 +29,25 @@ from rules.rulefile.yaml import Path as At
 @file_options("yaml", "json", about="Write the rules to this file.")
 @click.option(
     "--target", metavar="TEMPLATE",
-    help="What all alerts are about, from their labels: 'service/{cluster}/{namespace}/{service}'. Default: a "
-    "workload, a Service, a node, an instance or a job, whatever is the closest that an alert has the labels of.",
+    help="The target of all alerts, made of their labels: 'service/{cluster}/{namespace}/{service}'. Default: the most "
+    "specific of workload, Service, node, instance and job that an alert has the labels of.",
 )  # fmt: skip
-@click.option("--cluster", metavar="NAME", help="The cluster of Kubernetes objects whose alerts have no such label.")
+@click.option("--cluster", metavar="NAME", help="The cluster of Kubernetes objects whose alerts have no cluster label.")
 @click.option(
     "--as", "way", type=click.Choice(["webhook", "query"]), default="webhook", show_default=True,
-    help="webhook: Alertmanager tells of the alert. query: the reactor asks Prometheus for its expression.",
+    help="webhook: Alertmanager sends the alert. query: the reactor evaluates its expression on Prometheus.",
 )  # fmt: skip
-@click.option("--alert", "alerts", multiple=True, metavar="PATTERN", help="Only alerts with such a name. Repeatable.")
+@click.option("--alert", "alerts", multiple=True, metavar="PATTERN", help="Only alerts whose name matches. Repeatable.")
 @click.option(
     "--prometheus", default="main", show_default=True, metavar="NAME",
-    help="A Prometheus of the settings: for the queries, and to confirm that what is resolved is there.",
+    help="A Prometheus of the settings: for queries, and to confirm resolved alerts.",
 )  # fmt: skip
 @click.option(
     "--on-resolved", type=click.Choice(["Confirm", "Healthy"]), default="Confirm", show_default=True,
-    help="With --as webhook: whether an alert that is resolved still has to be confirmed.",
+    help="With --as webhook: confirm a resolved alert by a query, or treat its target as Healthy.",
 )  # fmt: skip
 def prometheus(files: tuple[str, ...], output: str, output_file: Path | None, **given: Any) -> None:
-    """Turn Prometheus' alerting rules into sources and Notification rules.
+    """Convert alerting rules of Prometheus into sources and Notification rules.
 
     FILE is a Prometheus rule file, or YAML or JSON with PrometheusRule objects; a folder, a glob, or - for stdin.
 
@@ -55,11 +55,11 @@ def prometheus(files: tuple[str, ...], output: str, output_file: Path | None, **
     reactor import prometheus alerts.yml --target 'service/{cluster}/{namespace}/{service}' > alerts.yaml
     kubectl get prometheusrules -A -o yaml | reactor import prometheus --cluster east -
 
-    Alerts of one group about one kind of target are one rule. An alert whose labels give no target is left out, and
-    counted with the reason. What is to be done about a target no alerting rule says: a Notification tells people
+    Alerts of one group about one kind of target become one rule. An alert whose labels give no target is left out, and
+    counted with the reason. An alerting rule does not say what to do about its target: the Notification informs people
     until you write a rule that acts.
 
-    Exit code: 1 where an alerting rule could not be read, or none gave a rule; else 0.
+    Exit code: 1 if an alerting rule could not be read, or there is no rule to write; else 0.
     """
     try:
         if given["target"] is not None:
@@ -80,7 +80,7 @@ def _sorted(alerts: Iterable[Alert], wanted: Wanted, made: Import) -> tuple[list
     left_out: dict[str, list[Alert]] = {}
     for alert in alerts:
         if not isinstance(alert.rule.get("expr"), str | int | float):
-            _wrong(alert, "an alerting rule without expr says nothing", made)
+            _wrong(alert, "the alerting rule has no expr", made)
             continue
         try:
             waits = lasts(alert, wanted)
@@ -112,7 +112,7 @@ def _report(alerts: list[Alert], came: int, left_out: dict[str, list[Alert]], ma
             message = f"left out: {alerts_of(some, most=len(some))}: {reason}"
             made.problems.append(some[0].document.problem(some[0].at, message, severity="warning"))
     if alerts:
-        made.summary.append(f"{came} of {count(len(alerts), 'alerting rule')} came along")
+        made.summary.append(f"{came} of {count(len(alerts), 'alerting rule')} converted")
     for reason, found in sorted(left_out.items(), key=lambda one: -len(one[1])):
         made.summary.append(f"  {len(found)} left out: {reason}")
 
@@ -126,7 +126,7 @@ def _alerts(document: Document, wanted: Wanted, made: Import) -> Iterator[Alert]
             at, found = (*at, "spec"), found.get("spec")
         groups = found.get("groups") if isinstance(found, dict) else None
         if not isinstance(groups, list):
-            message = f"passed over: {kind or 'this'} has no groups of Prometheus rules"
+            message = f"skipped: {kind or 'this'} has no groups of Prometheus rules"
             made.problems.append(document.problem(at, message, severity="warning"))
             continue
         for index, one in enumerate(groups):
@@ -136,17 +136,17 @@ def _alerts(document: Document, wanted: Wanted, made: Import) -> Iterator[Alert]
 def _of_group(document: Document, at: At, group: Any, wanted: Wanted, made: Import) -> Iterator[Alert]:
     rules = group.get("rules") if isinstance(group, dict) else None
     if not isinstance(rules, list):
-        made.problems.append(document.problem(at, "passed over: a group without rules", severity="warning"))
+        made.problems.append(document.problem(at, "skipped: a group without rules", severity="warning"))
         return
     records = [str(rule["record"]) for rule in rules if isinstance(rule, dict) and "record" in rule]
     if records:
-        message = f"passed over: recording rules are no alerts: {', '.join(records)}"
+        message = f"skipped: recording rules are not alerts: {', '.join(records)}"
         made.problems.append(document.problem((*at, "rules"), message, severity="warning"))
     for index, rule in enumerate(rules):
         here = (*at, "rules", index)
         name = rule.get("alert") if isinstance(rule, dict) else None
         if not isinstance(name, str) or not name:
             if not (isinstance(rule, dict) and "record" in rule):
-                made.problems.append(document.problem(here, "passed over: this is no alert", severity="warning"))
+                made.problems.append(document.problem(here, "skipped: this is not an alert", severity="warning"))
         elif not wanted.alerts or any(fnmatchcase(name, pattern) for pattern in wanted.alerts):
             yield Alert(document, here, group)

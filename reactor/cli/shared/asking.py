@@ -1,4 +1,4 @@
-"""What the commands that carry a person's word share: options, the question, the way onto the bus, the wait."""
+"""What commands that change something share: options, the confirmation, publishing, waiting for the effect."""
 
 from __future__ import annotations
 
@@ -75,9 +75,13 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     )  # fmt: skip
     @bus_option()
     @click.option("--rules", multiple=True, metavar="FILE", help="Rule file, folder or glob; default: the settings'.")
-    @click.option("--comment", required=True, metavar="TEXT", help="Why: stands in the audit, with your name.")
+    @click.option("--comment", required=True, metavar="TEXT", help="Why. The audit records it with your name.")
     @click.option(
-        "--by", default=whoami, show_default="you", metavar="NAME", help="Your name, beside your user on the bus."
+        "--by",
+        default=whoami,
+        show_default="you",
+        metavar="NAME",
+        help="Your name. Your user on the bus is recorded too.",
     )
     @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
     @functools.wraps(command)
@@ -85,7 +89,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
         config: Path | None, bus: str | None, rules: tuple[str, ...], comment: str, by: str, *, yes: bool, **more: Any
     ) -> None:
         if not comment.strip():
-            raise click.BadParameter("say why: whoever reads the audit was not there", param_hint="--comment")
+            raise click.BadParameter("give a reason: the audit records it", param_hint="--comment")
         _refuse_unseen({"--comment": comment.strip(), "--by": by, **more})
         with told():
             settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
@@ -95,7 +99,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _refuse_unseen(given: Mapping[str, object]) -> None:
-    """Whoever reads the audit or a table must see what was typed, all of it, and nothing else."""
+    """Refuse invisible characters: the audit and tables must show exactly what was typed."""
     for name, value in given.items():
         for text in value if isinstance(value, tuple) else (value,):
             try:
@@ -168,5 +172,5 @@ async def _send(
 def finish(word: str | None) -> None:
     """Print what became of a command."""
     if word is None:
-        say("the command is stored on the bus, and no reactor has followed it yet: see `reactor members`", err=True)
+        say("the command is stored on the bus, but no reactor has processed it yet: see `reactor members`", err=True)
     say(visible(word or "waiting"))

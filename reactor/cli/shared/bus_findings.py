@@ -18,7 +18,7 @@ from reactor.runtime.clock import Clock
 from reactor.settings.model import BusSettings
 
 Row = dict[str, Any]
-SYNC = "cannot be seen from here: set sync_interval: always on every server, or a power cut loses what was acknowledged"
+SYNC = "cannot be checked: set sync_interval: always on each server, or a power failure loses acknowledged messages"
 INIT = "run reactor bus init"
 
 
@@ -50,7 +50,7 @@ async def check_all(bus: JetStreamBus, settings: BusSettings) -> Sequence[Findin
 async def _partitions(bus: JetStreamBus, settings: BusSettings) -> list[Finding]:
     there = await partitions_of(bus)
     if there is None:
-        return [Finding("partitions", "failed", f"nobody has said how many: {INIT}")]
+        return [Finding("partitions", "failed", f"the number of partitions is not set: {INIT}")]
     if there != settings.partitions:
         detail = f"{settings.partitions} in the settings, {there} on the bus: use {there}"
         return [Finding("partitions", "failed", detail)]
@@ -74,14 +74,14 @@ async def _probe(bus: JetStreamBus) -> list[Finding]:
     apart = abs(ahead) - doubt > CLOCKS_APART
     detail = f"the bus's is {ahead.total_seconds():+.1f} s ahead of this machine's"
     if apart:
-        detail += ": set both by NTP; a reactor goes by the bus's"
+        detail += ": synchronize both by NTP; the reactor uses the clock of the bus"
     return [Finding("write", "ok", took), Finding("clock", "hint" if apart else "ok", detail)]
 
 
 async def look(bus: JetStreamBus) -> dict[str, list[Row]]:
-    """Streams, queues and partitions as they stand. Raises Unavailable, and NotFound before `reactor bus init`."""
+    """The current streams, queues and partitions. Raises Unavailable, and NotFound before `reactor bus init`."""
     if any(step.new for step in await plan(bus)):
-        raise NotFound(f"there are no streams of a reactor on this bus: {INIT}, or start a reactor")
+        raise NotFound(f"this bus has no streams of a reactor: {INIT}, or start a reactor")
     names = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
     streams = await asyncio.gather(*(_stream(bus, name) for name in names))
     queues = await asyncio.gather(*(_queue(bus, one) for one in topology.QUEUES))

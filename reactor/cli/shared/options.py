@@ -27,7 +27,7 @@ class Duration(click.ParamType[float]):
             return float(value)
         seconds = _seconds_of(value) if _DURATION.fullmatch(value) else 0
         if not 0 < seconds <= YEAR:
-            self.fail(f"{value!r} is no time of at most a year: write 90s, 30m, 1h30m, 2d", param, ctx)
+            self.fail(f"{value!r}: invalid time: write 90s, 30m, 1h30m, 2d, at most a year", param, ctx)
         return seconds
 
 
@@ -47,7 +47,7 @@ class Seconds(click.ParamType[float]):
             seconds = _seconds_of(value) if _DURATION.fullmatch(value) else NO_TIME
         if not self._least <= seconds <= self._most:
             wanted = f"write {self._least:g} to {self._most:g} seconds, or a time: 90s, 10m, 1h30m"
-            self.fail(f"{value!r} is no such time: {wanted}", param, ctx)
+            self.fail(f"{value!r}: invalid time: {wanted}", param, ctx)
         return seconds
 
 

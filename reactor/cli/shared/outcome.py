@@ -12,9 +12,7 @@ from reactor.cli.shared.printing import say
 from reactor.runtime.errors import ReactorError
 from rules.core.errors import RulesError
 
-NOTHING_HERE = (
-    "there are no streams of a reactor on this bus: is it the right one? Run reactor bus init, or start a reactor"
-)
+NOTHING_HERE = "this bus has no streams of a reactor: is it the right one? Run reactor bus init, or start a reactor"
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def _row(group: Group, zone: str, id_: str | None, member: Member | None) -> dic
     held = group.held if group.held is not None and _is_about(group.held, zone, mine) else None
     return {
         "rule": group.rule, "zone": f"{group.object}/{zone}", "id": id_,
-        "health": str(member.status) if member is not None else "not heard of",
+        "health": str(member.status) if member is not None else "no observation",
         "nodes": f"{nodes.healthy}/{nodes.nodes}" if nodes is not None else "",
         "phase": mine.phase if mine else "", "status": mine.status if mine else "",
         "done": list(mine.done) if mine else [], "since": mine.since.isoformat(timespec="seconds") if mine else "",
@@ -130,7 +130,7 @@ def stored_rows(groups: Iterable[Group], known: Iterable[ZoneIsolation]) -> list
 
 
 def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list[dict[str, object]]:
-    """Give one row for each zone that stands isolated by a rule that is in no file."""
+    """Give one row for each zone that is isolated by a rule that is in no file."""
     known = {(rule.name, rule.object) for rule in rules}
     out: list[dict[str, object]] = []
     for group in groups:

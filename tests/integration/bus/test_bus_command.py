@@ -60,7 +60,7 @@ async def test_init_makes_everything_and_the_second_time_nothing(server: Embedde
     assert {row["done"] for row in printed(first)["changes"]} == {"made"}
     assert len(printed(first)["changes"]) == EVERYTHING
     second = await reactor_bus(server.url, "init")
-    assert (second.exit_code, second.output) == (0, "everything is there already: nothing was changed\n")
+    assert (second.exit_code, second.output) == (0, "everything exists already: nothing was changed\n")
 
 
 async def test_init_says_what_it_changes_in_what_is_there(server: EmbeddedServer) -> None:
@@ -208,5 +208,5 @@ async def test_a_bus_without_a_reactors_streams_is_told_and_is_no_bus_out_of_rea
 ) -> None:
     done = await asyncio.to_thread(CliRunner().invoke, cli, [*words, "--bus", server.url])
     assert done.exit_code == 1
-    assert done.stderr.startswith("reactor: there are no streams of a reactor on this bus: is it the right one?")
+    assert done.stderr.startswith("reactor: this bus has no streams of a reactor: is it the right one?")
     assert done.stderr.count("\n") == 1

@@ -171,7 +171,7 @@ def test_what_waits_for_no_approval_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("reactor.cli.approve.look", lambda *_: [])
     done = reactor("approve", "r", *WORD)
     assert (done.exit_code, done.stderr) == (
-        1, "reactor: r waits for no approval: `reactor status` lists what waits\n"
+        1, "reactor: r waits for no approval: `reactor status` lists pending actions\n"
     )  # fmt: skip
 
 

@@ -323,7 +323,7 @@ def test_one_bad_expectation_fails_its_test_alone(shop: Path) -> None:
 
 def test_nothing_to_test_is_an_error(shop: Path) -> None:
     (shop / "shop_test.yaml").unlink()
-    assert "no shop_test.yaml beside it" in reactor("test", shop / "shop.yaml").output
+    assert "there is no shop_test.yaml" in reactor("test", shop / "shop.yaml").output
     assert "no rule tests" in reactor("test", shop).output
     assert reactor("test", shop).exit_code == 1
     assert reactor("test", shop / "gone_test.yaml").exit_code == 1

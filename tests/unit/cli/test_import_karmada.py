@@ -106,12 +106,12 @@ def test_a_list_as_kubectl_prints_it_is_read_with_its_lines() -> None:
     text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [one, other, yaml.safe_load(NGINX)]})
     result = imported(text)
     assert [rule["name"] for rule in rules(result)] == ["shop-nginx-propagation", "shop-nginx-propagation-2"]
-    assert "passed over: ConfigMap is no policy" in result.stderr
+    assert "skipped: ConfigMap is not a policy" in result.stderr
 
 
 def test_documents_keep_the_lines_of_their_file() -> None:
     result = imported(f"{NGINX}--- \n# a comment\nkind: Deployment\nmetadata: {{name: x}}\n")
-    assert "<stdin>:19:1: warning: passed over: Deployment is no policy" in result.stderr
+    assert "<stdin>:19:1: warning: skipped: Deployment is not a policy" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["", "{}", "- 1", "kind: PropagationPolicy\napiVersion: v1\n", "[" * 5000])

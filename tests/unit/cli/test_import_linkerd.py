@@ -99,7 +99,7 @@ def test_a_split_without_the_label_is_left_alone_as_linkerd_failover_does() -> N
     other = SPLIT.replace("failover.linkerd.io/controlled-by: linkerd-failover", "app: x").replace("name: s", "name: t")
     result = imported(f"{SPLIT}---{other}")
     assert len(rules(result)) == 1
-    assert "warning: metadata: passed over: TrafficSplit shop/tample-svc has not the label" in result.stderr
+    assert "warning: metadata: skipped: TrafficSplit shop/tample-svc does not have the label" in result.stderr
     assert result.exit_code == 0
 
 
@@ -175,5 +175,5 @@ def test_the_report_of_a_fleet_is_short_and_says_in_full_what_did_not_come_along
     lines = result.stderr.splitlines()
     assert len(yaml.safe_load(result.stdout)["rules"]) == 200
     assert len(lines) < 30
-    assert "and 180 more carried over: they stand in the rules" in lines
+    assert "and 180 more carried over: see the rules" in lines
     assert any(("odd" in line and "error" not in line) or "weight" in line for line in lines)

@@ -77,12 +77,12 @@ def test_the_source_takes_the_alerts_of_its_group_and_no_other() -> None:
 def test_the_report_says_what_came_along_and_what_did_not_with_its_line_and_counts_it() -> None:
     lines = imported(ALERTS).stderr.splitlines()
     assert any(
-        line.startswith("<stdin>:6:7: ") and "recording rules are no alerts: job:up:sum" in line for line in lines
+        line.startswith("<stdin>:6:7: ") and "recording rules are not alerts: job:up:sum" in line for line in lines
     )
     assert any(line.startswith("<stdin>:8:9: carried over: ") and "1 alert of group shop (ServiceDown)" in line
                and "/v1/alerts/shop-alerts" in line for line in lines)  # fmt: skip
     assert any("nothing could confirm" in line for line in lines)
-    assert lines[-2] == "1 of 1 alerting rule came along"
+    assert lines[-2] == "1 of 1 alerting rule converted"
 
 
 def test_as_query_the_expression_is_asked_as_often_as_its_group_was() -> None:
@@ -138,7 +138,7 @@ items:
     result = imported(text)
     assert [rule["name"] for rule in file(result)["rules"]] == ["shop-alerts"]
     assert "<stdin>:13:13: carried over: items[0].spec.groups[0].rules[1]" in result.stderr
-    assert "passed over: ConfigMap has no groups of Prometheus rules" in result.stderr
+    assert "skipped: ConfigMap has no groups of Prometheus rules" in result.stderr
 
 
 def test_the_same_alert_for_two_severities_is_one_source_and_one_rule() -> None:
@@ -150,7 +150,7 @@ def test_the_same_alert_for_two_severities_is_one_source_and_one_rule() -> None:
     found = file(result)
     assert [source["matchers"] for source in found["sources"]] == [['alertname=~"A"']]
     assert len(found["rules"]) == 1
-    assert "2 of 2 alerting rules came along" in result.stderr
+    assert "2 of 2 alerting rules converted" in result.stderr
 
 
 def test_alerts_can_be_chosen_by_name() -> None:
@@ -248,9 +248,9 @@ def test_the_closest_target_that_an_alert_has_the_labels_of(
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("sum(rate(errors[5m])) > 1", "no label is left"), ("sum by (topic) (x) > 1", "no label names an instance"),
-        ("kube_pod_status_ready == 0", "no label names an instance"), ("absent(up)", "absent() speaks of series"),
-        ("max by (node) (kube_node_x) > 1", "say --cluster NAME"), ("sum(", "no PromQL"),
+        ("sum(rate(errors[5m])) > 1", "the result has no label"), ("sum by (topic) (x) > 1", "no label names an instance"),
+        ("kube_pod_status_ready == 0", "no label names an instance"), ("absent(up)", "absent() is about missing series"),
+        ("max by (node) (kube_node_x) > 1", "use --cluster NAME"), ("sum(", "cannot be read as PromQL"),
     ],
 )  # fmt: skip
 def test_an_alert_without_a_target_is_left_out_with_its_reason_and_counted(expression: str, reason: str) -> None:
@@ -258,7 +258,7 @@ def test_an_alert_without_a_target_is_left_out_with_its_reason_and_counted(expre
     assert [source["matchers"] for source in file(result)["sources"]] == [['alertname=~"A0"']]
     lines = result.stderr.splitlines()
     assert any("left out: 1 alert of group g (A1): " in line and reason in line for line in lines), lines
-    assert "1 of 2 alerting rules came along" in lines
+    assert "1 of 2 alerting rules converted" in lines
     assert any(line.startswith("  1 left out: ") and reason in line for line in lines), lines
     assert result.exit_code == 0
 
