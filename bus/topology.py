@@ -102,7 +102,7 @@ LEASES = Bucket("reactor_leases", GIB // 16, "who decides for which partition, a
 KEPT = timedelta(days=30)
 """What is needed is written again long before."""
 INTENTS = Bucket("reactor_intents", 1 * GIB, "per object: the newest generation and what became of it", KEPT)
-ALERTS = Bucket("reactor_alerts", 1 * GIB, "each alert that stands, or is resolved and waits for its confirmation")
+ALERTS = Bucket("reactor_alerts", 1 * GIB, "each alert that fires, or is resolved and waits for its confirmation")
 TEMPLATES = Bucket(
     "reactor_templates", 2 * GIB, "remembered copies of workloads, for the day when their cluster is dead", KEPT
 )

@@ -81,7 +81,7 @@ CHANNELS = {
     ),
     "inventory": Channel(
         subjects.inventory, ("SOURCE", "ABOUT"), get_args(Inventory),
-        "What exists, by a source outside: a right of its own, as a rule may act on what it is told of here.",
+        "What exists, by a source outside: a right of its own, because a rule may act on it.",
     ),
     "webhook": Channel(
         subjects.webhook, ("SOURCE",), (WebhookPost,),
@@ -108,7 +108,7 @@ CHANNELS = {
     ),
     "action": Channel(
         subjects.action, ("PARTITION", "KIND", "ABOUT"), get_args(Action),
-        "What is to be done, until it is done. Fenced: the server refuses whoever no longer owns the partition.",
+        "What is to be done, until it is done. Fenced: the server refuses one who no longer owns the partition.",
         sends=True,
     ),
     "own": Channel(
@@ -287,7 +287,7 @@ def _subject_table() -> str:
 def _stream_table() -> str:
     rows = ["| stream or bucket | what it is for | subjects | kept | at most |", "|---|---|---|---|---|"]
     for stream in topology.STREAMS:
-        age = f"{stream.max_age.total_seconds() / 3600:g} h" if stream.max_age else "for ever"
+        age = f"{stream.max_age.total_seconds() / 3600:g} h" if stream.max_age else "without end"
         kept = f"until it is done, {age}" if stream.retention == "workqueue" else age
         patterns = ", ".join(f"`{subject}`" for subject in stream.subjects)
         rows.append(f"| {stream.name} | {stream.why} | {patterns} | {kept} | {stream.max_bytes / topology.GIB:g} GiB |")

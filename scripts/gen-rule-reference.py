@@ -37,7 +37,7 @@ None of them stops a step back to safety."""
 ABOUT_TESTS = """A test file is one YAML document beside its rule file (`shop.yaml`, `shop_test.yaml`):
 `apiVersion: reactor/v1`, `ruleFiles` (paths relative to the test file) and `tests`, each with these keys:"""
 ABOUT_REASONS = """Every action says why it is asked for, and every hold why nothing is done: one word for machines, one
-sentence for people. They stand in `reactor simulate`, `reactor test`, `reactor status`, in the log and on the bus."""
+sentence for people. `reactor simulate`, `reactor test`, `reactor status`, the log and the bus show them."""
 PLAIN = {
     "Source.name": "Unique over all files.", "url": "http or https.", "method": "How it asks.",
     "everySeconds": "How often it looks.", "timeoutSeconds": "When a try has failed; at most `everySeconds`.",
@@ -49,18 +49,19 @@ PLAIN = {
     "below": "Unhealthy where the sample is less.", "prometheus": "A named endpoint of the settings.",
     "RuleTest.name": "A promise, in a user's words. Unique in its file.", "inputs": "What sources say.",
     "Input.target": "Whose health this is.", "Inventory.at": "From this second on.",
-    "Inventory.route": "As it stands then.",
-    "cluster": "Where it stands.", "kind": "Which object it is.", "namespace": "Where it stands.", "name": "Its name.",
+    "Inventory.route": "Its state at that time.",
+    "cluster": "Its cluster.", "kind": "Which object it is.", "namespace": "Its namespace.", "name": "Its name.",
     "RouteGiven.rule": "Index or name, where the rule file names one.", "annotations": "Those of the object.",
     "labels": "Those of the object.", "backends": "In the route's order.", "exists": "`false`: it has been deleted.",
-    "Standing.service": "As the route names it.", "Standing.weight": "As it stands.", "action": "What is asked for.",
+    "Standing.service": "As the route names it.", "Standing.weight": "Its current weight.",
+    "action": "What is asked for.",
     "Expected.rule": "The rule's name.", "object": "What it is about: `east/shop/TrafficSplit/checkout`.",
-    "because": "Why it is asked for.", "message": "What people are told.", "detail": "The reason's details.",
+    "because": "Why it is asked for.", "message": "The text of the notification.", "detail": "The reason's details.",
     "mode": "`DryRun`: it would act.", "id": "`rule/object/generation`.",
     "Happening.rule": "The rule's name.", "phase": "Of a ZoneStep.", "Happening.status": "Of a ZoneStep.",
     "step": "Of a ZoneStep.", "undo": "`true`: the step is undone.", "provider": "Which way.",
     "first": "How many nodes come first.", "percent": "The share of all nodes that comes next.",
-    "Failback.batches": "How its nodes come back.", "Inventory.zones": "As they stand then.",
+    "Failback.batches": "How its nodes come back.", "Inventory.zones": "Their state at that time.",
     "Commanded.at": "In this second.", "pause": "As `reactor pause`.", "resume": "As `reactor resume`.",
     "approve": "As `reactor approve`.", "reject": "As `reactor reject`.",
     "Rejected.forSeconds": "For so long the same is not asked for again.", "isolateZone": "As `reactor zone isolate`.",
@@ -71,7 +72,7 @@ PLAIN = {
     "Moved.to": "The services that get it; default: the ready secondaries.",
     "Said.rule": "The rule's name; for pause and resume a pattern of names.", "Said.by": "Who says it.",
     "Said.reason": "Why.", "OfZone.zone": "The zone's name.",
-    "force": "Guards that can be passed over by a person are.",
+    "force": "Skip the guards that a person can skip.",
     "allowSingleZone": "Services that may go although all their copies are in the zone.",
     "nodes": "How many nodes the zone has.", "healthyNodes": "How many of them are Ready.",
     "ZonesGiven.zones": "By the zone's name.", "demandNodes": "How many nodes the load needs; none: not known.",
@@ -143,7 +144,7 @@ def table(cls: type[BaseModel], schema: Schema, *, without: type[BaseModel] | No
 
 
 def _meaning(cls: type[BaseModel], name: str, key: str) -> str:
-    """Raises KeyError where nobody says what the key is: add a sentence below the field, or a line to PLAIN."""
+    """Raises KeyError where the key has no meaning: add a sentence below the field, or a line to PLAIN."""
     if found := meanings(cls).get(name) or PLAIN.get(f"{cls.__name__}.{key}") or PLAIN.get(key):
         return found
     raise KeyError(f"{cls.__name__}.{key} has no meaning: write one below the field")

@@ -19,7 +19,7 @@ class Outcome(Message):
     object: str = ""
     """Whose action it was."""
     status: Literal["Done", "Failed", "Refused"]
-    """Done: the world is as asked. Failed: it is not, try again. Refused: a newer decision stands, forget it."""
+    """Done: the world is as asked. Failed: it is not, try again. Refused: there is a newer decision, drop it."""
     reason: Name | None = None
     detail: Text = ""
     wrote: bool = True

@@ -13,7 +13,7 @@ from bus.characters import all_seen
 
 
 class Health(StrEnum):
-    """The three answers. Unknown means nobody knows: it is neither failure nor recovery."""
+    """The three answers. Unknown means that the health is not known: it is neither failure nor recovery."""
 
     HEALTHY = "Healthy"
     UNHEALTHY = "Unhealthy"

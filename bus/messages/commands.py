@@ -120,7 +120,7 @@ class IsolateZone(Command):
 
     zone: Name
     force: bool = False
-    """Pass over those guards that can be forced."""
+    """Skip the guards that can be forced."""
     allow_single_zone: tuple[Name, ...] = ()
     """Services that may go down with the zone: `namespace/name`."""
 

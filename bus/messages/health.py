@@ -37,9 +37,9 @@ class Observation(Message):
     """It proves how the target is until so long after `observed_at`; less than 0: what is said again was last seen so
     long before. None: until it is stale, or at `observed_at` where there is a `source` to ask."""
     version: Annotated[str, StringConstraints(max_length=64)] = ""
-    """The state of the observed objects. The same one as before: nothing has changed in between, whoever looked."""
+    """The state of the observed objects. The same one as before: nothing has changed in between, for any observer."""
     resolution_seconds: Annotated[float, Field(ge=0, le=86_400)] = 0
-    """The source cannot see changes shorter than this: so long may nobody look without a break in `since`."""
+    """The source cannot see changes shorter than this. A longer time without a look breaks `since`."""
     doubted: bool = False
     """An API server has answered that this is gone, and is not believed yet: this is how it was before."""
     healthy_percent: Annotated[float, Field(ge=0, le=100)] | None = None

@@ -69,7 +69,7 @@ class RouteRef(Part):
 
 
 class Route(RouteRef, Message):
-    """Inventory: a route as it stands in its cluster, or that it stands there no more."""
+    """Inventory: a route and its current state in its cluster, or that it is there no more."""
 
     type: ClassVar[str] = "dev.alert-reactor.route.v1"
 

@@ -23,7 +23,7 @@ class Taint(Part):
     value: Annotated[str, StringConstraints(max_length=253)] = ""
     effect: Effect
     time_added: AwareDatetime | None = None
-    """None: not known; a rule takes the moment in which it first heard of it."""
+    """None: not known; a rule takes the time of its first observation."""
 
 
 class Cluster(Message):
@@ -39,7 +39,7 @@ class Cluster(Message):
     available_replicas: Replicas | None = None
     """How many more it has room for; None: not known, taken as enough."""
     taints: tuple[Taint, ...] = ()
-    """Those that stand on the cluster's object, whoever put them there."""
+    """Those on the cluster's object, from every writer."""
     exists: bool = True
     observed_at: AwareDatetime
 
@@ -86,7 +86,7 @@ class Workload(WorkloadRef, Message):
     uid: str = ""
     labels: dict[str, str] = {}
     replicas: Replicas | None = None
-    """Wanted in all; None: the kind has no replicas, or nobody has said."""
+    """Wanted in all; None: the kind has no replicas, or their number is not known."""
     clusters: dict[str, Replicas] = {}
     """Where its copies are, and how large."""
     states: dict[str, dict[str, str]] = {}
@@ -136,7 +136,7 @@ class Eviction(Part):
     purge_mode: PurgeMode
     grace_period_seconds: Annotated[int, Field(ge=0)] | None = None
     on_grace_expired: OnGraceExpired = "Keep"
-    """Keep: no timer of anybody may remove the copy; it goes by our Purge alone."""
+    """Keep: no timer of another controller may remove the copy; only our Purge removes it."""
     preserved: dict[str, str] = {}
     """State that is carried over: to be labels of the new copy."""
 
@@ -197,7 +197,7 @@ class SetTaints(ActionMessage):
     cluster: Name
     taints: tuple[Taint, ...]
     before: tuple[Taint, ...] = ()
-    """Those of the rule that stood there, to be taken off where they are not among the taints."""
+    """Those of the rule that were there, to be taken off where they are not among the taints."""
     carrier: Carrier
 
 

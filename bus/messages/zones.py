@@ -14,7 +14,7 @@ ZoneStatus = Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
 
 
 class ZoneInventory(Part):
-    """One zone as it stands."""
+    """One zone and its nodes."""
 
     nodes: Count
     healthy_nodes: Count
@@ -40,7 +40,7 @@ class Zones(Message):
     api_reachable: bool = True
     """Whether the cluster could be asked at all."""
     maintenance: str = ""
-    """Who maintains the cluster, and why; empty: nobody does. No zone is isolated meanwhile."""
+    """Who maintains the cluster, and why; empty: there is no maintenance. No zone is isolated meanwhile."""
     observed_at: AwareDatetime
 
     @property
@@ -49,7 +49,7 @@ class Zones(Message):
 
 
 class ZoneStep(ActionMessage):
-    """Do, or undo, one step of a zone's isolation. Probes what stands before it acts."""
+    """Do, or undo, one step of a zone's isolation. Probes the current state before it acts."""
 
     type: ClassVar[str] = "dev.alert-reactor.zone-step.v1"
 

@@ -50,7 +50,7 @@ async def test_people_look_isolate_abort_half_way_isolate_again_and_fail_back(pr
     assert (code, "reactor zone abort" in said) == (1, True), said
     assert (await prod.service.answered("pause", "*", *WORDS))[0] == 0
     code, said = await prod.service.answered("zone", "abort", RULE, *WORDS)
-    assert (code, "undone: " in said, "Evacuate" in said) == (0, True, False), said
+    assert (code, "undoes: " in said, "Evacuate" in said) == (0, True, False), said
     await prod.over()
     assert prod.world.picture() == before, "a pause locks nobody in"
     check_only_the_sick_zone(prod.world)

@@ -72,7 +72,7 @@ async def test_zones_are_shown_as_they_are_stored(url: str) -> None:
 
 async def test_an_isolation_is_aborted(url: str) -> None:
     said = await reactor(url, "zone", "abort", "prod-zones", *WORDS)
-    assert (said.exit_code, "undone: Fence" in said.stdout) == (0, True), said.output
+    assert (said.exit_code, "undoes: Fence" in said.stdout) == (0, True), said.output
     assert "zones.yaml:2" in said.stderr, said.stderr
     assert await commands(url) == ["FailbackZone"]
 

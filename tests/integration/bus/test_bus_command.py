@@ -110,7 +110,7 @@ async def test_in_a_cluster_copies_become_more_and_never_fewer(tmp_path: Path) -
         shrunk = await reactor_bus(url, "init", "--replicas", "1")
         assert shrunk.exit_code == 1
         assert "REACTOR_FACTS: 3" in shrunk.output
-        assert "not made fewer" in shrunk.output
+        assert "does not reduce them" in shrunk.output
         seen = printed(await reactor_bus(url, "status", "-o", "json"))
         assert {stream["replicas"] for stream in seen["streams"]} == {3}
 

@@ -104,7 +104,7 @@ def rules(name: str = "rules.yaml") -> dict[str, dict[str, Any]]:
 
 def proven(name: str = "rules") -> None:
     """Our own commands have nothing to say about what was written, but that zones want a second source."""
-    done = CliRunner().invoke(cli, ["check", "--output-file", "json", f"{name}.yaml", f"{name}_test.yaml"])
+    done = CliRunner().invoke(cli, ["check", "-o", "json", f"{name}.yaml", f"{name}_test.yaml"])
     assert {found["hint"] for found in json.loads(done.stdout)} <= {"one-witness"}, done.output
     done = CliRunner().invoke(cli, ["test", f"{name}_test.yaml"])
     assert done.exit_code == 0, done.output
@@ -159,7 +159,7 @@ async def test_no_file_is_overwritten(init: Init, east: Cluster) -> None:
         Path(name).write_text("mine\n")
         done = await init()
         assert (done.exit_code, Path(name).read_text()) == (1, "mine\n")
-        assert f"{name} is there already" in done.stderr
+        assert f"{name} exists already" in done.stderr
         Path(name).unlink()
         assert not Path("rules.yaml").exists()
     assert east.name == "east"
@@ -204,7 +204,7 @@ async def test_nothing_found_writes_nothing(init: Init, emulator: Emulator) -> N
     done = await init("--cluster", "empty")
     assert done.exit_code == 1
     assert "empty has one zone, za" in done.stderr
-    assert "nothing on empty that a rule could move" in done.stderr
+    assert "empty: nothing that a rule could move" in done.stderr
     assert not Path("rules.yaml").exists()
 
 

@@ -248,8 +248,10 @@ def test_the_closest_target_that_an_alert_has_the_labels_of(
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
-        ("sum(rate(errors[5m])) > 1", "the result has no label"), ("sum by (topic) (x) > 1", "no label names an instance"),
-        ("kube_pod_status_ready == 0", "no label names an instance"), ("absent(up)", "absent() is about missing series"),
+        ("sum(rate(errors[5m])) > 1", "the result has no label"),
+        ("sum by (topic) (x) > 1", "no label names an instance"),
+        ("kube_pod_status_ready == 0", "no label names an instance"),
+        ("absent(up)", "absent() is about missing series"),
         ("max by (node) (kube_node_x) > 1", "use --cluster NAME"), ("sum(", "cannot be read as PromQL"),
     ],
 )  # fmt: skip

@@ -1,0 +1,145 @@
+"""Help, messages, descriptions and pages name who does what: none has a word that hides it.
+
+Write short sentences whose subject is a thing or "you", in the present tense and with the words of the field. Code in
+backticks and fenced blocks are as they are: a message of the log is quoted as it is printed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from reactor.cli.main import COMMANDS, cli
+from rules.rulefile.loader import schema
+
+ROOT = Path(__file__).parents[2]
+INSTEAD = {
+    r"nobody('s)?|no one": "name what is missing: no process, no person, not known",
+    r"somebody('s)?|someone('s)?": "name the subject: a person, another writer, a source",
+    r"whoever|anybody('s)?|everybody('s)?": "name the subject: a client, a user, every process",
+    r"stands?|stood": "is, is stored, is recorded, applies, the current state",
+    r"for ever": "without end",
+    r"hears? of|heard of": "gets, receives, has an observation",
+    r"borne": "ignored, tolerated",
+    r"goes? by|going by|went by": "uses",
+    r"no moment": "invalid time",
+    r"no trace": "no history",
+    r"at home": "on primary",
+    r"taken as bad": "considered unhealthy",
+    r"none is kept": "none configured, none recorded",
+    r"pass(es|ed|ing)? over": "skip",
+    r"burns?": "fails",
+    r"put aside|puts aside": "quarantined",
+    r"voices?": "publisher, signal",
+    r"of the house": "requirements",
+    r"the way of": "data flow",
+    r"vouch\w*": "confirm",
+    r"afresh|anew": "again, restart, recreate",
+    r"in hands": "in flight",
+    r"(say|says|said) yes|say no": "confirm, approve, reject",
+    r"leash|let off": "switched to Enforce",
+    r"speaks? of": "names, matches, is about",
+    r"what comes of|came of": "the result",
+}  # fmt: skip
+WORDS = re.compile(rf"\b(?:{'|'.join(INSTEAD)})\b", re.IGNORECASE)
+HISTORY = (ROOT / "docs" / "decisions",)
+
+
+def found(text: str) -> list[str]:
+    """Each word with the words around it and what to write instead."""
+    out = []
+    for hit in WORDS.finditer(text):
+        instead = next(advice for words, advice in INSTEAD.items() if re.fullmatch(words, hit[0], re.IGNORECASE))
+        around = " ".join(text[max(0, hit.start() - 40) : hit.end() + 30].split())
+        out.append(f"{hit[0]!r} in “…{around}…”: write {instead}")
+    return out
+
+
+def prose(page: str) -> str:
+    """A page without its code."""
+    return re.sub(r"`[^`\n]+`", "`code`", re.sub(r"^( *)```.*?^\1```$", "", page, flags=re.MULTILINE | re.DOTALL))
+
+
+def pages() -> list[Path]:
+    docs = [
+        path for path in sorted((ROOT / "docs").rglob("*.md")) if not any(path.is_relative_to(one) for one in HISTORY)
+    ]
+    return [ROOT / "README.md", *docs]
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_page_names_who_does_what(path: Path) -> None:
+    assert found(prose(path.read_text("utf-8"))) == []
+
+
+def helps(command: click.Command, *words: str) -> Iterator[tuple[str, str]]:
+    yield " ".join(words), CliRunner().invoke(cli, [*words, "--help"]).output
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from helps(inner, *words, name)
+
+
+def test_help_names_who_does_what() -> None:
+    shown = dict(helps(cli))
+    assert len(shown) > len(COMMANDS) + 15
+    assert {words: hits for words, text in shown.items() if (hits := found(text))} == {}
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The texts of a module that are no docstrings: f-strings in one piece, with `{}` for what is put in."""
+    tree = ast.parse(path.read_text("utf-8"))
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements | parts:
+            yield node.value
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "reactor" / "cli").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_a_message_of_the_command_line_names_who_does_what(path: Path) -> None:
+    assert [hit for text in messages(path) for hit in found(text)] == []
+
+
+def descriptions(part: Any, at: str = "") -> Iterator[tuple[str, str]]:
+    """Each description in a JSON Schema, and where it is."""
+    if isinstance(part, Mapping):
+        if isinstance(part.get("description"), str):
+            yield at, part["description"]
+        for key, inside in part.items():
+            yield from descriptions(inside, f"{at}.{key}")
+    elif isinstance(part, list):
+        for number, inside in enumerate(part):
+            yield from descriptions(inside, f"{at}[{number}]")
+
+
+def test_descriptions_of_the_rule_file_name_who_does_what() -> None:
+    described = dict(descriptions(schema()))
+    assert len(described) > 300
+    assert {at: hits for at, text in described.items() if (hits := found(text))} == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["nobody knows", "Somebody's pause", "the weights that stand", "it waits for ever", "a signal heard of late"],
+)
+def test_the_words_are_found(text: str) -> None:
+    assert len(found(f"It is so: {text}.")) == 1
+    assert found("The standard understands outstanding bodies, and forever21 burnt.") == []
+
+
+def test_code_is_no_prose() -> None:
+    assert found(prose("see `nobody answers`\n\n```\nfor ever\n```\n\nand go on")) == []
+    assert found(prose("```sh\nls\n```\n\nit stands\n")) != []
