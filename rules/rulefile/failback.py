@@ -19,7 +19,7 @@ class FailbackMode(StrEnum):
 
 
 class OnDrift(StrEnum):
-    """What becomes of weights that somebody else has changed."""
+    """What to do about weights that another writer has changed."""
 
     RESTORE = "Restore"
     HOLD = "Hold"
@@ -42,15 +42,15 @@ class Backoff(Model):
     max_seconds: Seconds = 3600
     """The longest wait, where recoverySeconds are not longer."""
     reset_seconds: Seconds = 3600
-    """Who fails so long after the return, or later, begins anew."""
+    """A failure this long after the return, or later, counts as the first again."""
 
 
 class TrafficFailback(Model):
     """The way back to the primary."""
 
     mode: FailbackMode = FailbackMode.AUTOMATIC
-    """Automatic: when it has been Healthy for recoverySeconds. Trial: where nobody can know without traffic, it gets
-    `trial.percent` first. Manual: only by command; with `overflow` not even a part of it."""
+    """Automatic: when it has been Healthy for recoverySeconds. Trial: if its health is not known without traffic, it
+    gets `trial.percent` first. Manual: only by command; with `overflow` not even a part of it."""
     signals: tuple[Annotated[str, StringConstraints(min_length=1, max_length=253)], ...] | None = Field(
         default=None, min_length=1
     )

@@ -77,7 +77,7 @@ class BlockedWindow(Model):
 
 
 class Approval(Model):
-    """A person has to say yes."""
+    """A person has to approve each action."""
 
     expire_seconds: Annotated[float, Field(ge=1, le=YEAR)] = 900
     """How long a request, and the yes to it, is good for."""

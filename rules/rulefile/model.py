@@ -70,7 +70,7 @@ class RouteSelection(Model):
     """Which route, or with a selector, which routes."""
 
     cluster: ClusterName | Literal[""] = ""
-    """A cluster of the settings. Required where the route stands in one, left out with a load balancer."""
+    """A cluster of the settings. Required for a route of a cluster, left out with a load balancer."""
     kind: RouteKind | LoadBalancerKind
     """Of split.smi-spec.io, the Gateway API, Istio, Traefik, Contour or Consul; Custom, a kind of the settings; or what
     a load balancer of the settings is: HAProxy, Webhook, Route53, TargetGroups."""
@@ -113,7 +113,7 @@ class BackendRule(Model):
     tier: Annotated[int, Field(ge=0, le=1000)] = 1
     """Lower tiers are used first."""
     treat_unknown_as: Literal["Healthy"] | None = None
-    """Healthy: a secondary of which nobody knows may get traffic; for one whose only signal needs traffic to speak."""
+    """Healthy: a secondary whose health is Unknown may get traffic. Use it if its only signal needs traffic."""
 
 
 class Distribution(StrEnum):
@@ -181,7 +181,7 @@ class TrafficFailover(Rule):
     failback: TrafficFailback = TrafficFailback()
     """The way back."""
     on_drift: OnDrift = OnDrift.RESTORE
-    """Somebody else changed the weights. Restore: put them right. Hold: leave them until `releaseTraffic`."""
+    """Another writer changed the weights. Restore: put them right. Hold: leave them until `releaseTraffic`."""
     _readings: Mapping[str, Readings] = PrivateAttr(default_factory=dict)
     _of_objects: dict[str, TrafficFailover] | None = PrivateAttr(default=None)
 

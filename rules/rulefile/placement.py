@@ -85,7 +85,7 @@ class AffinityTerm(NamedAffinity):
 
 
 class Toleration(Model):
-    """A taint that is borne."""
+    """A taint that a workload tolerates."""
 
     key: Text = ""
     """Empty: any."""
@@ -96,7 +96,7 @@ class Toleration(Model):
     effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
     """Empty: any."""
     toleration_seconds: float | None = None
-    """For how long after it was added; none: for ever. Zero and less: not at all."""
+    """For how long after it was added; none: without end. Zero and less: not at all."""
 
 
 class SpreadConstraint(Model):
@@ -127,7 +127,7 @@ class StaticWeight(Model):
 
 
 class WeightPreference(Model):
-    """What Weighted goes by."""
+    """The weights of Weighted."""
 
     static_weight_list: tuple[StaticWeight, ...] = Field(default=(), max_length=Many)
     """A cluster has the largest weight of those that name it. None is named: all are equal."""
@@ -167,7 +167,7 @@ class Placement(Model):
     cluster_affinities: tuple[AffinityTerm, ...] = Field(default=(), max_length=100)
     """Groups tried in order; instead of clusterAffinity."""
     cluster_tolerations: tuple[Toleration, ...] = Field(default=(), max_length=Many)
-    """Besides 300 s for not-ready and for unreachable, where these do not speak of them."""
+    """Besides 300 s for not-ready and for unreachable, if these do not name them."""
     spread_constraints: tuple[SpreadConstraint, ...] = Field(default=(), max_length=16)
     """Over how many clusters, regions, zones or providers."""
     replica_scheduling: ReplicaScheduling | None = None

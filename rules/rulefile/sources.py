@@ -73,15 +73,15 @@ class Source(Model):
 
     name: Name
     target: Template
-    """What it speaks of; `{label}` takes a label. A missing label is an error that is counted, never an empty part."""
+    """The target that it observes; `{label}` takes a label. A missing label is a counted error, never an empty part."""
     signal: Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)] | None = None
     """Which opinion this is. Default: the source's name."""
     refresh_seconds: Annotated[float, Field(ge=1, le=3600)] = 30
     """An unchanged status is said again at least this often."""
     stale_seconds: Annotated[float, Field(ge=1, le=86_400)] = 90
-    """A target not heard of for this long becomes Unknown."""
+    """A target without an observation for this long becomes Unknown."""
     max_targets: TargetsMax = TARGETS_MAX
-    """Of how many targets it may speak; what it says of more is refused and counted."""
+    """The most targets that it may have. Observations of more are refused and counted."""
 
     @property
     def says(self) -> str:
@@ -173,7 +173,7 @@ class ClusterProbe(Source):
 
 
 class LeaseWatch(Source):
-    """Heartbeats: Leases that somebody renews."""
+    """Heartbeats: Leases that their owners renew."""
 
     kind: Literal["LeaseWatch"]
     cluster: ClusterName

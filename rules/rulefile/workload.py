@@ -68,7 +68,7 @@ class Behaviour(Model):
     on_grace_expired: OnGraceExpired | None = None
     """Default: the rule's."""
     block_predecessor_seconds: AtLeastZero | None = 600
-    """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
+    """How long the cluster that was left gets no new copy. 0: without end. null: not blocked."""
     state_preservation: StatePreservation | None = None
     """State that is carried over, with purgeMode Directly and into a single new cluster."""
 
@@ -128,7 +128,7 @@ class Failover(Model):
     """Which failures move a workload. What is not given is off."""
 
     application: ApplicationFailover | None = None
-    """When a copy is bad on a cluster that is well. Needs somebody who says how copies are."""
+    """When a copy is bad on a cluster that is well. Needs a source of the health of copies."""
     cluster: ClusterFailover | None = None
 
 
@@ -202,7 +202,7 @@ class BehaviourAdditions(Model):
     on_grace_expired: OnGraceExpired | None = None
     """Default: the rule's."""
     block_predecessor_seconds: AtLeastZero | None = 600
-    """How long the cluster that was left gets no new copy. 0: for ever. null: not blocked."""
+    """How long the cluster that was left gets no new copy. 0: without end. null: not blocked."""
 
 
 class DecisionAdditions(Model):
@@ -232,7 +232,7 @@ class FailoverAdditions(Model):
 
 
 class PolicySelection(Model):
-    """Policies of a Karmada control plane that are honoured as they stand."""
+    """Policies of a Karmada control plane that are honoured unchanged."""
 
     selector: Selector
     """Those with these labels."""
@@ -247,7 +247,7 @@ class WorkloadFailover(Rule, Policy):
     carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
     """Kubernetes: the reactor copies, scales and removes. Karmada: it writes taints and bindings, and Karmada does."""
     policies: PolicySelection | None = None
-    """Carrier Karmada: the policies on the control plane say what else would stand here."""
+    """Carrier Karmada: all other keys come from the policies on the control plane."""
     on_insufficient: OnInsufficient = OnInsufficient.KEEP
     """Fewer landing places than clusters to leave. Keep: nothing moves. Partial: what can, does."""
     on_grace_expired: OnGraceExpired = OnGraceExpired.KEEP

@@ -133,14 +133,14 @@ class Failback(Model):
     """Whether a zone that the rule itself has isolated comes back by itself. One that a person has, never does."""
     batches: Batches = Batches()
     backoff: Backoff = Backoff()
-    """How much longer than recoverySeconds a zone waits that has failed again soon after its return. Not for a person:
-    who brings it back by command passes over it, and clears it. Only where it is written, if only as `backoff: {}`."""
+    """How much longer than recoverySeconds a zone waits that has failed again soon after its return. A failback
+    by command skips it, and clears it. It applies only if the key is written, if only as `backoff: {}`."""
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
     """When no zone is opened."""
 
 
 class OnExpiry(StrEnum):
-    """What happens to an isolation that has stood for expirySeconds."""
+    """What happens to an isolation that lasts for expirySeconds."""
 
     ALERT = "Alert"
     FAILBACK = "Failback"
@@ -159,8 +159,8 @@ class Practice(BlockedWindow):
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)
     """When none starts."""
     stop_signals: tuple[Pattern, ...] = Field(default=(), max_length=10)
-    """Targets that stop a run from starting, and end one, as soon as one of them is not Healthy. Where none that a
-    pattern matches was ever heard of, none starts."""
+    """Targets that stop a run from starting, and end one, as soon as one of them is not Healthy. If a pattern
+    matches no target with an observation, none starts."""
 
 
 class ZoneIsolation(Rule):
@@ -198,7 +198,7 @@ class ZoneIsolation(Rule):
     failback: Failback = Failback()
     """How it comes back."""
     expiry_seconds: Annotated[float, Field(ge=60, le=366 * 86_400)] = 259_200
-    """How long an isolation may stand before somebody is alerted: three days, as the longest zonal shift of a cloud."""
+    """How long an isolation may last before an alert: three days, as the longest zonal shift of a cloud."""
     on_expiry: OnExpiry = OnExpiry.ALERT
     """Failback asks the zone back, which still has to be healthy: no zone is opened by a timer alone."""
     cooldown_seconds: Seconds = 1800

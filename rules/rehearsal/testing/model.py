@@ -97,7 +97,7 @@ class Input(Model):
 
     target: TargetName
     values: Annotated[str, StringConstraints(min_length=1, max_length=SAMPLES_MAX), AfterValidator(_values)]
-    """`Healthy`, `Unhealthy`, `Unknown`, `_` (nothing heard), and `xN`: the word before it stands N times in all."""
+    """`Healthy`, `Unhealthy`, `Unknown`, `_` (no observation), and `xN`: the word before it, N times in all."""
     signal: Annotated[str, StringConstraints(min_length=1, max_length=253)] = "health"
     """Which opinion of the target this is."""
     stale_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
@@ -118,14 +118,14 @@ class Input(Model):
 
 
 class Standing(Model):
-    """One backend of a route as it stands."""
+    """One backend of a route with its current weight."""
 
     service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     weight: Annotated[int, Field(ge=0, le=1_000_000)] = 1
 
 
 class RouteGiven(Model):
-    """A route as it stands in its cluster, or a load balancer: that one has neither cluster nor namespace."""
+    """A route with its current weights, or a load balancer: that one has neither cluster nor namespace."""
 
     cluster: ClusterName | Literal[""] = ""
     kind: RouteKind | LoadBalancerKind
@@ -159,7 +159,7 @@ class Inventory(Model):
     zones: ZonesGiven | None = None
     cluster: ClusterGiven | None = None
     workload: WorkloadGiven | None = None
-    """As its copies stand then."""
+    """Its copies at that time."""
 
 
 class Happening(Model):
@@ -226,7 +226,7 @@ class OutcomeGiven(Model):
     ]
     """Its id, or some of its keys (`{action: Place, object: …}`): the last action that has them."""
     status: Literal["Done", "Failed", "Refused"] = "Done"
-    """Failed: it is tried again. Refused: a newer decision stands."""
+    """Failed: it is tried again. Refused: there is a newer decision."""
     reason: Name | None = None
     """In one word: `DisruptionBudget`."""
     detail: Annotated[str, StringConstraints(max_length=1024)] = ""
@@ -240,7 +240,7 @@ class RuleTest(Model):
     interval_seconds: Annotated[float, Field(ge=0.001, le=YEAR)] = 60
     """The time between two values."""
     inventory: tuple[Inventory, ...] = Field(default=(), max_length=1000)
-    """Routes that do not stand in their healthy state, or whose rule reads its backends from them; zones; clusters;
+    """Routes that are not in their healthy state, or whose rule reads its backends from them; zones; clusters;
     workloads."""
     commands: tuple[Commanded, ...] = Field(default=(), max_length=1000)
     """What people say."""
@@ -249,7 +249,7 @@ class RuleTest(Model):
         | Annotated[tuple[OutcomeGiven, ...], Field(max_length=10_000), Tag("other")],
         Discriminator(_text_or_other),
     ] = "auto"
-    """What becomes of the actions of rules that enforce. auto: each is Done at once. none: nothing is heard of any. A
+    """What becomes of the actions of rules that enforce. auto: each is Done at once. none: no outcome arrives. A
     list: those that it means wait for it, all others are Done at once."""
     inputs: tuple[Input, ...] = Field(default=(), max_length=1000)
     expect: tuple[Expected, ...] = Field(max_length=10_000)

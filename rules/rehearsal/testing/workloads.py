@@ -17,7 +17,7 @@ Count = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class ClusterGiven(Model):
-    """A member cluster. One that is only heard of by its health needs no entry."""
+    """A member cluster. One that is known only by its health needs no entry."""
 
     name: ClusterName
     labels: Mapping[str, str] = {}

@@ -37,7 +37,7 @@ class ZoneGiven(Model):
 
 
 class ZonesGiven(Model):
-    """The zones of a cluster as they stand. Without them no rule isolates one."""
+    """The zones of a cluster. Without them no rule isolates one."""
 
     cluster: ClusterName
     zones: Mapping[Text, ZoneGiven]
@@ -64,7 +64,7 @@ class ZonesGiven(Model):
 
 
 class Said(Model):
-    """Somebody's word to a rule, or to all that match a pattern."""
+    """A command to a rule, or to all rules that match a pattern."""
 
     rule: Text
     by: Text = "tester"
@@ -72,25 +72,25 @@ class Said(Model):
 
 
 class Stopped(Said):
-    """Somebody's pause."""
+    """A pause."""
 
     for_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
 
 
 class Approved(Said):
-    """Somebody's yes."""
+    """An approval."""
 
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)]
 
 
 class Rejected(Approved):
-    """Somebody's no."""
+    """A rejection."""
 
     for_seconds: Annotated[float, Field(gt=0, le=YEAR)] = 3600
 
 
 class OfZone(Said):
-    """Somebody's word about a zone."""
+    """A command about a zone."""
 
     zone: Text
 
@@ -103,7 +103,7 @@ class Isolated(OfZone):
 
 
 class OfTraffic(Said):
-    """Somebody's word about the traffic of a rule."""
+    """A command about the traffic of a rule."""
 
     object: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
     """Which route; all of the rule by default."""

@@ -73,7 +73,7 @@ def test_an_old_name_works_is_not_in_the_help_and_names_the_new_one(old: str) ->
 def test_the_second_word_of_the_old_drill_goes_with_it() -> None:
     done = reactor("drill", "zone", "--help")
     assert done.stdout.startswith("Usage: cli zone plan ")
-    assert done.stderr == "`reactor zone plan` is the old name of `reactor zone plan`\n"
+    assert done.stderr == "`reactor drill zone` is the old name of `reactor zone plan`\n"
 
 
 def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:
