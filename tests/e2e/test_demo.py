@@ -239,5 +239,5 @@ async def _shell(command: str, *, ends: int = 0) -> str:
 async def test_help_says_what_it_is(tmp_path: Path) -> None:
     async with demo(tmp_path, "--help") as running:
         assert await running.end(PROMPT_SECONDS) == 0
-    assert "no cluster is needed, nothing is left behind" in " ".join(running.said.split())
+    assert "It needs no cluster and leaves nothing behind" in " ".join(running.said.split())
     assert "--once" in running.said

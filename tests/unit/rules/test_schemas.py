@@ -77,7 +77,7 @@ def test_keys_have_their_meaning_and_their_default() -> None:
     assert "Enforce acts" in failover["mode"]["description"]
     probe = loader.schema()["$defs"]["HttpProbe"]["properties"]
     assert (probe["everySeconds"]["default"], probe["failureThreshold"]["default"]) == (10, 3)
-    assert probe["staleSeconds"]["description"].startswith("A target not heard of for this long")
+    assert probe["staleSeconds"]["description"].startswith("A target without an observation for this long")
 
 
 @pytest.mark.parametrize(
