@@ -39,40 +39,28 @@ ABOUT_TESTS = """A test file is one YAML document beside its rule file (`shop.ya
 ABOUT_REASONS = """Every action says why it is asked for, and every hold why nothing is done: one word for machines, one
 sentence for people. `reactor simulate`, `reactor test`, `reactor status`, the log and the bus show them."""
 PLAIN = {
-    "Source.name": "Unique over all files.", "url": "http or https.", "method": "How it asks.",
-    "everySeconds": "How often it looks.", "timeoutSeconds": "When a try has failed; at most `everySeconds`.",
-    "headers": "Sent with each request.", "followRedirects": "Follow them, or judge the redirect itself.",
-    "host": "Name or address.", "port": "TCP port.", "GrpcProbe.service": "The service asked for; empty: the server.",
-    "tls": "Speak TLS.", "EndpointsWatch.cluster": "A cluster of the settings.",
-    "minReady": "How many ready endpoints make a Service Healthy.", "query": "PromQL, an instant query.",
-    "confirm": "The query that proves recovery.", "above": "Unhealthy where the sample is more.",
-    "below": "Unhealthy where the sample is less.", "prometheus": "A named endpoint of the settings.",
     "RuleTest.name": "A promise, in a user's words. Unique in its file.", "inputs": "What sources say.",
     "Input.target": "Whose health this is.", "Inventory.at": "From this second on.",
-    "Inventory.route": "Its state at that time.",
-    "cluster": "Its cluster.", "kind": "Which object it is.", "namespace": "Its namespace.", "name": "Its name.",
+    "Inventory.route": "Its state at that time.", "cluster": "Its cluster.", "kind": "Which object it is.",
+    "namespace": "Its namespace.", "name": "Its name.",
     "RouteGiven.rule": "Index or name, where the rule file names one.", "annotations": "Those of the object.",
     "labels": "Those of the object.", "backends": "In the route's order.", "exists": "`false`: it has been deleted.",
     "Standing.service": "As the route names it.", "Standing.weight": "Its current weight.",
-    "action": "What is asked for.",
-    "Expected.rule": "The rule's name.", "object": "What it is about: `east/shop/TrafficSplit/checkout`.",
+    "action": "What is asked for.", "object": "What it is about: `east/shop/TrafficSplit/checkout`.",
     "because": "Why it is asked for.", "message": "The text of the notification.", "detail": "The reason's details.",
-    "mode": "`DryRun`: it would act.", "id": "`rule/object/generation`.",
-    "Happening.rule": "The rule's name.", "phase": "Of a ZoneStep.", "Happening.status": "Of a ZoneStep.",
-    "step": "Of a ZoneStep.", "undo": "`true`: the step is undone.", "provider": "Which way.",
-    "first": "How many nodes come first.", "percent": "The share of all nodes that comes next.",
-    "Failback.batches": "How its nodes come back.", "Inventory.zones": "Their state at that time.",
+    "mode": "`DryRun`: it would act.", "id": "`rule/object/generation`.", "Happening.rule": "The rule's name.",
+    "phase": "Of a ZoneStep.", "Happening.status": "Of a ZoneStep.", "step": "Of a ZoneStep.",
+    "undo": "`true`: the step is undone.", "Inventory.zones": "Their state at that time.",
     "Commanded.at": "In this second.", "pause": "As `reactor pause`.", "resume": "As `reactor resume`.",
     "approve": "As `reactor approve`.", "reject": "As `reactor reject`.",
-    "Rejected.forSeconds": "For so long the same is not asked for again.", "isolateZone": "As `reactor zone isolate`.",
-    "failbackZone": "As `reactor zone failback`.", "retryZone": "As `reactor zone retry`.",
-    "failoverTraffic": "Traffic leaves the primary.", "failbackTraffic": "It comes back to it.",
-    "releaseTraffic": "The rule decides again.", "forSeconds": "For so long; default: until released.",
-    "OfTraffic.object": "Which route; default: all of the rule.", "Returned.force": "Also to what is not Healthy.",
+    "Rejected.forSeconds": "For so long the same is not asked for again.",
+    "isolateZone": "As `reactor zone isolate`.", "failbackZone": "As `reactor zone failback`.",
+    "retryZone": "As `reactor zone retry`.", "failoverTraffic": "Traffic leaves the primary.",
+    "failbackTraffic": "It comes back to it.", "releaseTraffic": "The rule decides again.",
+    "forSeconds": "For so long; default: until released.", "Returned.force": "Also to what is not Healthy.",
     "Moved.to": "The services that get it; default: the ready secondaries.",
     "Said.rule": "The rule's name; for pause and resume a pattern of names.", "Said.by": "Who says it.",
-    "Said.reason": "Why.", "OfZone.zone": "The zone's name.",
-    "force": "Skip the guards that a person can skip.",
+    "Said.reason": "Why.", "OfZone.zone": "The zone's name.", "force": "Skip the guards that a person can skip.",
     "allowSingleZone": "Services that may go although all their copies are in the zone.",
     "nodes": "How many nodes the zone has.", "healthyNodes": "How many of them are Ready.",
     "ZonesGiven.zones": "By the zone's name.", "demandNodes": "How many nodes the load needs; none: not known.",
@@ -82,7 +70,8 @@ PLAIN = {
     "leasesExpired": "By zone, the share of its nodes whose Leases have run out.",
     "apiReachable": "Whether the API server answers.",
 }  # fmt: skip
-"""For keys that say in the models what they are by their name and type alone: of one model, or of any."""
+"""For keys of test files that say in the models what they are by their name and type alone: of one model, or of any.
+Keys of rule files have a docstring in their model, which is also their description in the JSON Schema."""
 REASONS = (Because.__name__, Held.__name__)
 Schema = Mapping[str, Any]
 

@@ -205,14 +205,22 @@ def _adapter(key: str) -> TypeAdapter[Any]:
     return TypeAdapter(_KINDS[key])
 
 
+DESCRIPTIONS = {
+    "sources": "Where health comes from: probes, watches, queries and alerts.",
+    "rules": "What to do about it, and for which targets.",
+    "guards": "Limits that rules of this file share.",
+}
+"""Of the keys of a rule file."""
+
+
 def schema() -> dict[str, Any]:
     """The JSON Schema of a rule file, for editors."""
     definitions: dict[str, Any] = {}
-    properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION}}
+    properties: dict[str, Any] = {"apiVersion": {"const": API_VERSION, "description": "The version of the format."}}
     for key in _KINDS:
         part = _adapter(key).json_schema(ref_template="#/$defs/{model}")
         definitions |= part.pop("$defs", {})
-        properties[key] = {"type": "array", "items": part}
+        properties[key] = {"type": "array", "items": part, "description": DESCRIPTIONS[key]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "alert-reactor rule file",
         "type": "object", "required": ["apiVersion"], "additionalProperties": False,

@@ -72,6 +72,7 @@ class Source(Model):
     """What every source has."""
 
     name: Name
+    """The name of the source. Unique in all files."""
     target: Template
     """The target that it observes; `{label}` takes a label. A missing label is a counted error, never an empty part."""
     signal: Annotated[str, StringConstraints(min_length=1, max_length=253), AfterValidator(all_seen)] | None = None
@@ -93,6 +94,7 @@ class Probe(Source):
     """An active check, with the kubelet's words for its timing."""
 
     every_seconds: Period = 10
+    """Seconds between two tries."""
     timeout_seconds: Annotated[float, Field(ge=0.01, le=300)] = TIMEOUT_SECONDS
     """When a try has failed; at most everySeconds. Default: 2, or everySeconds where that is less."""
     failure_threshold: Threshold = 3
@@ -114,8 +116,11 @@ class HttpProbe(Probe):
 
     kind: Literal["HttpProbe"]
     url: Url
+    """The URL to request, http or https."""
     method: Literal["GET", "HEAD"] = "GET"
+    """The method of the request."""
     headers: Mapping[Header, Header] = {}
+    """Headers of each request."""
     expect_status: (
         Annotated[str, StringConstraints(pattern=r"^[1-5]\d\d(-[1-5]\d\d)?(,[1-5]\d\d(-[1-5]\d\d)?)*$")] | int
     ) = "200-399"
@@ -123,6 +128,7 @@ class HttpProbe(Probe):
     expect_body: Expression | None = None
     """RE2, found anywhere in the first 64 KiB."""
     follow_redirects: bool = False
+    """true: follow redirects. false: compare the status of the redirect itself."""
 
 
 class TcpProbe(Probe):
@@ -130,7 +136,9 @@ class TcpProbe(Probe):
 
     kind: Literal["TcpProbe"]
     host: Host
+    """Host name or address."""
     port: Port
+    """TCP port."""
 
 
 class GrpcProbe(Probe):
@@ -138,9 +146,13 @@ class GrpcProbe(Probe):
 
     kind: Literal["GrpcProbe"]
     host: Host
+    """Host name or address."""
     port: Port
+    """TCP port."""
     service: Annotated[str, StringConstraints(max_length=253)] = ""
+    """The service to ask for. Empty: the whole server."""
     tls: bool = False
+    """Use TLS."""
 
 
 class EndpointsWatch(Source):
@@ -148,13 +160,17 @@ class EndpointsWatch(Source):
 
     kind: Literal["EndpointsWatch"]
     cluster: ClusterName
+    """A cluster of the settings."""
     namespace: KubeName | None = None
     """All namespaces by default."""
     selector: Selector | None = None
     """Labels of the Services' EndpointSlices; all by default."""
     min_ready: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """A Service with at least this many ready endpoints is Healthy."""
     target: Template = "service/{cluster}/{namespace}/{service}"
+    """The target of each Service; `{cluster}`, `{namespace}` and `{service}` are replaced."""
     max_targets: TargetsMax = OBJECTS_MAX
+    """The most targets that it may have. Observations of more are refused and counted."""
 
 
 class ClusterProbe(Source):
@@ -170,6 +186,7 @@ class ClusterProbe(Source):
     success_seconds: Seconds = 30
     """How long they must succeed before it is Healthy again."""
     target: Template = "cluster/{cluster}"
+    """The target of the cluster; `{cluster}` is replaced."""
 
 
 class LeaseWatch(Source):
@@ -187,6 +204,7 @@ class LeaseWatch(Source):
     startup_grace_seconds: Annotated[float, Field(ge=1, le=86_400)] = 60
     """The same for a Lease that has not been seen renewed yet."""
     target: Template = "cluster/{name}"
+    """The target of each Lease; `{name}` is the name of the Lease."""
 
 
 BuiltInKind = Literal[
@@ -231,7 +249,9 @@ class WorkloadWatch(Source):
     health: HealthScript | None = None
     """Default: the built-in rule of each kind; for other kinds their condition Ready, else Available."""
     target: Template = "workload/{cluster}/{namespace}/{kind}/{name}"
+    """The target of each object; `{cluster}`, `{namespace}`, `{kind}` and `{name}` are replaced."""
     max_targets: TargetsMax = OBJECTS_MAX
+    """The most targets that it may have. Observations of more are refused and counted."""
 
 
 class NodeWatch(Source):
@@ -245,7 +265,9 @@ class NodeWatch(Source):
     ] = "topology.kubernetes.io/zone"
     """The label by which a node says in which zone it is."""
     target: Template = "node/{cluster}/{node}"
+    """The target of each node; `{cluster}` and `{node}` are replaced."""
     max_targets: TargetsMax = OBJECTS_MAX
+    """The most targets that it may have. Observations of more are refused and counted."""
 
 
 class Quorum(Source):
@@ -267,7 +289,9 @@ class Bound(Model):
     """A number that a sample is compared with."""
 
     above: float | None = None
+    """Unhealthy if the sample is greater than this."""
     below: float | None = None
+    """Unhealthy if the sample is less than this."""
 
 
 class PrometheusQuery(Source):
@@ -277,7 +301,9 @@ class PrometheusQuery(Source):
     prometheus: Name
     """A named endpoint of the settings."""
     query: PromQL
+    """PromQL, evaluated as an instant query."""
     every_seconds: Period = 15
+    """Seconds between two queries."""
     unhealthy_when: Literal["Present", "Absent"] | Bound = "Present"
     """Present: a series in the result is Unhealthy, one that leaves is Healthy. Absent: the other way round.
     above, below: by the sample."""
@@ -287,9 +313,11 @@ class Confirm(Model):
     """What proves that a resolved alert's target has recovered."""
 
     prometheus: Name
+    """A named endpoint of the settings."""
     query: PromQL
     """Any series that agrees with the alert's labels is the proof."""
     every_seconds: Period = 15
+    """Seconds between two queries."""
 
 
 class AlertmanagerWebhook(Source):
@@ -297,6 +325,7 @@ class AlertmanagerWebhook(Source):
 
     kind: Literal["AlertmanagerWebhook"]
     max_targets: TargetsMax = TARGETS_OF_ALERTS_MAX
+    """The most targets that its alerts may have. Observations of more are refused and counted."""
     matchers: MatchersText | tuple[MatchersText, ...] = ""
     """Alertmanager's syntax; all must match. Empty: every alert."""
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"

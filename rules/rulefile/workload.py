@@ -117,7 +117,7 @@ class ApplicationFailover(Behaviour):
     pre_conditions: PreConditions | None = None
     """What has to be so before a failure counts. Default: nothing."""
     decision_conditions: DecisionConditions = DecisionConditions()
-    """When a failure is one."""
+    """When a bad copy counts as failed."""
 
 
 class ClusterFailover(Behaviour):
@@ -130,6 +130,7 @@ class Failover(Model):
     application: ApplicationFailover | None = None
     """When a copy is bad on a cluster that is well. Needs a source of the health of copies."""
     cluster: ClusterFailover | None = None
+    """When the whole cluster is bad."""
 
 
 class ResourceSelector(Model):
@@ -138,6 +139,7 @@ class ResourceSelector(Model):
     api_version: Short
     """`apps/v1`."""
     kind: Short
+    """The kind of the workload, as `Deployment`."""
     namespace: KubeName | None = None
     """Default: any."""
     name: KubeName | None = None

@@ -57,7 +57,9 @@ class ShootRef(Model):
     cluster: ClusterName = "garden"
     """The garden cluster, by its name in the settings."""
     namespace: KubeName
+    """The namespace of the Shoot."""
     name: KubeName
+    """The name of the Shoot."""
 
 
 class SeedRef(Model):
@@ -73,12 +75,14 @@ class NoNetwork(Model):
     """The network is left as it is."""
 
     provider: Literal["None"] = "None"
+    """None: the network is not changed."""
 
 
 class AwsNetworkAcl(Model):
     """Subnets of the zone get a network ACL that denies everything. What they had is kept in a tag of each."""
 
     provider: Literal["AwsNetworkAcl"]
+    """AwsNetworkAcl: network ACLs of AWS cut the zone's subnets."""
     region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
     """Of the zone: eu-central-1."""
     vpc_id: Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]{8,17}$")]
@@ -91,6 +95,7 @@ class LabelledNetworkPolicy(Model):
     """Pods of the zone get a label that a NetworkPolicy denies everything: as good as its network plugin is."""
 
     provider: Literal["LabelledNetworkPolicy"]
+    """LabelledNetworkPolicy: a NetworkPolicy cuts the zone's pods."""
     exclude_namespaces: tuple[KubeName, ...] = ("kube-system",)
     """Pods that are not cut, such as the storage drivers that detach the zone's volumes."""
 
@@ -109,7 +114,9 @@ class Batches(Model):
     """How nodes come back: the first, a wait, a share of all, a wait, the rest."""
 
     first: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How many nodes come back in the first batch."""
     percent: Annotated[int, Field(ge=1, le=100)] = 25
+    """The share of all nodes in the second batch, in percent."""
     bake_seconds: Annotated[float, Field(ge=0, le=86_400)] = 300
     """How long one batch is watched before the next."""
 
@@ -132,6 +139,7 @@ class Failback(Model):
     automatic: bool = True
     """Whether a zone that the rule itself has isolated comes back by itself. One that a person has, never does."""
     batches: Batches = Batches()
+    """The batches in which nodes come back."""
     backoff: Backoff = Backoff()
     """How much longer than recoverySeconds a zone waits that has failed again soon after its return. A failback
     by command skips it, and clears it. It applies only if the key is written, if only as `backoff: {}`."""
