@@ -21,12 +21,12 @@ RETRY_MAX = timedelta(minutes=5)
 RETRY_AWAY = timedelta(seconds=3)
 """Where the API server does not answer: once it is back, what is still wanted is done within five seconds."""
 WAITED = "Waited"
-GOES_ON = {"InProgress": RETRY_FIRST, "Kept": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
+GOES_ON = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
 
-InProgress: it takes longer than one call, and gets on. Kept: it keeps up what stands, for as long as it is wanted.
-Waited: nobody came to it in time. Whoever hears that has read what was said before, and a second more for what is on
-its way."""
+InProgress: it takes longer than one call, and gets on. Maintained: a complete isolation is checked for as long as it is
+wanted. Waited: no executor began it in time. Whoever hears that has read what was said before, and a second more for
+what is on its way."""
 
 
 class _Draft(dict[str, Member]):

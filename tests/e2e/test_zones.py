@@ -85,7 +85,7 @@ async def test_a_node_that_joins_late_is_fenced_and_what_slipped_onto_it_leaves_
 
     await until(all_as_it_should_be, "the late node is fenced and empty", within=60)
     print(f"joined → fenced, out of the load balancers and empty {prod.world.prod.monotonic() - joined:.1f} s")
-    await prod.until(lambda state: state.isolation and "Kept" in state.isolation.trouble, "it was gone over")
+    await prod.until(lambda state: state.isolation and "Maintained" in state.isolation.trouble, "it was gone over")
     (generation,) = [group.generation for group in await prod.service.groups() if group.rule == RULE]
     late = prod.world.run_on("a5")  # no node joins with this one: only the next round finds it
     appeared = prod.world.prod.monotonic()

@@ -16,7 +16,7 @@ from tests import disk
 
 FLOOD = """
 import logging, sys, time
-from reactor import telemetry
+from reactor.runtime import telemetry
 lines = telemetry.start_logging("logfmt", "info")
 began = time.monotonic()
 for number in range(40_000):

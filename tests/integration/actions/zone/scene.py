@@ -147,7 +147,7 @@ class Reactor:
     async def until_done(self, action: ZoneStep) -> Outcome:
         for _ in range(CALLS_MAX):
             outcome = await self.once(action)
-            if outcome.status == "Done" or outcome.reason == "Kept":
+            if outcome.status == "Done" or outcome.reason == "Maintained":
                 return outcome
             assert outcome.reason == "InProgress", outcome
             self.clock.forward(30)

@@ -83,18 +83,18 @@ def played() -> Played:
 def test_what_stands_is_gone_over_every_minute_by_one_and_the_same_action(played: Played) -> None:
     for round_ in range(5):
         played.until(170 + 60 * round_)
-        played.answer(170 + 60 * round_, FIRST_LOOK, "Failed", "Kept")
+        played.answer(170 + 60 * round_, FIRST_LOOK, "Failed", "Maintained")
         played.restart()
     assert played.looks == [(170 + 60 * round_, FIRST_LOOK) for round_ in range(5)]
     assert played.group.held is None
     assert played.group.zone is not None
     assert played.group.zone.isolation is not None
-    assert played.group.zone.isolation.trouble == "Kept: 4 of 4 nodes are fenced"
+    assert played.group.zone.isolation.trouble == "Maintained: 4 of 4 nodes are fenced"
 
 
 def test_each_ask_has_a_number_of_its_own_or_the_bus_takes_it_for_a_repeat(played: Played) -> None:
     numbers = []
-    for second, reason in ((170, "Kept"), (230, "NotAsAsked"), (235, "InProgress"), (240, "Kept")):
+    for second, reason in ((170, "Maintained"), (230, "NotAsAsked"), (235, "InProgress"), (240, "Maintained")):
         played.until(second)
         (owed,) = played.group.owed
         numbers.append(owed.tries + owed.rounds)
@@ -111,7 +111,7 @@ def test_a_round_that_does_not_hold_is_told(played: Played) -> None:
 
 def test_after_nodes_have_joined_it_is_fenced_and_gone_over_at_once(played: Played) -> None:
     played.until(170)
-    played.answer(170, FIRST_LOOK, "Failed", "Kept")
+    played.answer(170, FIRST_LOOK, "Failed", "Maintained")
     joined = listed(at=180, nodes={"a": (6, 0), "b": (5, 5), "c": (5, 5)})
     played.take(180, joined[0][1])
     played.answer(181, FIRST_LOOK + 1, "Done")
