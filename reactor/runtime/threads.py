@@ -61,5 +61,3 @@ FILES = Threads("files", 4)
 """For reading files, which may lie on a network."""
 CLOUD = Threads("cloud", 8)
 """For clouds' APIs, whose client blocks."""
-BODIES = Threads("bodies", 2)
-"""For reading large bodies, which keeps a processor busy."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import Protocol
 
 from aiohttp import web
@@ -21,21 +21,26 @@ from bus.errors import BusError
 from bus.port import Outgoing
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable
 from reactor.runtime.log_throttle import LogThrottle
-from reactor.runtime.threads import BODIES
 from reactor.settings.model import Receiver
-from reactor.webhook import body, journal
 from reactor.webhook.auth import Guard
+from reactor.webhook.bodies import Bodies
+from reactor.webhook.body import BadBody
 from reactor.webhook.health import Health, Ready
 from reactor.webhook.refusal import Refusal, as_json
+from reactor.webhook.taking import Taken
 
 log = logging.getLogger(__name__)
 
 BODY_SECONDS = 10.0
 JOURNAL_SECONDS = 3.0  # Alertmanager gives up after max(10 s, group_interval); it should hear 503 before
 POSTS_AT_ONCE = 64
+POSTS_OF_A_SOURCE = 16
+"""Of these, at most; so that one source leaves room for others."""
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
-THREAD_BYTES = 256 << 10  # larger bodies are read in a thread, so that /livez is answered meanwhile
+BODY_MEMORY_BYTES = 256 << 20
+"""Of the process that reads large bodies, for one of the default size; it has in proportion to `maxBodyBytes`."""
 _SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
 
 
@@ -64,7 +69,8 @@ class WebhookServer:
         self._guard = Guard(settings)
         self.clock = clock
         self._throttle = LogThrottle(clock)
-        self._posts = 0
+        self._posts: Counter[str] = Counter()
+        self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
         self._health = Health(lambda: self.unready, ready, clock)
 
     @property
@@ -86,6 +92,7 @@ class WebhookServer:
                 *self._health.routes(),
             ]
         )
+        app.on_cleanup.append(self._ended)
         return app
 
     def health_app(self, *middlewares: Middleware) -> web.Application:
@@ -113,16 +120,22 @@ class WebhookServer:
 
     async def _take(self, request: web.Request, source: str) -> web.Response:
         self._check(request, source)
-        if self._posts >= POSTS_AT_ONCE:
+        if self._posts.total() >= POSTS_AT_ONCE:
             raise Refusal(503, f"{POSTS_AT_ONCE} posts are being taken already", limit="postsAtOnce")
-        self._posts += 1
+        if self._posts[source] >= POSTS_OF_A_SOURCE:
+            text = f"{POSTS_OF_A_SOURCE} posts of this source are being taken already"
+            raise Refusal(503, text, limit="postsOfASource")
+        self._posts[source] += 1
         try:
-            read = await self._read(request)
-            self._report(source, read)
-            await self._journal(source, read)
+            taken = await self._read(request, source)
+            self._report(source, taken)
+            await self._journal(taken)
         finally:
-            self._posts -= 1
-        return web.json_response({"taken": len(read.alerts), "quarantined": len(read.quarantined)})
+            self._posts[source] -= 1
+        return web.json_response({"taken": taken.alerts, "quarantined": taken.quarantined})
+
+    async def _ended(self, _: web.Application) -> None:
+        await self._bodies.close()
 
     def _check(self, request: web.Request, source: str) -> None:
         """All that can be told from the headers."""
@@ -143,47 +156,52 @@ class WebhookServer:
         if self.unready:
             raise Refusal(503, self.unready)
 
-    async def _read(self, request: web.Request) -> body.Body:
+    async def _read(self, request: web.Request, source: str) -> Taken:
+        raw = await self._received(request)
+        try:
+            most, now = self.settings.max_alerts_per_post, self.clock.now()
+            return await self._bodies.take(raw, source=source, at=now, alerts_max=most)
+        except BadBody as error:
+            raise Refusal(error.code, str(error), limit=error.limit) from error
+        except Retryable as error:
+            raise Refusal(503, str(error)) from error
+
+    async def _received(self, request: web.Request) -> bytes:
         limit = self.settings.max_body_bytes
         if (request.content_length or 0) > limit:
             raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes")
         try:
             async with asyncio.timeout(self.body_seconds):
-                raw = await request.read()
-            read = partial(body.read, raw, alerts_max=self.settings.max_alerts_per_post)
-            return await BODIES.run(read) if len(raw) > THREAD_BYTES else read()
+                return await request.read()
         except TimeoutError:
             raise Refusal(408, f"the body did not come within {self.body_seconds:g} s", limit="bodySeconds") from None
         except web.HTTPRequestEntityTooLarge:
             raise Refusal(413, f"body: at most {limit} bytes", limit="maxBodyBytes") from None
         except web.RequestPayloadError as error:
             raise Refusal(400, f"body: {error}") from error
-        except body.BadBody as error:
-            raise Refusal(error.code, str(error), limit=error.limit) from error
 
-    async def _journal(self, source: str, read: body.Body) -> None:
-        messages = journal.outgoing(source, read, self.clock.now())
-        if not messages:
+    async def _journal(self, taken: Taken) -> None:
+        if not taken.messages:
             return
         if self.bus is None:
             raise Refusal(503, self.unready)  # it went while the body came
         try:
             async with asyncio.timeout(self.journal_seconds):
-                await self.bus.publish_all(messages)
+                await self.bus.publish_all(taken.messages)
         except TimeoutError:
             raise Refusal(503, f"the bus did not confirm within {self.journal_seconds:g} s") from None
         except BusError as error:
             raise Refusal(503, f"the bus cannot take it: {error}") from error
 
-    def _report(self, source: str, read: body.Body) -> None:
+    def _report(self, source: str, taken: Taken) -> None:
         """Count and tell what of the body is not taken."""
-        if read.quarantined:
-            telemetry.webhook_alerts.labels(source, "quarantined").inc(len(read.quarantined))
-            for reason in dict.fromkeys(read.quarantined):
+        if taken.quarantined:
+            telemetry.webhook_alerts.labels(source, "quarantined").inc(taken.quarantined)
+            for reason in taken.reasons:
                 if self._throttle((source, reason)):
                     log.warning("alerts are quarantined", extra={"source": source, "reason": reason})
-        if read.truncated:
-            telemetry.webhook_truncated.labels(source).inc(read.truncated)
+        if taken.truncated:
+            telemetry.webhook_truncated.labels(source).inc(taken.truncated)
             if self._throttle((source, "truncated")):
-                extra = {"source": source, "left_out": read.truncated, "fix": "max_alerts: 0 in the receiver"}
+                extra = {"source": source, "left_out": taken.truncated, "fix": "max_alerts: 0 in the receiver"}
                 log.warning("Alertmanager leaves alerts out", extra=extra)

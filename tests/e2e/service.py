@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -109,7 +110,9 @@ class Service(Reactor):
         headers = {"Content-Type": kind, "User-Agent": "Alertmanager/0.25.0"}
         async with (
             aiohttp.ClientSession() as session,
-            session.post(f"{self.url}/v1/alerts/{to}", data=raw, headers=headers, allow_redirects=False) as answer,
+            session.post(
+                f"{self.url}/v1/alerts/{to}", data=io.BytesIO(raw), headers=headers, allow_redirects=False
+            ) as answer,
         ):
             await answer.read()
             return answer.status

@@ -17,8 +17,9 @@ from reactor.runtime import telemetry
 from reactor.runtime.errors import SettingsError
 from reactor.webhook import receiver as role
 from reactor.webhook.receiver import listening
-from reactor.webhook.server import POSTS_AT_ONCE
+from reactor.webhook.server import POSTS_AT_ONCE, POSTS_OF_A_SOURCE
 from tests.integration.webhook.reception import Reception, SlowBus, reception
+from tests.steps import step_limit, steps_measured
 from tests.unit.webhook.builders import alert, body, counted
 from tests.unit.webhook.test_body import BAD
 
@@ -224,11 +225,15 @@ async def test_a_process_that_takes_no_posts_is_ready_without_a_bus_of_the_recei
 async def test_too_many_posts_at_once_are_503_and_never_429(receiver: Reception) -> None:
     slow = SlowBus(receiver.bus)
     receiver.server.bus = slow
+    names = [f"source-{number}" for number in range(POSTS_AT_ONCE // POSTS_OF_A_SOURCE)]
+    receiver.server.sources = frozenset([*names, "am"])
+    paths = [f"/v1/alerts/{name}" for name in names for _ in range(POSTS_OF_A_SOURCE)]
     async with asyncio.TaskGroup() as group:
-        taken = [group.create_task(receiver.post(ONE)) for _ in range(POSTS_AT_ONCE)]
-        while receiver.server._posts < POSTS_AT_ONCE:
+        taken = [group.create_task(receiver.post(ONE, to=path)) for path in paths]
+        while receiver.server._posts.total() < POSTS_AT_ONCE:
             await asyncio.sleep(0)
-        assert (await receiver.post(ONE))[0] == 503
+        code, answer = await receiver.post(ONE)
+        assert (code, "posts are being taken" in answer["error"]) == (503, True)
         slow.go.set()
     assert {task.result()[0] for task in taken} == {200}
 
@@ -282,6 +287,15 @@ async def longest_wait(receiver: Reception, raw: bytes) -> float:
             waits.append(time.perf_counter() - started)
     assert post.result()[0] == 200
     return max(waits) / (time.perf_counter() - began)
+
+
+async def test_no_step_of_the_loop_takes_long_for_the_largest_body(receiver: Reception) -> None:
+    raw = body(*(alert(f"{number:016x}", instance=f"pod-{number}", text="x" * 300) for number in range(50_000)))
+    assert len(raw) > 0.9 * receiver.server.settings.max_body_bytes
+    with steps_measured() as taken:
+        assert await receiver.post(raw) == (200, {"taken": 50_000, "quarantined": 0})
+    assert max(taken) < step_limit()
+    assert sum(len(post.alerts) for post in await receiver.journal()) == 50_000
 
 
 async def test_readiness_says_why_not_and_costs_the_bus_one_write_a_second(receiver: Reception) -> None:

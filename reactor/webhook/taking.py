@@ -1,0 +1,35 @@
+"""What becomes of the body of a post: the messages of the journal, and what of it cannot be used. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bus.port import Outgoing
+from reactor.webhook import body, journal
+
+REASONS_MAX = 100
+"""So many different reasons are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A body that has been read."""
+
+    alerts: int
+    """How many of its alerts can be used."""
+    quarantined: int
+    """How many cannot."""
+    reasons: tuple[str, ...]
+    """Why, each once."""
+    truncated: int
+    """How many Alertmanager left out (max_alerts)."""
+    messages: list[Outgoing] = field(repr=False)
+
+
+def take(raw: bytes, *, source: str, at: datetime, alerts_max: int = body.ALERTS_MAX) -> Taken:
+    """Read a body and give what is to be stored of it. Raises BadBody."""
+    read = body.read(raw, alerts_max=alerts_max)
+    reasons = tuple(dict.fromkeys(read.quarantined))[:REASONS_MAX]
+    messages = journal.outgoing(source, read, at)
+    return Taken(len(read.alerts), len(read.quarantined), reasons, read.truncated, messages)

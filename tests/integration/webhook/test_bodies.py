@@ -1,0 +1,117 @@
+"""Large bodies are read by a process of their own: what one does to it harms no other, and each source has its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import pytest
+
+from reactor.runtime.errors import Retryable
+from reactor.webhook.bodies import INLINE_BYTES, Bodies
+from reactor.webhook.body import BadBody
+from reactor.webhook.server import BODY_MEMORY_BYTES, POSTS_OF_A_SOURCE
+from reactor.webhook.taking import Taken, take
+from tests.integration.webhook.reception import Reception, SlowBus
+from tests.unit.webhook.builders import alert, body, counted
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+BROKEN = {"status": "burning"}
+
+
+@pytest.fixture
+async def bodies() -> AsyncIterator[Bodies]:
+    own = Bodies(BODY_MEMORY_BYTES)
+    yield own
+    await own.close()
+
+
+def large(text: str = "x") -> bytes:
+    return body(*(alert(f"{number:016x}", text=text * 300) for number in range(1000)), BROKEN)
+
+
+async def taken(bodies: Bodies, raw: bytes, source: str = "am") -> Taken:
+    return await bodies.take(raw, source=source, at=AT, alerts_max=2000)
+
+
+async def test_a_large_body_becomes_what_a_small_one_would(bodies: Bodies) -> None:
+    raw = large()
+    assert len(raw) > INLINE_BYTES
+    found = await taken(bodies, raw)
+    assert found == take(raw, source="am", at=AT)
+    assert (found.alerts, found.quarantined, len(found.reasons)) == (1000, 1, 1)
+    assert len(found.messages) > 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "limit"),
+    [
+        (large()[:-9], 400, ""), (b"[" * (1 << 20), 400, "depth"),
+        (b'{"alerts": 1, "x": "' + b"x" * (1 << 20) + b'"}', 422, ""),
+        (body(*({} for _ in range(100_000))), 413, "maxAlertsPerPost"),
+        (b'{"alerts":[' + b"[]," * 8_000_000 + b"[]]}", 413, "bodyWork"),
+    ],
+    ids=["no JSON", "too deep", "no webhook", "too many alerts", "too much memory"],
+)  # fmt: skip
+async def test_a_body_that_cannot_be_used_is_refused_and_the_next_one_is_read(
+    bodies: Bodies, raw: bytes, code: int, limit: str
+) -> None:
+    with pytest.raises(BadBody) as refused:
+        await taken(bodies, raw)
+    assert (refused.value.code, refused.value.limit) == (code, limit)
+    assert (await taken(bodies, large())).alerts == 1000
+
+
+async def test_a_process_that_somebody_kills_costs_one_try(bodies: Bodies) -> None:
+    await taken(bodies, large())
+    assert bodies._process is not None
+    os.kill(bodies._process.pid, signal.SIGSTOP)
+    waits = asyncio.create_task(taken(bodies, large("y")))
+    await asyncio.sleep(0)
+    os.kill(bodies._process.pid, signal.SIGKILL)
+    with pytest.raises(Retryable, match="has ended"):
+        await waits
+    assert (await taken(bodies, large("y"))).alerts == 1000
+
+
+async def test_who_goes_away_takes_nobody_elses_answer(bodies: Bodies) -> None:
+    await taken(bodies, large())
+    gone = asyncio.create_task(taken(bodies, large("y")))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    assert await taken(bodies, large("z")) == take(large("z"), source="am", at=AT)
+
+
+async def test_a_source_that_floods_has_one_turn_for_each_of_the_others(bodies: Bodies) -> None:
+    done: list[str] = []
+
+    async def one(source: str) -> None:
+        await taken(bodies, large(), source)
+        done.append(source)
+
+    flood = [asyncio.create_task(one("noise")) for _ in range(6)]
+    await asyncio.sleep(0)
+    await asyncio.gather(one("shop"), *flood)
+    assert done.index("shop") <= 1, done
+
+
+async def test_a_source_has_a_quarter_of_the_posts_that_are_taken_at_once(receiver: Reception) -> None:
+    slow = SlowBus(receiver.bus)
+    receiver.server.bus = slow
+    before = counted("reactor_webhook_limits_exceeded_total", limit="postsOfASource")
+    async with asyncio.TaskGroup() as group:
+        flood = [group.create_task(receiver.post(body(alert(f"{one:016x}")))) for one in range(POSTS_OF_A_SOURCE)]
+        while receiver.server._posts["am"] < POSTS_OF_A_SOURCE:
+            await asyncio.sleep(0.001)
+        code, answer = await receiver.post(body(alert()))
+        assert (code, "of this source" in answer["error"]) == (503, True)
+        other = group.create_task(receiver.post(body(alert()), to="/v1/alerts/team.ops"))
+        while not receiver.server._posts["team.ops"]:
+            await asyncio.sleep(0.001)
+        slow.go.set()
+    assert [one.result()[0] for one in (*flood, other)] == [200] * (POSTS_OF_A_SOURCE + 1)
+    assert counted("reactor_webhook_limits_exceeded_total", limit="postsOfASource") == before + 1
