@@ -135,6 +135,8 @@ class Receiver(Listener):
     """5,000 alerts in one group are 3 MB, 20,000 are 12 MB (measured)."""
     max_alerts_per_post: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
     """A post with more alerts is answered 413."""
+    alerts_per_second: Annotated[int, Field(ge=100, le=1_000_000)] = 2_000
+    """Of each source, beyond a burst of 5,000: a post with more is answered when all of it is stored."""
 
     @property
     def host(self) -> str:

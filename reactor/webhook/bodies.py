@@ -98,8 +98,10 @@ class Bodies:
             code, message, limit = answer["refused"]
             raise BadBody(code, message, limit=limit)
         subject = subjects.webhook(source)
-        messages = [Outgoing(subject, await stdout.readexactly(size), id_) for id_, size in answer["messages"]]
-        return Taken(answer["alerts"], answer["quarantined"], tuple(answer["reasons"]), answer["truncated"], messages)
+        messages = [Outgoing(subject, await stdout.readexactly(length), id_) for id_, length, _ in answer["messages"]]
+        sizes = tuple(size for _, _, size in answer["messages"])
+        counts = answer["alerts"], answer["quarantined"]
+        return Taken(*counts, tuple(answer["reasons"]), answer["truncated"], messages, sizes)
 
     async def _started(self) -> Process:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}

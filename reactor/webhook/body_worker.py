@@ -46,7 +46,7 @@ def _answer(raw: bytes, asked: dict[str, str | int]) -> None:
     except BadBody as error:
         _say({"refused": [error.code, str(error), error.limit]})
         return
-    messages = [[one.id, len(one.body)] for one in taken.messages]
+    messages = [[one.id, len(one.body), size] for one, size in zip(taken.messages, taken.sizes, strict=True)]
     counts = {"alerts": taken.alerts, "quarantined": taken.quarantined, "truncated": taken.truncated}
     _say({**counts, "reasons": taken.reasons, "messages": messages}, *(one.body for one in taken.messages))
 

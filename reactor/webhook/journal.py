@@ -43,6 +43,11 @@ def outgoing(source: str, body: Body, at: datetime) -> list[Outgoing]:
     return messages
 
 
+def sizes(body: Body) -> tuple[int, ...]:
+    """Give how many alerts each of these messages has."""
+    return tuple(len(chunk) for chunk in _chunks(body))
+
+
 def _digest(source: str, body: Body) -> str:
     digest = hashlib.sha256(f"{source}\0{body.truncated}".encode())
     for _, text in body.alerts:

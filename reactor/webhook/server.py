@@ -28,6 +28,7 @@ from reactor.webhook.auth import Guard
 from reactor.webhook.bodies import Bodies
 from reactor.webhook.body import BadBody
 from reactor.webhook.health import Health, Ready
+from reactor.webhook.pace import Pace
 from reactor.webhook.refusal import Refusal, as_json
 from reactor.webhook.taking import Taken
 
@@ -39,6 +40,8 @@ POSTS_AT_ONCE = 64
 POSTS_OF_A_SOURCE = 16
 """Of these, at most; so that one source leaves room for others."""
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
+OWED_SECONDS = 60.0
+"""A source whose posts wait for so long already is told to come again."""
 BODY_MEMORY_BYTES = 256 << 20
 """Of the process that reads large bodies, for one of the default size; it has in proportion to `maxBodyBytes`."""
 _SECRET_KEY = re.compile(r"(?i)token|secret|passw|auth|credential|api_?key|^key$|^jwt$")
@@ -70,6 +73,7 @@ class WebhookServer:
         self.clock = clock
         self._throttle = LogThrottle(clock)
         self._posts: Counter[str] = Counter()
+        self._paces: dict[str, Pace] = {}
         self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
         self._health = Health(lambda: self.unready, ready, clock)
 
@@ -129,7 +133,7 @@ class WebhookServer:
         try:
             taken = await self._read(request, source)
             self._report(source, taken)
-            await self._journal(taken)
+            await self._journal(source, taken)
         finally:
             self._posts[source] -= 1
         return web.json_response({"taken": taken.alerts, "quarantined": taken.quarantined})
@@ -180,14 +184,30 @@ class WebhookServer:
         except web.RequestPayloadError as error:
             raise Refusal(400, f"body: {error}") from error
 
-    async def _journal(self, taken: Taken) -> None:
-        if not taken.messages:
+    async def _journal(self, source: str, taken: Taken) -> None:
+        """Store all of it, not faster than the source may."""
+        now = asyncio.get_running_loop().time
+        pace = self._paces.setdefault(source, Pace(self.settings.alerts_per_second, now()))
+        if pace.owed(now()) > OWED_SECONDS:
+            text = f"alerts of this source come faster than {self.settings.alerts_per_second} a second"
+            raise Refusal(503, text, limit="alertsPerSecond")
+        ready: list[Outgoing] = []
+        for message, size in zip(taken.messages, taken.sizes, strict=True):
+            if (wait := pace.take(size, now())) > 0:
+                await self._store(ready)
+                ready = []
+                await asyncio.sleep(wait)
+            ready.append(message)
+        await self._store(ready)
+
+    async def _store(self, messages: Sequence[Outgoing]) -> None:
+        if not messages:
             return
         if self.bus is None:
             raise Refusal(503, self.unready)  # it went while the body came
         try:
             async with asyncio.timeout(self.journal_seconds):
-                await self.bus.publish_all(taken.messages)
+                await self.bus.publish_all(messages)
         except TimeoutError:
             raise Refusal(503, f"the bus did not confirm within {self.journal_seconds:g} s") from None
         except BusError as error:

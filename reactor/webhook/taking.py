@@ -25,6 +25,8 @@ class Taken:
     truncated: int
     """How many Alertmanager left out (max_alerts)."""
     messages: list[Outgoing] = field(repr=False)
+    sizes: tuple[int, ...] = ()
+    """How many alerts each of the messages has."""
 
 
 def take(raw: bytes, *, source: str, at: datetime, alerts_max: int = body.ALERTS_MAX) -> Taken:
@@ -32,4 +34,5 @@ def take(raw: bytes, *, source: str, at: datetime, alerts_max: int = body.ALERTS
     read = body.read(raw, alerts_max=alerts_max)
     reasons = tuple(dict.fromkeys(read.quarantined))[:REASONS_MAX]
     messages = journal.outgoing(source, read, at)
-    return Taken(len(read.alerts), len(read.quarantined), reasons, read.truncated, messages)
+    counts = len(read.alerts), len(read.quarantined)
+    return Taken(*counts, reasons, read.truncated, messages, journal.sizes(read))

@@ -99,7 +99,7 @@ class Reception:
 @asynccontextmanager
 async def reception(**settings: Any) -> AsyncIterator[Reception]:
     clock = HandClock()
-    receiver = Receiver(**{"listen": "127.0.0.1:0", **settings})
+    receiver = Receiver(**{"listen": "127.0.0.1:0", "alerts_per_second": 1_000_000, **settings})
     one = Reception(receiver, clock, MemoryBus(clock.now))
     health = listening_for_health(one.server, Health(), ("127.0.0.1", 0))
     async with listening(one.server) as one.url, health as one.health_url, aiohttp.ClientSession() as one.session:

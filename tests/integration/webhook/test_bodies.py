@@ -13,9 +13,10 @@ import pytest
 from reactor.runtime.errors import Retryable
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
+from reactor.webhook.pace import BURST
 from reactor.webhook.server import BODY_MEMORY_BYTES, POSTS_OF_A_SOURCE
 from reactor.webhook.taking import Taken, take
-from tests.integration.webhook.reception import Reception, SlowBus
+from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.unit.webhook.builders import alert, body, counted
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -115,3 +116,32 @@ async def test_a_source_has_a_quarter_of_the_posts_that_are_taken_at_once(receiv
         slow.go.set()
     assert [one.result()[0] for one in (*flood, other)] == [200] * (POSTS_OF_A_SOURCE + 1)
     assert counted("reactor_webhook_limits_exceeded_total", limit="postsOfASource") == before + 1
+
+
+async def test_what_a_source_posts_beyond_its_pace_waits_at_the_door_and_others_go_past_it() -> None:
+    burst = [alert(f"{one:016x}", text="x" * 300) for one in range(BURST)]
+    async with reception(alerts_per_second=1000) as receiver:
+        flood = asyncio.create_task(receiver.post(body(*burst, *(alert(f"{one:016x}") for one in range(BURST, 6500)))))
+        while not (stored := sum(len(post.alerts) for post in await receiver.journal())):
+            await asyncio.sleep(0.01)
+        assert stored <= BURST
+        assert not flood.done()
+        assert (await receiver.post(body(alert()), to="/v1/alerts/team.ops"))[0] == 200
+        assert not flood.done(), "it waits for more than a second"
+        assert await flood == (200, {"taken": 6500, "quarantined": 0})
+        assert stored + sum(len(post.alerts) for post in await receiver.journal()) == 6501
+
+
+async def test_a_source_that_owes_a_minute_is_told_to_come_again() -> None:
+    before = counted("reactor_webhook_limits_exceeded_total", limit="alertsPerSecond")
+    async with reception(alerts_per_second=100) as receiver:
+        flood = asyncio.create_task(receiver.post(body(*(alert(f"{one:016x}") for one in range(2 * BURST)))))
+        while not (pace := receiver.server._paces.get("am")):
+            await asyncio.sleep(0.01)
+        pace.take(7000, asyncio.get_running_loop().time())
+        code, answer = await receiver.post(body(alert()))
+        assert (code, "faster than 100 a second" in answer["error"]) == (503, True)
+        assert (await receiver.post(body(alert()), to="/v1/alerts/team.ops"))[0] == 200
+        flood.cancel()
+        await asyncio.gather(flood, return_exceptions=True)
+    assert counted("reactor_webhook_limits_exceeded_total", limit="alertsPerSecond") == before + 1

@@ -1,0 +1,32 @@
+"""How fast alerts of one source go into the journal. Pure: time is an argument.
+
+Windows wait for all that is in the inbox, and routers take what is there in turn: what one source floods it with would
+hold up every rule. It waits at the door instead, with that source's own posts behind it.
+"""
+
+from __future__ import annotations
+
+BURST = 5_000
+"""So many alerts of a source are journaled at once after a silence: one large group of Alertmanager's."""
+
+
+class Pace:
+    """One source's: a bucket that holds BURST, and fills with so many alerts a second."""
+
+    def __init__(self, per_second: int, now: float) -> None:
+        """`now`: seconds on any clock that goes evenly."""
+        self._per_second = per_second
+        self._room = float(BURST)
+        self._at = now
+
+    def owed(self, now: float) -> float:
+        """Give after how many seconds those that were taken out are paid for."""
+        return max(-self._filled(now) / self._per_second, 0.0)
+
+    def take(self, alerts: int, now: float) -> float:
+        """Take so many out, and give after how many seconds they may go."""
+        self._room, self._at = self._filled(now) - alerts, now
+        return self.owed(now)
+
+    def _filled(self, now: float) -> float:
+        return min(self._room + (now - self._at) * self._per_second, BURST)
