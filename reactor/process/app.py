@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -70,6 +71,8 @@ class App:
         self._files: RuleFiles | None = None
         self._upkeep: BusReconciler | None = None
         self._webhooks: WebhookServer | None = None
+        self._in_hands: Counter[str] = Counter()
+        """How many posts of each source, by its subject, our routers have in hands."""
         self._role_set: RoleSet | None = None
         self._since = self.clock.now()
         """Since when this crew is at work."""
@@ -172,8 +175,9 @@ class App:
         http = await self._stack.enter_async_context(aiohttp.ClientSession())
         signer = Signer.of(self.settings.audit.key_file)
         return ProcessContext(
-            self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer
-        )
+            self.settings, self.clock, self.name, bus, clusters, prometheus, http, upkeep, self._loops, signer,
+            self._in_hands,
+        )  # fmt: skip
 
     async def _begin(self, context: ProcessContext, rules: RuleSet) -> None:
         async def begin() -> None:
@@ -237,7 +241,7 @@ class App:
         # Every process answers /livez, /readyz and /metrics; only a receiver takes alerts.
         server = WebhookServer(
             self.settings.receiver, sources=self._webhook_sources(rules), bus=None, ready=self._not_ready,
-            clock=self.clock,
+            clock=self.clock, in_hands=self._in_hands,
         )  # fmt: skip
         health = listening_for_health(server, self.settings.health, self.settings.health_address)
         self.health_url = await self._stack.enter_async_context(health)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -72,6 +73,8 @@ class ProcessContext:
     """What tells /readyz which roles do not do their work."""
     signer: Signer | None = None
     """Signs the audit; None: the settings have no key for it."""
+    in_hands: Counter[str] = field(default_factory=Counter)
+    """How many posts of each source, by its subject, the routers of this process have in hands."""
 
 
 class RoleSet:
@@ -175,7 +178,10 @@ class RoleSet:
         await self._stack.enter_async_context(lifecycle)
         await serve(context.bus, lifecycle, self._stack)
         most = {token(source.name): source.max_targets for source in self._rules.sources}
-        router = Router(context.bus, publisher, lifecycle, context.clock, targets_max=most, signer=context.signer)
+        router = Router(
+            context.bus, publisher, lifecycle, context.clock, targets_max=most, signer=context.signer,
+            in_hands=context.in_hands,
+        )  # fmt: skip
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)
         self._run("alert keeper", router.sweep)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Protocol, get_args
 
 from bus import subjects
@@ -68,11 +70,15 @@ class Router:
         *,
         targets_max: Mapping[str, int] | None = None,
         signer: Signer | None = None,
+        in_hands: Counter[str] | None = None,
     ) -> None:
-        """`targets_max`: of how many targets the sources of the rules may speak, by their names. `signer`: signs the
+        """`in_hands`: kept up to date with how many posts of each source are being routed, by their subject.
+
+        `targets_max`: of how many targets the sources of the rules may speak, by their names. `signer`: signs the
         audit of people's words.
         """
         self._targets = Spoken(targets_max or {}, clock)
+        self._in_hands = in_hands if in_hands is not None else Counter()
         self._bus = bus
         self._publisher = publisher
         self._alerts = alerts
@@ -97,12 +103,17 @@ class Router:
                         together.append((delivery, messages))
                         continue
                     await slots.acquire()
+                    self._in_hands[delivery.subject] += 1
                     task = group.create_task(self._one(work, stream, delivery))
-                    task.add_done_callback(lambda _: slots.release())
+                    task.add_done_callback(partial(self._over, slots, delivery.subject))
                 if together:
                     await slots.acquire()
                     task = group.create_task(self._many(work, stream, together))
                     task.add_done_callback(lambda _: slots.release())
+
+    def _over(self, slots: asyncio.Semaphore, subject: str, _: object) -> None:
+        slots.release()
+        self._in_hands[subject] -= 1
 
     async def sweep(self) -> None:
         """Look after standing alerts until cancelled."""

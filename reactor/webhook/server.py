@@ -40,6 +40,9 @@ POSTS_AT_ONCE = 64
 POSTS_OF_A_SOURCE = 16
 """Of these, at most; so that one source leaves room for others."""
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
+IN_HANDS_MAX = 2
+"""So many messages of a source, some 1,000 alerts each, are in our routers' hands at most: windows wait for them."""
+LOOK_SECONDS = 0.05
 OWED_SECONDS = 60.0
 """A source whose posts wait for so long already is told to come again."""
 BODY_MEMORY_BYTES = 256 << 20
@@ -59,9 +62,12 @@ class WebhookServer:
     """The application. `bus` is None while starting up, `stopping` is set when posts shall go to another process."""
 
     def __init__(
-        self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock
-    ) -> None:
-        """`sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
+        self, settings: Receiver, *, sources: Collection[str], bus: Journal | None, ready: Ready, clock: Clock,
+        in_hands: Counter[str] | None = None,
+    ) -> None:  # fmt: skip
+        """`in_hands`: how many posts of each source our routers have in hands, by their subject; None: nobody routes.
+
+        `sources`: names of the AlertmanagerWebhook sources, which may change later. Raises SettingsError where a
         secret is missing."""
         self.settings = settings
         self.sources = frozenset(sources)
@@ -73,6 +79,7 @@ class WebhookServer:
         self.clock = clock
         self._throttle = LogThrottle(clock)
         self._posts: Counter[str] = Counter()
+        self._in_hands = in_hands
         self._paces: dict[str, Pace] = {}
         self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
         self._health = Health(lambda: self.unready, ready, clock)
@@ -193,12 +200,24 @@ class WebhookServer:
             raise Refusal(503, text, limit="alertsPerSecond")
         ready: list[Outgoing] = []
         for message, size in zip(taken.messages, taken.sizes, strict=True):
-            if (wait := pace.take(size, now())) > 0:
+            wait = pace.take(size, now())
+            many = self._in_hands is not None and self._in_hands[message.subject] + len(ready) >= IN_HANDS_MAX
+            if wait > 0 or many:
                 await self._store(ready)
                 ready = []
                 await asyncio.sleep(wait)
+                await self._until_routed(message.subject)
             ready.append(message)
         await self._store(ready)
+
+    async def _until_routed(self, subject: str) -> None:
+        """Wait while the routers have enough of this source in hands."""
+        ends = asyncio.get_running_loop().time() + OWED_SECONDS
+        await asyncio.sleep(LOOK_SECONDS)  # what was just stored is on its way to them
+        while self._in_hands is not None and self._in_hands[subject] >= IN_HANDS_MAX:
+            if asyncio.get_running_loop().time() > ends:
+                raise Refusal(503, "the routers have enough of this source in hands", limit="inHands")
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def _store(self, messages: Sequence[Outgoing]) -> None:
         if not messages:

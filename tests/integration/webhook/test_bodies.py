@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
 
+from bus import subjects
 from reactor.runtime.errors import Retryable
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
 from reactor.webhook.pace import BURST
-from reactor.webhook.server import BODY_MEMORY_BYTES, POSTS_OF_A_SOURCE
+from reactor.webhook.server import BODY_MEMORY_BYTES, IN_HANDS_MAX, POSTS_OF_A_SOURCE
 from reactor.webhook.taking import Taken, take
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.unit.webhook.builders import alert, body, counted
@@ -145,3 +147,13 @@ async def test_a_source_that_owes_a_minute_is_told_to_come_again() -> None:
         flood.cancel()
         await asyncio.gather(flood, return_exceptions=True)
     assert counted("reactor_webhook_limits_exceeded_total", limit="alertsPerSecond") == before + 1
+
+
+async def test_what_routers_have_enough_of_waits_at_the_door(receiver: Reception) -> None:
+    """Their hands are what windows wait for."""
+    in_hands = receiver.server._in_hands = Counter({subjects.webhook("am"): IN_HANDS_MAX})
+    waits = asyncio.create_task(receiver.post(body(alert())))
+    assert (await receiver.post(body(alert()), to="/v1/alerts/team.ops"))[0] == 200
+    assert not waits.done()
+    in_hands.clear()
+    assert (await waits)[0] == 200

@@ -1,0 +1,97 @@
+"""A source that floods the receiver delays its own alerts, and nobody else's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reactor.demo.kube import write_kubeconfig
+from tests.e2e.alerts import body, firing
+from tests.e2e.conftest import opened
+from tests.e2e.service import Service
+from tests.e2e.shop import Shop
+from tests.e2e.waiting import until, until_told
+
+ALERTS = 20_000
+TARGETS = 500
+POSTS = 2
+LATER_SECONDS = 2.0
+"""So much later than otherwise an alert may be acted on."""
+SLACK = 5.0
+"""For a machine that is slow, and does other things too."""
+SHOP = [f"shop-{number}" for number in range(8)]
+
+
+def rules() -> str:
+    hooks = {"am": "service/east/shop/{service}", "noise": "custom/{service}"}
+    sources = [{"name": name, "kind": "AlertmanagerWebhook", "target": target} for name, target in hooks.items()]
+    made: list[dict[str, Any]] = [
+        {
+            "name": "shop", "kind": "TrafficFailover", "mode": "Enforce", "tolerationSeconds": 0,
+            "route": {"cluster": "east", "kind": "TrafficSplit", "selector": "team=shop"},
+        },
+        {"name": "noise", "kind": "Notification", "match": "custom/**", "tolerationSeconds": 600},
+    ]  # fmt: skip
+    ready = {"name": "ready", "kind": "EndpointsWatch", "cluster": "east", "namespace": "shop"}
+    return yaml.safe_dump({"apiVersion": "reactor/v1", "sources": [*sources, ready], "rules": made}, sort_keys=False)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[tuple[Service, Shop]]:
+    async with opened() as shop:
+        shop.splits(SHOP, "fallback")
+        clusters = {"east": {"kubeconfig": str(write_kubeconfig(tmp_path / "kubeconfig", shop.emulator))}}
+        service = Service(tmp_path / "reactor", rules=rules(), settings={"clusters": clusters})
+        async with service:
+            await service.settled(len(SHOP))
+            yield service, shop
+
+
+async def acted_within(service: Service, shop: Shop, name: str) -> float:
+    posted = asyncio.get_running_loop().time()
+    while await service.post(body(firing(name))) != 200:
+        await asyncio.sleep(0.1)
+    await until(lambda: shop.moves(name), f"{name} is acted on", within=120)
+    return shop.writes(name)[0].at - posted
+
+
+def flood(number: int) -> bytes:
+    """Alerts of few targets, each with an identity of its own."""
+    return body(
+        *(
+            firing(f"noise-{one % TARGETS}", fingerprint=f"{number:08x}{one:08x}", annotations={"summary": "x" * 200})
+            for one in range(ALERTS)
+        )
+    )
+
+
+@pytest.mark.alone
+@pytest.mark.timeout(600)
+async def test_posts_of_twenty_thousand_alerts_delay_no_other_source(place: tuple[Service, Shop]) -> None:
+    service, shop = place
+    names = iter(SHOP)
+    alone = [await acted_within(service, shop, next(names)) for _ in range(2)]
+    bodies = [flood(number) for number in range(POSTS)]
+
+    async def posted() -> None:
+        for raw in bodies:
+            while (code := await service.post(raw, to="noise")) != 200:
+                assert code == 503
+                await asyncio.sleep(0.2)
+
+    flooding = asyncio.create_task(posted())
+
+    async def begun() -> bool:
+        return await service.metric("reactor_webhook_posts_total", source="noise") > 0
+
+    await until_told(begun, "the flood is on", within=60)
+    beside = [await acted_within(service, shop, next(names)) for _ in range(4)]
+    taken_by_then = await service.metric("reactor_webhook_alerts_total", source="noise")
+    await flooding
+    print(f"alone {alone}, beside the flood {beside}, of which {taken_by_then:.0f} alerts were taken by then")
+    assert max(beside) < (max(alone) + LATER_SECONDS) * SLACK
