@@ -15,8 +15,8 @@ from bus import subjects
 from bus.port import Entry, Store
 from bus.topology import GROUPS
 from reactor.runtime import telemetry
+from rules.catalog import kind_of
 from rules.engine.groups import Book
-from rules.engine.registry import kind_of
 from rules.engine.subscriptions import Key
 from rules.rulefile.kinds import AnyRule, LoadedRule
 

@@ -20,8 +20,8 @@ from bus.messages import (
     SetWeights,
     ZoneStep,
 )
+from rules.catalog import kind_of
 from rules.engine.outbox import mode_of
-from rules.engine.registry import kind_of
 from rules.engine.retention import covers
 from rules.engine.routing import Routing
 from rules.rulefile.model import Notification, Rule, TrafficFailover

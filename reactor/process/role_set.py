@@ -188,7 +188,7 @@ class RoleSet:
 
     async def _observer(self) -> None:
         from reactor.fleet.observer import KIND, Observer
-        from reactor.sources.catalog import MODULES, start_all
+        from reactor.sources.catalog import is_run, start_all
         from reactor.sources.context import SourceContext
         from reactor.sources.probes.addresses import probing_session
         from reactor.sources.refresh import requests_on
@@ -216,7 +216,7 @@ class RoleSet:
         jobs: dict[str, Start] = {
             f"source/{source.name}": partial(start_all, [source], world)
             for source in self._rules.sources
-            if source.kind in MODULES
+            if is_run(source.kind)
         }
         selections = [rule.route for rule in self._rules.rules if isinstance(rule, TrafficFailover)]
         if routes := [one for one in selections if one.in_cluster]:

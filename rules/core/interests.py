@@ -33,6 +33,8 @@ class Interest:
     scope: Callable[[Path], str | None] | None = None
     """Where the groups are that such a fact concerns, by its path; None: none is. Hashable, so that rules that say the
     same are asked once. Without it the kind says which objects a fact concerns."""
+    subscribed: bool = False
+    """Whether the groups there have said which of these facts they hear."""
 
 
 def path_of(fact: Fact) -> Path:

@@ -6,12 +6,23 @@ begin again, and never one that runs ahead.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rules.kinds.workload.state import Clock
-
 NO_TIME = timedelta()
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How long something has been bad: it waits while nobody knows, and while it recovers."""
+
+    since: datetime
+    """When it began; moved on by the time that it waited."""
+    seen: datetime
+    """When the bad status began that it runs by."""
+    waiting_since: datetime | None = None
+    healthy_since: datetime | None = None
+    """It is good again, though not yet for recoverySeconds."""
 
 
 def ticked(

@@ -13,12 +13,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
+from rules.catalog import kind_of
 from rules.core.group import Group, Member, Signal, Window, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.engine.signals import begun, bridged, combined, is_bad, joined, proven, silence_proven
 from rules.engine.unbroken import begun_anew, extended, followed, is_broken, window_length
 from rules.rulefile.model import Rule
-from rules.rulefile.zone import ZoneIsolation
 
 SILENT = timedelta(hours=1)
 """A signal that is stale for so long, while another one of its target speaks, is forgotten."""
@@ -155,7 +155,7 @@ def _gone_at(member: Member, name: str, rule: Rule) -> datetime | None:
     signal = member.signals[name]
     if signal.stale_at is None or rule.signals is not None:
         return None
-    if isinstance(rule, ZoneIsolation) and name in (rule.failback.signals or ()):
+    if kind_of(rule).remembers(rule, name):
         return None
     at = signal.stale_at + (SILENT_BAD if member.settled is False else SILENT)
     others = (one for key, one in member.signals.items() if key != name and one.stale_at is not None)

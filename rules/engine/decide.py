@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import get_args
 
 from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
+from rules.catalog import kind_of
 from rules.core.desired import Wish, cut
 from rules.core.group import Group, Holding, Owed, updated
 from rules.core.reader import ALWAYS, Reader
@@ -24,7 +25,6 @@ from rules.engine.notifications import tell
 from rules.engine.observe import GOES_ON, observe_all
 from rules.engine.outbox import owe
 from rules.engine.pauses import ended as pause_ended
-from rules.engine.registry import kind_of
 from rules.limits.approvals import asked_anew
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import STEPS_MAX, Rule

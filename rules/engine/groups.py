@@ -11,38 +11,33 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from bus.messages import (
     Approve,
     ClusterTaints,
+    Command,
     Fact,
-    FailbackTraffic,
-    FailoverTraffic,
     Observation,
     Outcome,
     Pause,
     Reject,
-    ReleaseTraffic,
     Resume,
     Route,
     Verdict,
 )
+from rules.catalog import is_kept, kind_of
 from rules.core.group import Group, updated
+from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
 from rules.engine.decide import Decision, decide
 from rules.engine.evidence import Confirmation, Lack, confirmed
 from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses
-from rules.engine.registry import Kind, is_kept, kind_of
-from rules.engine.retention import as_it_counts, covers, untainted
+from rules.engine.retention import as_it_counts, covers, mended
 from rules.engine.routing import Routing, scope_of
 from rules.engine.subscriptions import Key, Watching
-from rules.kinds.cluster_taint import kind as cluster_taint
-from rules.kinds.quorum import kind as quorum
-from rules.kinds.quorum.kind import QUORUM, QuorumRule
-from rules.kinds.traffic.interests import named_ref
-from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.selectors import matches as selected
+from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
 
@@ -80,14 +75,12 @@ class Book:
                 self._keep(as_it_counts(routing, group))
         for group in [group for group in self._groups.values() if group.object == self._kind_of(_key(group)).census]:
             others = [self._groups[key] for key in self._of_rule[group.rule] if key != _key(group)]
-            for mended in untainted(routing.rules, group, others):
-                self._keep(mended)
+            for one in mended(routing, group, others):
+                self._keep(one)
         for rule in routing.rules.values():
-            ref = named_ref(rule) if isinstance(rule, TrafficFailover) else None
-            if ref is None or (rule.name, ref.object) in self._groups:
-                continue
-            if mine(rule.name, scope_of(rule, ref.object)):
-                self._open(rule.name, ref.object)
+            for object_ in kind_of(rule).first(rule):
+                if (rule.name, object_) not in self._groups and mine(rule.name, scope_of(rule, object_)):
+                    self._open(rule.name, object_)
 
     @property
     def groups(self) -> Mapping[Key, Group]:
@@ -125,10 +118,11 @@ class Book:
     def gains(self, facts: Iterable[Fact]) -> bool:
         """Whether a group is to listen to more targets by these facts: what was said of them before is wanted."""
         return any(
-            self._selects(name, fact) and self._mine(name, scope) and self._watching.gained((name, fact.object), fact)
+            (key in self._groups or self._may_open(rule, key[1], fact)) and self._watching.gained(key, fact)
             for fact in facts
             if isinstance(fact, Route)
-            for name, scope in self._routing.addresses(fact)
+            for rule, objects in self._routing.concerned(fact)
+            for key in ((rule.name, object_) for object_ in objects)
         )
 
     def recall(self, observations: Iterable[Observation]) -> None:
@@ -186,11 +180,11 @@ class Book:
 
     def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
         """Have a Quorum source say its judgement by looks from `since` or later; gives the looks that it lacks."""
-        key = (f"{QUORUM}{source}", "*")
-        rule, group = self._routing.rules.get(key[0]), self._groups.get(key)
-        if not isinstance(rule, QuorumRule) or group is None:
+        key = (f"@quorum.{source}", "*")
+        group = self._groups.get(key)
+        if group is None:
             return []
-        group, missing = quorum.asked(rule, group, since)
+        group, missing = self._kind_of(key).asked(self._routing.rules[key[0]], group, since)
         self._keep(updated(group, wake_at=now))
         return [Lack(source, target, since, signal) for source, target, signal in missing]
 
@@ -219,7 +213,7 @@ class Book:
         rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
         return [*decisions, *rest]
 
-    def _kind_of(self, key: Key) -> Kind:
+    def _kind_of(self, key: Key) -> RuleKind[Any]:
         return kind_of(self._routing.rules[key[0]])
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
@@ -251,12 +245,6 @@ class Book:
             case Pause() | Resume():
                 yield from [key for key in self._groups if matches(fact.rule, key[0]) and not key[0].startswith("@")]
                 return
-            case Route():
-                yield from self._of_route(fact)
-                return
-            case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():
-                yield from [key for key in self._of_rule.get(fact.rule, ()) if fact.object in (None, key[1])]
-                return
             case Observation():
                 yield from self._watching.heard(fact)
             case Outcome() | Verdict() | Approve() | Reject() if fact.rule in self._routing.rules:
@@ -264,37 +252,24 @@ class Book:
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))
                 if key in self._groups:
                     yield key
-            case ClusterTaints() if not cluster_taint.acts(self._routing.rules, fact.rule, fact.cluster):
+            case ClusterTaints() if not self._routing.stands(fact.rule, fact.cluster):
                 return  # of a rule that is no more, or at rest: nothing of it is left behind
+            case Command() if self._routing.everywhere(fact):
+                yield from list(self._of_rule.get(fact.rule, ()))
         for rule, objects in self._routing.concerned(fact):
             for object_ in objects:
                 key = (rule.name, object_)
+                if kind_of(rule).leaves(rule, self._groups.get(key), fact):
+                    self._drop(key)  # no longer ours: what it last did stays
+                    continue
                 if key not in self._groups:
-                    if not self._mine(rule.name, scope_of(rule, object_)) or not kind_of(rule).opens(rule, fact):
+                    if not self._may_open(rule, object_, fact):
                         continue
                     self._open(*key)
                 yield key
 
-    def _of_route(self, fact: Route) -> Iterator[Key]:
-        for name, scope in self._routing.addresses(fact):
-            rule = self._routing.rules[name]
-            if not self._mine(name, scope) or not isinstance(rule, TrafficFailover):
-                continue
-            key = (name, fact.object)
-            if rule.route.selector is not None:
-                acted = key in self._groups and self._groups[key].generation > 0
-                if not (self._selects(name, fact) or (acted and not fact.exists)):
-                    self._drop(key)  # no longer ours: its last weights stay
-                    continue
-                if key not in self._groups:
-                    self._open(*key)
-            yield key
-
-    def _selects(self, name: str, fact: Route) -> bool:
-        rule = self._routing.rules[name]
-        if not isinstance(rule, TrafficFailover) or rule.route.selector is None:
-            return True
-        return fact.exists and selected(rule.route.selector, fact.labels)
+    def _may_open(self, rule: Rule, object_: str, fact: Fact) -> bool:
+        return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).opens(rule, fact)
 
     def _open(self, rule: str, object_: str) -> None:
         self._keep(Group(rule, object_, paused=self._pauses.of(rule)))

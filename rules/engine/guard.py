@@ -13,18 +13,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Fact, Mode, Notify
+from rules.catalog import kind_of
 from rules.core.desired import Act, Wish
 from rules.core.group import Group, updated
 from rules.core.reasons import Held
 from rules.engine.outbox import same
-from rules.kinds.traffic.route_state import may_be_zero
 from rules.limits.acquire import Answer, ask, keep
 from rules.limits.approvals import approval, dropped, in_short
 from rules.limits.limiters import Limits, limits_of
 from rules.limits.windows import open_until
 from rules.rulefile.guards import Approval, FileGuard
-from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.route_kinds import described
+from rules.rulefile.model import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +83,7 @@ def _leave(answer: Answer, wish: Wish) -> Leave:
 def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
     if group.paused is not None:
         return Held.PAUSED, group.paused.words
-    if (
-        isinstance(rule, TrafficFailover)
-        and group.route is not None
-        and not may_be_zero(rule.route.kind, group.route)
-        and wish.weights is not None
-        and not any(wish.weights.values())
-    ):
-        return Held.ALL_ZERO, f"{described(rule.route.called)} is never left with all weights zero"
-    return None
+    return kind_of(rule).forbids(rule, group, wish)
 
 
 def _asked_back(wish: Wish) -> tuple[Act, ...]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume, Verdict
+from rules.catalog import kind_of
 from rules.core.group import Group, Member, Signal
 from rules.core.reader import ALWAYS, Reader
 from rules.engine.debounce import heard
 from rules.engine.pauses import lasting
-from rules.engine.registry import kind_of
 from rules.limits import acquire as claims
 from rules.limits import approvals
 from rules.rulefile.model import Rule

@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Action, Mode, Notify
+from rules.catalog import kind_of
 from rules.core.desired import Act, Wish, cut
-from rules.core.group import Group, Owed, updated
-from rules.engine.registry import kind_of
-from rules.rulefile.model import Notification, Rule, TrafficFailover
+from rules.core.group import Group, Owed
+from rules.rulefile.model import Rule
 
 RESEND = timedelta(seconds=15)
 """An action without an outcome is published again after this long: as long as an executor may take for one."""
@@ -22,7 +22,7 @@ def mode_of(rule: Rule) -> Mode:
 
 def owe(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Give the group with what it owes now, and the actions to publish: new ones, and those that are due again."""
-    if isinstance(rule, Notification):
+    if kind_of(rule).tells:
         group, fresh = _news(rule, group, wish, now) if wish.told is not None else (group, ())
     else:
         group, fresh = _acts(rule, group, wish, now)
@@ -49,21 +49,7 @@ def _acts(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, t
             group = kind_of(rule).done(rule, replace(group, acted_at=now), action, now)
         else:
             group = replace(group, owed=(*group.owed, Owed(action, now + RESEND)))
-    if isinstance(rule, TrafficFailover) and wish.weights is not None:
-        group = _steps(rule, group, wish, fresh, now)
-    return group, tuple(fresh)
-
-
-def _steps(rule: TrafficFailover, group: Group, wish: Wish, fresh: list[Action], now: datetime) -> Group:
-    """A gradual return: which step is asked for, and since when it stands."""
-    if fresh:
-        group = replace(group, route=replace(group.route, written=None)) if group.route is not None else group
-        rehearsed = rule.mode is Mode.DRY_RUN and wish.step is not None
-        return replace(group, step=wish.step, step_at=now if rehearsed else None)
-    if wish.acts:
-        return updated(group, step=wish.step)
-    step_at = group.step_at if group.step == wish.step else None
-    return updated(group, step=wish.step, step_at=(step_at or now) if wish.step is not None else None)
+    return kind_of(rule).requested(rule, group, wish, fresh, now), tuple(fresh)
 
 
 def _action(rule: Rule, group: Group, act: Act, now: datetime) -> Action:
@@ -101,7 +87,7 @@ def _without(group: Group, owed: Owed | None) -> tuple[Owed, ...]:
     return tuple(other for other in group.owed if other is not owed)
 
 
-def _news(rule: Notification, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+def _news(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     group = replace(group, generation=group.generation + 1, told=wish.told)
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,

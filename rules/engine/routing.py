@@ -13,29 +13,24 @@ from functools import cached_property, lru_cache
 
 from bus.messages import (
     Approve,
+    Command,
     Fact,
-    FailbackTraffic,
-    FailoverTraffic,
     Observation,
     Outcome,
     Pause,
     Reject,
-    ReleaseTraffic,
     Resume,
-    TrafficCommand,
     Verdict,
 )
+from rules.catalog import actors, kind_of
 from rules.core.index import Index, Path, pattern_of
 from rules.core.interests import path_of
-from rules.engine.registry import kind_of
-from rules.kinds.traffic.interests import named_ref
-from rules.limits.limiters import GuardsByRule, actors
+from rules.limits.limiters import GuardsByRule
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.loader import RuleSet
-from rules.rulefile.model import Rule, TrafficFailover
-from rules.rulefile.sources import Quorum
+from rules.rulefile.model import Rule
+from rules.rulefile.sources import Source
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 Address = tuple[str, str]
 """Rule and scope."""
@@ -54,15 +49,15 @@ def scope_of(rule: Rule, object_: str) -> str:
 class Routing:
     """The addresses of facts. Built once for a rule set; asked for every fact."""
 
-    def __init__(self, rules: Iterable[Rule], guards: Sequence[FileGuard] = (), quorums: Iterable[Quorum] = ()) -> None:
-        """`guards`: those of the rule files. `quorums`: the sources that are carried out by deciders."""
+    def __init__(self, rules: Iterable[Rule], guards: Sequence[FileGuard] = (), sources: Iterable[Source] = ()) -> None:
+        """`guards`: those of the rule files. `sources`: some are carried out by deciders."""
         own = list(rules)
-        self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *actors(own, guards, quorums))}
+        self.rules: dict[str, Rule] = {rule.name: rule for rule in (*own, *actors(own, guards, sources))}
         self.file_guards = guards
         self._guards = GuardsByRule(guards)
         self._digests: dict[str, str] = {}
-        taints = [rule for rule in own if isinstance(rule, ClusterTaint) and rule.signals]
-        self._taints = Index((pattern_of(rule.match), (rule.match, rule.signals or ())) for rule in taints)
+        taken = [taken for rule in own if (taken := kind_of(rule).takes(rule)) is not None]
+        self._taken = lru_cache(PATHS_MAX)(Index((pattern_of(one[0]), one) for one in taken).find)
         addresses: Index[tuple[str, Scope | None]] = Index()
         homes: Index[tuple[str, Scope | None]] = Index()
         concerned: Index[str] = Index()
@@ -70,18 +65,17 @@ class Routing:
             shared = kind_of(rule).shares_home(rule)
             for one in kind_of(rule).interests(rule):
                 addresses.add(one.facts, (rule.name, one.scope))
-                if one.scope is None:
+                if not one.subscribed:
                     concerned.add(one.facts, rule.name)
                 homes.add(one.facts, ("" if shared and one.scope is not None else rule.name, one.scope))
         self._addressed = lru_cache(PATHS_MAX)(addresses.find)
         self._concerned = lru_cache(PATHS_MAX)(concerned.find)
         self._at_home = lru_cache(PATHS_MAX)(homes.find)
-        self._tainted = lru_cache(PATHS_MAX)(self._taints.find)
 
     @classmethod
     def of(cls, rules: RuleSet) -> Routing:
         """The routing of all that some rule files say."""
-        return cls(rules.rules, rules.guards, [source for source in rules.sources if isinstance(source, Quorum)])
+        return cls(rules.rules, rules.guards, rules.sources)
 
     def guards_of(self, name: str) -> Sequence[FileGuard]:
         """Give the guards of rule files that mean the rule of this name."""
@@ -107,8 +101,6 @@ class Routing:
                 return []
             case Outcome() | Verdict() | Approve() | Reject():
                 return [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
-            case FailoverTraffic() | FailbackTraffic() | ReleaseTraffic():
-                return self._commanded(fact)
             case _:
                 return list(dict.fromkeys(self._found(fact, self._addressed)))
 
@@ -116,10 +108,7 @@ class Routing:
         """Give the homes of all addresses that the fact concerns, in a time that does not grow with rules that share
         one."""
         match fact:
-            case (
-                Pause() | Resume() | Outcome() | Verdict() | Approve() | Reject() | FailoverTraffic()
-                | FailbackTraffic() | ReleaseTraffic()
-            ):  # fmt: skip
+            case Pause() | Resume() | Outcome() | Verdict() | Approve() | Reject():
                 return {self.home(*address) for address in self.addresses(fact)}
             case _:
                 return {self._home(*found) for found in self._found(fact, self._at_home)}
@@ -150,18 +139,20 @@ class Routing:
                     yield name, scope_of(rule, object_)
 
     def is_passed_over(self, rule: Rule, fact: Fact) -> bool:
-        """Whether a fact says nothing to a rule because another rule makes something else of it: `is_a_taint`."""
-        return isinstance(fact, Observation) and self.is_a_taint(rule, fact.target, fact.signal)
+        """Whether a fact says nothing to a rule because another rule makes something else of it: `is_taken`."""
+        return isinstance(fact, Observation) and self.is_taken(rule, fact.target, fact.signal)
 
-    def is_a_taint(self, rule: Rule, target: str, signal: str) -> bool:
-        """Whether a ClusterTaint rule puts taints on this cluster by this signal, and the rule does not list it.
-
-        Then it is no word about the cluster's own health: else the workload would leave by another toleration.
-        """
-        if not isinstance(rule, WorkloadFailover) or rule.signals is not None:
+    def is_taken(self, rule: Rule, target: str, signal: str) -> bool:
+        """Whether another rule makes something of this signal of the target by which this rule goes instead."""
+        if not kind_of(rule).passes_over(rule):
             return False
-        found = self._tainted(tuple(target.split("/")))
+        found = self._taken(tuple(target.split("/")))
         return any(signal in signals and matches(match, target) for match, signals in found)
+
+    def stands(self, name: str, cluster: str) -> bool:
+        """Whether what a rule of this name has said of a cluster counts by the rules as they are now."""
+        rule = self.rules.get(name)
+        return rule is not None and kind_of(rule).stands(rule, cluster)
 
     def _address(self, name: str, object_: str) -> Address:
         rule = self.rules[name]
@@ -171,14 +162,5 @@ class Routing:
         """Whether it concerns groups of which only their partitions know."""
         if isinstance(fact, Pause | Resume):
             return True
-        rule = self.rules.get(fact.rule) if isinstance(fact, TrafficCommand) and fact.object is None else None
-        return isinstance(rule, TrafficFailover) and rule.route.selector is not None
-
-    def _commanded(self, fact: TrafficCommand) -> Sequence[Address]:
-        rule = self.rules.get(fact.rule)
-        if not isinstance(rule, TrafficFailover):
-            return ()
-        ref = named_ref(rule)
-        if ref is not None:
-            return [(rule.name, scope_of(rule, ref.object))] if fact.object in (None, ref.object) else ()
-        return [(rule.name, scope_of(rule, fact.object))] if fact.object and fact.object.count("/") == 3 else ()
+        rule = self.rules.get(fact.rule) if isinstance(fact, Command) else None
+        return rule is not None and kind_of(rule).everywhere(rule, fact)

@@ -18,6 +18,7 @@ from rules.core.expiry import forget, next_end
 from rules.core.group import Group, updated
 from rules.core.index import Index, pattern_of
 from rules.core.interests import Interest, listed, observed
+from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Held
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import Bucket, Census, rate
@@ -69,6 +70,11 @@ class BudgetRule(Rule):
     def is_asked_by(self, rule: str) -> bool:
         """Whether this rule's groups ask it."""
         return rule in self._guarded
+
+    @property
+    def default_peers(self) -> tuple[str, ...]:
+        """It has no guards, it is one."""
+        return ()
 
     @property
     def guard(self) -> str:
@@ -187,3 +193,45 @@ def _answer(claim: Claimed | None) -> tuple[int, bool, str] | None:
 
 def _target(fact: Cluster) -> str:
     return f"cluster/{encode_segment(fact.name)}"
+
+
+KIND: RuleKind[BudgetRule] = RuleKind(
+    because=frozenset(),
+    holds=frozenset(),
+    interests=interests,
+    objects=objects,
+    first=nothing,
+    opens=yes,
+    leaves=no,
+    everywhere=no,
+    subscribed=none,
+    subscribes=no_targets,
+    owner=itself,
+    scope=itself,
+    shares_home=no,
+    desire=desire,
+    forbids=none,
+    requested=unchanged,
+    tells=False,
+    observe=observe,
+    heard=unchanged,
+    advance=advance,
+    remembers=no,
+    done=unchanged,
+    failed=unchanged,
+    said=unchanged,
+    reset=unchanged,
+    says=says,
+    stands=no,
+    asked=not_asked,
+    takes=none,
+    passes_over=no,
+    census=None,
+    stirs=all_of,
+    covers=covers,
+    keeps=no,
+    way_back_only=None,
+    forget=unchanged,
+    as_it_counts=unchanged,
+)
+"""What the engine asks of a limit."""

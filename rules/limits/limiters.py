@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 from bus.messages import Mode
 from rules.core.index import Index, pattern_of
-from rules.kinds.quorum.kind import QUORUM, QuorumRule
 from rules.limits.limiter import BudgetRule
 from rules.rulefile.guards import FileGuard, Guards
-from rules.rulefile.model import Notification, Rule
-from rules.rulefile.sources import Quorum
+from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
 EVICTIONS = Guards(rate_per_second=0.5)
@@ -27,13 +25,6 @@ CLUSTERS_MIN = 3
 """With fewer clusters, one bad one is already too many of them."""
 REHEARSED = "~dry-run"
 """Ends the names of the guards that rules in DryRun ask."""
-_PEERS: Mapping[str, tuple[str, ...]] = {
-    "TrafficFailover": ("service/**",),
-    "WorkloadFailover": ("cluster/*",),
-    "ClusterTaint": ("cluster/*",),
-    "ZoneIsolation": ("zone/**",),
-}
-"""Whom a rule's guards count unless they say whom: all targets of the kind that it acts on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +63,7 @@ def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
     shared: dict[str, Guards] = {f"guard.{guard.label}": guard for guard in mine}
     if rule.guards is not None:
         shared[f"rule.{rule.name}"] = rule.guards
-    if _kind(rule) == "WorkloadFailover":
+    if rule.limited_by_default:
         if not any(one.max_unhealthy is not None or one.min_healthy is not None for one in own):
             shared["clusters"] = CLUSTERS
         if not any(one.rate_per_second is not None for one in own):
@@ -82,10 +73,8 @@ def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
     return Limits(own, {f"{name}{suffix}": guards for name, guards in in_order if guards.shared})
 
 
-def actors(
-    rules: Iterable[Rule], file_guards: Sequence[FileGuard] = (), quorums: Iterable[Quorum] = ()
-) -> list[BudgetRule | QuorumRule]:
-    """Give the actors that these rules and sources need, as rules of internal kinds, to be routed like all others."""
+def limiters(rules: Iterable[Rule], file_guards: Sequence[FileGuard] = ()) -> list[BudgetRule]:
+    """Give the limits that several groups of these rules share, each as a rule of an internal kind."""
     asked: dict[str, tuple[Guards, list[Rule]]] = {}
     by_rule = GuardsByRule(file_guards)
     for rule in rules:
@@ -93,29 +82,18 @@ def actors(
             continue
         for name, guards in limits_of(rule, by_rule.of(rule.name)).shared.items():
             asked.setdefault(name, (guards, []))[1].append(rule)
-    return [
-        *(_budget(name, guards, who) for name, (guards, who) in asked.items()),
-        *(QuorumRule(name=f"{QUORUM}{source.name}", source=source) for source in quorums),
-    ]
+    return [_budget(name, guards, who) for name, (guards, who) in asked.items()]
 
 
 def _budget(name: str, guards: Guards, rules: Sequence[Rule]) -> BudgetRule:
     peers: list[str] = []
     if guards.counts_peers:
-        peers = [guards.peers] if guards.peers is not None else [peer for rule in rules for peer in _peers(rule)]
+        peers = [guards.peers] if guards.peers is not None else [peer for rule in rules for peer in rule.default_peers]
     return BudgetRule(
         name=f"@{name}", guards=guards, guarded=tuple(rule.name for rule in rules), peers=tuple(dict.fromkeys(peers)),
         signals=rules[0].signals if name.startswith("rule.") else None,
         at_least=CLUSTERS_MIN if guards is CLUSTERS else 0,
     )  # fmt: skip
-
-
-def _peers(rule: Rule) -> tuple[str, ...]:
-    return (rule.match,) if isinstance(rule, Notification) else _PEERS.get(_kind(rule), ())
-
-
-def _kind(rule: Rule) -> str:
-    return type(rule).__name__
 
 
 def holds_slots(guards: Guards) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bus.messages import ActionMessage, Outcome
-from rules.rehearsal.simulate import Said, at
+from rules.rehearsal.timeline import Said, at
 
 
 @dataclass(frozen=True, slots=True)

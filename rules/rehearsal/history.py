@@ -34,7 +34,7 @@ from bus.messages import (
 )
 from rules.core.errors import InvalidHistory
 from rules.rehearsal.silence import SECONDS_MAX, Silence, with_silences
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.timeline import at, second
 from rules.rulefile.findings import sentence
 from rules.rulefile.targets import BadTarget, check_target
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from bus.messages import Fact, Observation
 from bus.messages.base import Name, Part
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.timeline import at, second
 
 Event = tuple[float, Fact]
 Words = Sequence[tuple[float, Observation]]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,37 +15,18 @@ from rules.kinds.quorum.kind import QUORUM
 from rules.kinds.traffic.interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.kinds import completed
+from rules.rehearsal.timeline import START as START
+from rules.rehearsal.timeline import Event as Event
+from rules.rehearsal.timeline import Said as Said
+from rules.rehearsal.timeline import at as at
+from rules.rehearsal.timeline import second as second
 from rules.rulefile.model import Rule, TrafficFailover
 
 if TYPE_CHECKING:
     from rules.rehearsal.answers import Answers
 
-START = datetime(1970, 1, 1, tzinfo=UTC)
-"""Second 0 of every rehearsal."""
 ROUNDS_MAX = 100_000
 """How often outcomes may lead to new actions within one instant before it is an error of ours."""
-
-Event = tuple[float, Fact | str]
-"""Second, and a fact, or the id of an action with its status as `id status`."""
-
-
-def at(second: float) -> datetime:
-    """The moment of a second."""
-    return START + timedelta(seconds=second)
-
-
-def second(moment: datetime) -> float:
-    """The second of a moment."""
-    return (moment - START).total_seconds()
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One thing that came out: an action that is new, or a hold that begins."""
-
-    at: float
-    what: Action | Hold
-    because: tuple[str, ...]
 
 
 def play(

@@ -19,8 +19,8 @@ from bus.messages import (
     SetWeights,
     ZoneStep,
 )
+from rules.core.actions import in_words as words_of
 from rules.core.reasons import sentence
-from rules.engine.notifications import in_words as words_of
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import Said, play
 from rules.rulefile.model import Rule

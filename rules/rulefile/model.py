@@ -5,6 +5,7 @@ Keys are camelCase as in Kubernetes, durations are numbers of seconds and say so
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, NamedTuple
@@ -64,6 +65,16 @@ class Rule(Model):
     """Limits."""
     notify: tuple[Name, ...] = ()
     """Notification targets, by their names in the settings."""
+
+    @property
+    @abstractmethod
+    def default_peers(self) -> tuple[str, ...]:
+        """Whom its guards count unless they say whom: patterns of targets. Without them a limit would limit nothing."""
+
+    @property
+    def limited_by_default(self) -> bool:
+        """Whether its groups are limited where no guard says so."""
+        return False
 
 
 class RouteSelection(Model):
@@ -185,6 +196,11 @@ class TrafficFailover(Rule):
     _readings: Mapping[str, Readings] = PrivateAttr(default_factory=dict)
     _of_objects: dict[str, TrafficFailover] | None = PrivateAttr(default=None)
 
+    @property
+    def default_peers(self) -> tuple[str, ...]:
+        """All services."""
+        return ("service/**",)
+
     def model_post_init(self, _context: object) -> None:
         """Know whether names of the route stand in its backends."""
         texts = [text for one in self.backends or () for text in (one.service, one.target)] + [self.primary]
@@ -251,3 +267,8 @@ class Notification(Rule):
     """Which targets."""
     message: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = "{target} is {status} since {since}"
     """`{target}`, `{status}`, `{since}`, `{detail}` and the observation's labels."""
+
+    @property
+    def default_peers(self) -> tuple[str, ...]:
+        """The targets of which it tells."""
+        return (self.match,)

@@ -261,6 +261,16 @@ class WorkloadFailover(Rule, Policy):
     written, if only as `backoff: {}`."""
 
     @property
+    def default_peers(self) -> tuple[str, ...]:
+        """All clusters."""
+        return ("cluster/*",)
+
+    @property
+    def limited_by_default(self) -> bool:
+        """A mistake could empty every cluster."""
+        return True
+
+    @property
     def backs_off(self) -> bool:
         """Whether a cluster that fails again has to wait longer."""
         return "backoff" in self.model_fields_set
@@ -287,3 +297,8 @@ class ClusterTaint(Rule):
     """All that it puts there."""
     carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
     """Kubernetes: they are only known to the reactor's own rules. Karmada: they are put on the Cluster object, too."""
+
+    @property
+    def default_peers(self) -> tuple[str, ...]:
+        """All clusters."""
+        return ("cluster/*",)

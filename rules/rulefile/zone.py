@@ -223,6 +223,11 @@ class ZoneIsolation(Rule):
     """Drills by schedule."""
 
     @property
+    def default_peers(self) -> tuple[str, ...]:
+        """All zones."""
+        return ("zone/**",)
+
+    @property
     def cluster_name(self) -> str:
         """The cluster whose zones these are: in targets (`zone/<cluster>/<zone>`), the inventory and the settings."""
         return self.cluster or (self.shoot.name if self.shoot else "")

@@ -21,8 +21,8 @@ from reactor.rulefiles.snapshot import load_alone
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.settings.model import Settings
+from rules.catalog import is_kept
 from rules.core.group import Group
-from rules.engine.registry import is_kept
 from rules.kinds.zone.failback import way_back
 from rules.kinds.zone.plan import undo_order
 from rules.kinds.zone.state import Isolation

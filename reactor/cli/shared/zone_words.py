@@ -9,9 +9,9 @@ from datetime import datetime
 from bus.messages import Mode
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
+from rules.catalog import is_kept
 from rules.core.group import Group, Holding, Member
 from rules.core.reasons import Held
-from rules.engine.registry import is_kept
 from rules.kinds.zone.failback import way_back
 from rules.kinds.zone.machine import PENDING
 from rules.kinds.zone.plan import Plan, Planned, mode_of, plan

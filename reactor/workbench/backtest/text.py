@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bus.messages import SetWeights
 from reactor.workbench.backtest.run import Backtested
-from rules.engine.notifications import in_words
+from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.report import Mark, Numbers, depends, moment, numbers, timeline
 from rules.rehearsal.backtest.story import Act, Flap, Move, Played, Story, Wait

@@ -6,7 +6,7 @@ in which a taint was put on: one that a pause or a guard held back has not been 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,9 +14,10 @@ from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation,
 from rules.core.desired import Act, Evidence, Wish
 from rules.core.group import Group
 from rules.core.interests import Interest, observed
+from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because, Held
 from rules.kinds.workload.state import WorkloadState
-from rules.rulefile.model import Rule, UnknownAs
+from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint
 
@@ -40,10 +41,14 @@ def covers(rule: ClusterTaint, object_: str) -> bool:
     return matches(rule.match, object_)
 
 
-def acts(rules: Mapping[str, Rule], name: str, cluster: str) -> bool:
-    """Whether a rule of this name puts taints on this cluster. What others once put there is known to nobody now."""
-    rule = rules.get(name)
-    return isinstance(rule, ClusterTaint) and rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
+def stands(rule: ClusterTaint, cluster: str) -> bool:
+    """Whether the rule puts taints on this cluster. What others once put there is known to nobody now."""
+    return rule.mode not in _SILENT and covers(rule, f"cluster/{cluster}")
+
+
+def takes(rule: ClusterTaint) -> tuple[str, tuple[str, ...]] | None:
+    """The clusters, and the signals that it makes taints of; those of all signals are no less the clusters' health."""
+    return (rule.match, rule.signals) if rule.signals else None
 
 
 def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Group:
@@ -126,3 +131,45 @@ def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact],
         return ()
     cluster = after.object.partition("/")[2]
     return (ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now),)
+
+
+KIND: RuleKind[ClusterTaint] = RuleKind(
+    because=frozenset({Because.TARGET_CHANGED}),
+    holds=frozenset({Held.TARGET_UNKNOWN}),
+    interests=interests,
+    objects=objects,
+    first=nothing,
+    opens=yes,
+    leaves=no,
+    everywhere=no,
+    subscribed=none,
+    subscribes=no_targets,
+    owner=itself,
+    scope=itself,
+    shares_home=no,
+    desire=desire,
+    forbids=none,
+    requested=unchanged,
+    tells=False,
+    observe=unchanged,
+    heard=unchanged,
+    advance=advance,
+    remembers=no,
+    done=done,
+    failed=unchanged,
+    said=unchanged,
+    reset=reset,
+    says=says,
+    stands=stands,
+    asked=not_asked,
+    takes=takes,
+    passes_over=no,
+    census=None,
+    stirs=all_of,
+    covers=covers,
+    keeps=no,
+    way_back_only=None,
+    forget=unchanged,
+    as_it_counts=unchanged,
+)
+"""What the engine asks of the kind."""

@@ -9,6 +9,7 @@ from bus.messages import Fact, Health, Observation, iso
 from rules.core.desired import Wish
 from rules.core.group import Group
 from rules.core.interests import Interest, observed
+from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because
 from rules.rulefile.model import Notification, UnknownAs
 from rules.rulefile.targets import matches
@@ -47,3 +48,45 @@ def objects(rule: Notification, fact: Fact) -> Iterable[str]:
 def covers(rule: Notification, target: str) -> bool:
     """Whether the rule speaks of this target."""
     return matches(rule.match, target)
+
+
+KIND: RuleKind[Notification] = RuleKind(
+    because=frozenset({Because.TARGET_CHANGED}),
+    holds=frozenset(),
+    interests=interests,
+    objects=objects,
+    first=nothing,
+    opens=yes,
+    leaves=no,
+    everywhere=no,
+    subscribed=none,
+    subscribes=no_targets,
+    owner=itself,
+    scope=itself,
+    shares_home=no,
+    desire=desire,
+    forbids=none,
+    requested=unchanged,
+    tells=True,
+    observe=unchanged,
+    heard=unchanged,
+    advance=unchanged,
+    remembers=no,
+    done=unchanged,
+    failed=unchanged,
+    said=unchanged,
+    reset=unchanged,
+    says=nothing,
+    stands=no,
+    asked=not_asked,
+    takes=none,
+    passes_over=no,
+    census=None,
+    stirs=all_of,
+    covers=covers,
+    keeps=no,
+    way_back_only=None,
+    forget=unchanged,
+    as_it_counts=unchanged,
+)
+"""What the engine asks of the kind."""

@@ -12,6 +12,7 @@ from rules.core.desired import Wish
 from rules.core.expiry import forget, next_end
 from rules.core.group import Group, Member, updated
 from rules.core.interests import Interest, observed
+from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, nothing, unchanged, yes
 from rules.limits.rates import amount
 from rules.limits.state import QuorumState
 from rules.rulefile.model import Rule
@@ -30,6 +31,11 @@ class QuorumRule(Rule):
     """`@quorum.` and the source's name."""
     mode: Mode = Mode.ENFORCE
     source: Quorum
+
+    @property
+    def default_peers(self) -> tuple[str, ...]:
+        """It has no guards."""
+        return ()
 
 
 def interests(rule: QuorumRule) -> Iterable[Interest]:
@@ -180,3 +186,45 @@ def _matches(pattern: str, target: str) -> bool:
 
 def _again_at(rule: QuorumRule, said: QuorumState) -> datetime:
     return said.said_at + timedelta(seconds=rule.source.refresh_seconds)
+
+
+KIND: RuleKind[QuorumRule] = RuleKind(
+    because=frozenset(),
+    holds=frozenset(),
+    interests=interests,
+    objects=objects,
+    first=nothing,
+    opens=yes,
+    leaves=no,
+    everywhere=no,
+    subscribed=none,
+    subscribes=no_targets,
+    owner=itself,
+    scope=itself,
+    shares_home=no,
+    desire=desire,
+    forbids=none,
+    requested=unchanged,
+    tells=False,
+    observe=unchanged,
+    heard=unchanged,
+    advance=advance,
+    remembers=no,
+    done=unchanged,
+    failed=unchanged,
+    said=unchanged,
+    reset=unchanged,
+    says=says,
+    stands=no,
+    asked=asked,
+    takes=none,
+    passes_over=no,
+    census=None,
+    stirs=all_of,
+    covers=covers,
+    keeps=no,
+    way_back_only=None,
+    forget=unchanged,
+    as_it_counts=unchanged,
+)
+"""What the engine asks of the kind."""

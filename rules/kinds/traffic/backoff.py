@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef
-from rules.core.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.core.group import Group, Member
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import Flap, TrafficState
+from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.rulefile.failback import FailbackMode
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.targets import encode_segment

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, Mode
-from rules.core.backoff import FAILURES_MAX
 from rules.core.desired import Evidence
 from rules.core.group import Group, Member, Signal, updated
 from rules.core.reasons import Held
 from rules.kinds.traffic import backoff as traffic_backoff
 from rules.kinds.traffic.backends import Backend, detail_of
 from rules.kinds.traffic.state import Flap, TrafficState, TrialState
+from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.failback import FailbackMode, Trial
 from rules.rulefile.model import Readings, TrafficFailover
 

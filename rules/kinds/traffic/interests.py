@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bus.messages import LOAD_BALANCERS, RouteRef
+from bus.messages import LOAD_BALANCERS, Fact, Route, RouteRef, TrafficCommand
+from rules.core.group import Group
 from rules.core.index import ANY, Glob, Path, Pattern
-from rules.core.interests import Interest, any_of, routes
+from rules.core.interests import Interest, any_of, commanded, routes
 from rules.kinds.traffic.backoff import service_target
+from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION, route_ref
 from rules.rulefile.fleet import namespace_in, of_object, places
 from rules.rulefile.model import OnAllDown, TrafficFailover
+from rules.rulefile.selectors import matches as selected
+
+PARTS = 3
+"""Slashes in the object of a route."""
 
 
 def named_ref(rule: TrafficFailover) -> RouteRef | None:
@@ -53,20 +59,106 @@ def scope(rule: TrafficFailover, object_: str) -> str:
 
 def interests(rule: TrafficFailover) -> Iterable[Interest]:
     """Its routes, and the targets that may be their backends."""
+    yield Interest(commanded(rule.name))
     ref = named_ref(rule)
     route, in_ = rule.route, any_of(rule.route.namespace)
     if ref is None:
         called = (route.cluster, route.called, in_, ANY, repr(route.rule))
         yield Interest(("Route", *called), _Listed())
         for template in sorted({one.target for one in rule.backends or () if one.target is not None}):
-            yield Interest(_filled(template), _Templated(route.cluster, template, route.namespace))
+            yield Interest(_filled(template), _Templated(route.cluster, template, route.namespace), subscribed=True)
     else:
         home = _Known(scope(rule, ref.object))
         yield Interest(routes(ref), home)
         for target in sorted(explicit_targets(rule, ref) or ()):
-            yield Interest(("Observation", *target.split("/")), home)
+            yield Interest(("Observation", *target.split("/")), home, subscribed=True)
     if shares_home(rule):
-        yield Interest(("Observation", "service", route.cluster, in_, ANY), _Neighbourhood())
+        yield Interest(("Observation", "service", route.cluster, in_, ANY), _Neighbourhood(), subscribed=True)
+
+
+def objects(rule: TrafficFailover, fact: Fact) -> Iterable[str]:
+    """The route that is listed, or of which a person speaks."""
+    route, ref = rule.route, named_ref(rule)
+    if isinstance(fact, Route):
+        if ref is not None:
+            return (fact.object,) if fact.object == ref.object else ()
+        same = (route.cluster, route.called, route.rule) == (fact.cluster, fact.called, fact.rule)
+        return (fact.object,) if same and route.namespace in (None, fact.namespace) else ()
+    if isinstance(fact, TrafficCommand) and fact.rule == rule.name:
+        if ref is not None:
+            return (ref.object,) if fact.object in (None, ref.object) else ()
+        return (fact.object,) if fact.object and fact.object.count("/") == PARTS else ()
+    return ()
+
+
+def first(rule: TrafficFailover) -> Iterable[str]:
+    """The route that it names."""
+    ref = named_ref(rule)
+    return () if ref is None else (ref.object,)
+
+
+def opens(rule: TrafficFailover, fact: Fact) -> bool:
+    """A route that it selects: not a person's word about one that is not there."""
+    return isinstance(fact, Route) and _selects(rule, fact)
+
+
+def leaves(rule: TrafficFailover, group: Group | None, fact: Fact) -> bool:
+    """A route that has lost its labels, or is gone before anything was done to it."""
+    if rule.route.selector is None or not isinstance(fact, Route):
+        return False
+    acted = group is not None and group.generation > 0
+    return not (_selects(rule, fact) or (acted and not fact.exists))
+
+
+def _selects(rule: TrafficFailover, fact: Route) -> bool:
+    return rule.route.selector is None or (fact.exists and selected(rule.route.selector, fact.labels))
+
+
+def everywhere(rule: TrafficFailover, fact: Fact) -> bool:
+    """A command for all routes that it selects."""
+    return isinstance(fact, TrafficCommand) and fact.object is None and rule.route.selector is not None
+
+
+def covers(rule: TrafficFailover, object_: str) -> bool:
+    """Whether the rule, as it is written now, still speaks of this route."""
+    ref = named_ref(rule)
+    if ref is not None:
+        return object_ == ref.object
+    path, _, part = object_.partition("#")
+    cluster, namespace, kind, _ = path.split("/")
+    route = rule.route
+    # The weights that it remembers are those of one rule of an HTTPRoute, and mean nothing for another one.
+    same = (cluster, kind, part) == (route.cluster, route.called, "" if route.rule is None else str(route.rule))
+    return same and route.namespace in (None, namespace)
+
+
+def subscribed(rule: TrafficFailover, before: Group | None, group: Group) -> frozenset[str] | None:
+    """The targets of its backends, as long as its route stays as it was."""
+    if before is not None and before.route is group.route:
+        return None
+    route = group.route
+    services, primary = ([service for service, _ in route.backends], route.primary) if route else ([], None)
+    # One that has only just been opened finds what was said before with its route.
+    found = route is not None or rule.route.selector is None
+    return _targets(rule, group.object, services, primary) if found else frozenset()
+
+
+def subscribes(rule: TrafficFailover, object_: str, fact: Fact) -> frozenset[str]:
+    """The targets of the backends of a route that is listed."""
+    if not isinstance(fact, Route):
+        return frozenset()
+    services = [backend.service for backend in fact.backends]
+    return _targets(rule, object_, services, fact.annotations.get(PRIMARY_ANNOTATION))
+
+
+def _targets(rule: TrafficFailover, object_: str, services: Iterable[str], primary: str | None) -> frozenset[str]:
+    ref = route_ref(rule, object_)
+    targets = explicit_targets(rule, ref)
+    if targets is None:
+        targets = frozenset(service_target(ref, service) for service in services)
+    if primary and rule.on_all_down is OnAllDown.ZERO:
+        targets |= {service_target(ref, primary)}
+    return targets
 
 
 def _filled(template: str) -> Pattern:

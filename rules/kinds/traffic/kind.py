@@ -15,12 +15,13 @@ from bus.messages import Action, Fact, Health, RouteRef, SetWeights
 from bus.messages import TrafficCommand as Command
 from rules.core.desired import Act, Evidence, Wish
 from rules.core.group import Group, RouteState, updated
+from rules.core.kind import RuleKind, all_of, itself, no, none, not_asked, nothing, unchanged
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic import backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
 from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import interests, requests, route_state
 from rules.kinds.traffic import overflow as traffic_overflow
-from rules.kinds.traffic import route_state
 from rules.kinds.traffic.apportion import divide
 from rules.kinds.traffic.backends import Backend as Backend
 from rules.kinds.traffic.backends import (
@@ -501,3 +502,70 @@ def done(rule: TrafficFailover, group: Group, action: Action, at: datetime) -> G
 def reset(_rule: TrafficFailover, group: Group) -> Group:
     """Forget what was only rehearsed."""
     return updated(group, traffic=None)
+
+
+KIND: RuleKind[TrafficFailover] = RuleKind(
+    because=frozenset(
+        {
+            Because.PRIMARY_UNHEALTHY,
+            Because.PRIMARY_HEALTHY,
+            Because.SECONDARIES_CHANGED,
+            Because.RETURNING,
+            Because.ALL_DOWN,
+            Because.PRIMARY_CHANGED,
+            Because.DRIFT,
+            Because.TRIAL,
+            Because.TRIAL_FAILED,
+            Because.BY_HAND,
+        }
+    ),
+    holds=frozenset(
+        {
+            Held.NO_HEALTHY_SECONDARY,
+            Held.UNKNOWN_PRIMARY,
+            Held.TARGET_UNKNOWN,
+            Held.ROUTE_NOT_FOUND,
+            Held.ROUTE_UNUSABLE,
+            Held.BACKING_OFF,
+            Held.DRIFTED_BY_HAND,
+            Held.OVERRIDDEN,
+            Held.CHANGE_REFUSED,
+        }
+    ),
+    interests=interests.interests,
+    objects=interests.objects,
+    first=interests.first,
+    opens=interests.opens,
+    leaves=interests.leaves,
+    everywhere=interests.everywhere,
+    subscribed=interests.subscribed,
+    subscribes=interests.subscribes,
+    owner=itself,
+    scope=interests.scope,
+    shares_home=interests.shares_home,
+    desire=desire,
+    forbids=requests.forbids,
+    requested=requests.requested,
+    tells=False,
+    observe=observe,
+    heard=heard,
+    advance=advance,
+    remembers=no,
+    done=done,
+    failed=unchanged,
+    said=unchanged,
+    reset=reset,
+    says=nothing,
+    stands=no,
+    asked=not_asked,
+    takes=none,
+    passes_over=no,
+    census=None,
+    stirs=all_of,
+    covers=interests.covers,
+    keeps=no,
+    way_back_only=None,
+    forget=unchanged,
+    as_it_counts=unchanged,
+)
+"""What the engine asks of the kind."""

@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.core.group import Member, updated
 from rules.kinds.workload.state import ClusterState
+from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.rulefile.workload import WorkloadFailover
 
 

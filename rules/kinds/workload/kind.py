@@ -7,7 +7,7 @@ or the grace is over; the old copy is purged. Directly evicts first and then pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
@@ -15,6 +15,8 @@ from rules.core.desired import Wish
 from rules.core.group import Group
 from rules.core.index import ANY, MANY
 from rules.core.interests import Interest, any_of
+from rules.core.kind import RuleKind, itself, no, no_targets, none, not_asked, nothing, unchanged
+from rules.core.reasons import Because, Held
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import desire as workload_wish
 from rules.kinds.workload import facts as workload_facts
@@ -116,5 +118,82 @@ def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: date
     return workload_wish.desire(rule, group, around, now) if _is_meant(group) else Wish()
 
 
+def passes_over(rule: WorkloadFailover) -> bool:
+    """Signals by which clusters get taints are no word about a cluster's own health, unless the rule lists them: else
+    its workloads would leave by another toleration."""
+    return rule.signals is None
+
+
+def as_it_counts(_rule: WorkloadFailover, group: Group, taken: Callable[[str, str], bool]) -> Group:
+    """Without the signals that make taints now."""
+    return workload_census.without_signals(group, taken)
+
+
 def _is_meant(group: Group) -> bool:
     return group.workload is None or group.workload.meant
+
+
+KIND: RuleKind[WorkloadFailover] = RuleKind(
+    because=frozenset(
+        {
+            Because.CLUSTER_UNHEALTHY,
+            Because.CLUSTER_TAINTED,
+            Because.WORKLOAD_UNHEALTHY,
+            Because.TOLERATION_ELAPSED,
+            Because.RULE_CHANGED,
+            Because.REPLACEMENT_HEALTHY,
+            Because.GRACE_ELAPSED,
+            Because.RECOVERED,
+        }
+    ),
+    holds=frozenset(
+        {
+            Held.NO_LANDING_PLACE,
+            Held.GRACE_EXPIRED,
+            Held.LAST_HEALTHY_COPY,
+            Held.PRECONDITIONS_NOT_MET,
+            Held.WORKLOAD_NOT_FOUND,
+            Held.POLICY_UNUSABLE,
+            Held.STATE_UNKNOWN,
+            Held.SCHEDULER_OVERRULED,
+            Held.TARGET_UNKNOWN,
+            Held.BACKING_OFF,
+        }
+    ),
+    interests=interests,
+    objects=objects,
+    first=nothing,
+    opens=opens,
+    leaves=no,
+    everywhere=no,
+    subscribed=none,
+    subscribes=no_targets,
+    owner=itself,
+    scope=scope,
+    shares_home=no,
+    desire=desire,
+    forbids=none,
+    requested=unchanged,
+    tells=False,
+    observe=observe,
+    heard=heard,
+    advance=advance,
+    remembers=no,
+    done=done,
+    failed=failed,
+    said=said,
+    reset=reset,
+    says=nothing,
+    stands=no,
+    asked=not_asked,
+    takes=none,
+    passes_over=passes_over,
+    census=CENSUS,
+    stirs=stirs,
+    covers=covers,
+    keeps=no,
+    way_back_only=None,
+    forget=workload_census.forget,
+    as_it_counts=as_it_counts,
+)
+"""What the engine asks of the kind."""

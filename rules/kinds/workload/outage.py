@@ -14,7 +14,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Health
-from rules.kinds.workload.state import Clock, ClusterState, Outage
+from rules.core.timers import Clock
+from rules.kinds.workload.state import ClusterState, Outage
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN
 from rules.limits.rates import Census, widespread
 from rules.rulefile.guards import Guards

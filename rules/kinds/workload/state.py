@@ -8,21 +8,9 @@ from datetime import datetime
 from typing import Literal
 
 from bus.messages import Health, Taint
+from rules.core.timers import Clock
 
 Cause = Literal["Cluster", "Application"]
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """How long something has been bad: it waits while nobody knows, and while it recovers."""
-
-    since: datetime
-    """When it began; moved on by the time that it waited."""
-    seen: datetime
-    """When the bad status began that it runs by."""
-    waiting_since: datetime | None = None
-    healthy_since: datetime | None = None
-    """It is good again, though not yet for recoverySeconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ from bus.messages import (
 from rules.core.group import Group, updated
 from rules.core.index import MANY
 from rules.core.interests import Interest, commanded, observed
+from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, nothing, unchanged, yes
+from rules.core.reasons import Because, Held
 from rules.kinds.zone import commands as zone_commands
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone import signals as zone_signals
@@ -181,9 +183,93 @@ def failed(rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, at:
     return updated(group, zone=updated_record(state, trouble=said))
 
 
+def remembers(rule: ZoneIsolation, signal: str) -> bool:
+    """A signal that has to prove that a zone is healthy."""
+    return signal in (rule.failback.signals or ())
+
+
 def reset(_rule: ZoneIsolation, group: Group) -> Group:
     """Forget an isolation that was only rehearsed."""
     state = group.zone
     if state is None or (state.isolation is not None and not state.isolation.rehearsed and state.isolation.touched):
         return group
     return updated(group, zone=replace(state, isolation=None, ended_at=None))
+
+
+KIND: RuleKind[ZoneIsolation] = RuleKind(
+    because=frozenset(
+        {
+            Because.ZONE_UNHEALTHY,
+            Because.ZONE_RECOVERED,
+            Because.COMMANDED,
+            Because.PRACTICE,
+            Because.ABORTED,
+            Because.NODES_JOINED,
+        }
+    ),
+    holds=frozenset(
+        {
+            Held.CONTROL_PLANE_UNREACHABLE,
+            Held.ZONES_UNKNOWN,
+            Held.ZONE_NOT_FOUND,
+            Held.SINGLE_ZONE,
+            Held.MAX_ISOLATED_ZONES,
+            Held.ANOTHER_IN_PROGRESS,
+            Held.COOLDOWN,
+            Held.WIDESPREAD_FAILURE,
+            Held.TOLERATION_NOT_ELAPSED,
+            Held.ONE_SOURCE_ONLY,
+            Held.SINGLE_ZONE_SERVICES,
+            Held.QUORUM_AT_RISK,
+            Held.REMAINING_ZONES_UNHEALTHY,
+            Held.INSUFFICIENT_CAPACITY,
+            Held.CHANGE_REFUSED,
+            Held.START_EXPIRED,
+            Held.STEP_FAILED,
+            Held.RETRIES_EXHAUSTED,
+            Held.ISOLATION_EXPIRED,
+            Held.ZONE_NOT_RECOVERED,
+            Held.IN_BLOCKED_WINDOW,
+            Held.ISOLATION_STANDS,
+            Held.OVERRIDDEN,
+            Held.PRACTICE_BLOCKED,
+            Held.BACKING_OFF,
+        }
+    ),
+    interests=interests,
+    objects=objects,
+    first=nothing,
+    opens=yes,
+    leaves=no,
+    everywhere=no,
+    subscribed=none,
+    subscribes=no_targets,
+    owner=owner,
+    scope=owner,
+    shares_home=no,
+    desire=desire,
+    forbids=none,
+    requested=unchanged,
+    tells=False,
+    observe=observe,
+    heard=heard,
+    advance=advance,
+    remembers=remembers,
+    done=done,
+    failed=failed,
+    said=unchanged,
+    reset=reset,
+    says=nothing,
+    stands=no,
+    asked=not_asked,
+    takes=none,
+    passes_over=no,
+    census=None,
+    stirs=all_of,
+    covers=covers,
+    keeps=keeps,
+    way_back_only=way_back_only,
+    forget=unchanged,
+    as_it_counts=unchanged,
+)
+"""What the engine asks of the kind."""

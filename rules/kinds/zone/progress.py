@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bus.messages import Health
-from rules.core.backoff import FAILURES_MAX
 from rules.core.group import Group
 from rules.core.reasons import Because
 from rules.kinds.zone.admission import admit
@@ -31,6 +30,7 @@ from rules.kinds.zone.question import Request
 from rules.kinds.zone.record import apply, begun, in_earnest, next_step, next_undo, place_of, standing, updated_record
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneState
+from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.zone import OnExpiry, ZoneIsolation
 
 PENDING_MAX = timedelta(minutes=15)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from rules.core.backoff import failures_with
 from rules.core.reasons import Because
 from rules.kinds.zone.machine import (
     ABORTING,
@@ -25,6 +24,7 @@ from rules.kinds.zone.machine import (
 )
 from rules.kinds.zone.plan import in_order, leaves_something, mode_of, undo_order
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZoneReturn, ZoneState
+from rules.limits.backoff import failures_with
 from rules.rulefile.zone import StepName, ZoneIsolation
 
 FIRST_LOOK = timedelta(minutes=1)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.backoff import BASE_SECONDS, longer, times
 from rules.core.group import Group, Member
 from rules.core.timers import runs
 from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.question import Limits, Nodes, Request, expired_share
 from rules.kinds.zone.state import Isolation, ZonesSeen, ZoneState
+from rules.limits.backoff import BASE_SECONDS, longer, times
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.zone import ZoneIsolation
 

@@ -11,8 +11,7 @@ from datetime import datetime
 
 from bus.messages import Health
 from rules.core.group import Group, Member
-from rules.core.timers import NO_TIME, runs, ticked
-from rules.kinds.workload.state import Clock
+from rules.core.timers import NO_TIME, Clock, runs, ticked
 from rules.kinds.zone.request import counting, is_bad
 from rules.kinds.zone.state import ZoneState
 from rules.rulefile.model import UnknownAs

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from rules.kinds.workload.state import Clock
+from rules.core.timers import Clock
 
 
 @dataclass(frozen=True, slots=True)

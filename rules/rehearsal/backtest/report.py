@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from bus.messages import Notify, SetWeights, iso
-from rules.engine.notifications import in_words
+from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.story import Act, Flap, Move, Played, Story, Wait
 from rules.rehearsal.simulate import at

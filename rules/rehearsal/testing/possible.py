@@ -5,52 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bus.messages import Mode
+from rules.catalog import INTERNAL, KINDS
 from rules.core.reasons import Because, Held
 from rules.limits.limiters import limits_of
 from rules.rulefile.failback import FailbackMode, OnDrift
 from rules.rulefile.guards import FileGuard, Guards
 from rules.rulefile.model import Notification, OnAllDown, Rule, TrafficFailover
-from rules.rulefile.workload import ClusterTaint, PurgeMode, WorkloadFailover
+from rules.rulefile.workload import PurgeMode, WorkloadFailover
 from rules.rulefile.zone import ZoneIsolation
 
 BECAUSE: Mapping[type[Rule], frozenset[Because]] = {
-    TrafficFailover: frozenset({
-        Because.PRIMARY_UNHEALTHY, Because.PRIMARY_HEALTHY, Because.SECONDARIES_CHANGED, Because.RETURNING,
-        Because.ALL_DOWN, Because.PRIMARY_CHANGED, Because.DRIFT, Because.TRIAL, Because.TRIAL_FAILED, Because.BY_HAND,
-    }),
-    WorkloadFailover: frozenset({
-        Because.CLUSTER_UNHEALTHY, Because.CLUSTER_TAINTED, Because.WORKLOAD_UNHEALTHY, Because.TOLERATION_ELAPSED,
-        Because.RULE_CHANGED, Because.REPLACEMENT_HEALTHY, Because.GRACE_ELAPSED, Because.RECOVERED,
-    }),
-    ClusterTaint: frozenset({Because.TARGET_CHANGED}),
-    Notification: frozenset({Because.TARGET_CHANGED}),
-    ZoneIsolation: frozenset({
-        Because.ZONE_UNHEALTHY, Because.ZONE_RECOVERED, Because.COMMANDED, Because.PRACTICE, Because.ABORTED,
-        Because.NODES_JOINED,
-    }),
-}  # fmt: skip
+    model: kind.because for model, kind in KINDS.items() if model not in INTERNAL
+}
 """Why a rule of this kind acts."""
 HELD: Mapping[type[Rule], frozenset[Held]] = {
-    TrafficFailover: frozenset({
-        Held.NO_HEALTHY_SECONDARY, Held.UNKNOWN_PRIMARY, Held.TARGET_UNKNOWN, Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE,
-        Held.BACKING_OFF, Held.DRIFTED_BY_HAND, Held.OVERRIDDEN, Held.CHANGE_REFUSED,
-    }),
-    WorkloadFailover: frozenset({
-        Held.NO_LANDING_PLACE, Held.GRACE_EXPIRED, Held.LAST_HEALTHY_COPY, Held.PRECONDITIONS_NOT_MET,
-        Held.WORKLOAD_NOT_FOUND, Held.POLICY_UNUSABLE, Held.STATE_UNKNOWN, Held.SCHEDULER_OVERRULED,
-        Held.TARGET_UNKNOWN, Held.BACKING_OFF,
-    }),
-    ClusterTaint: frozenset({Held.TARGET_UNKNOWN}),
-    Notification: frozenset(),
-    ZoneIsolation: frozenset({
-        Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.ZONE_NOT_FOUND, Held.SINGLE_ZONE,
-        Held.MAX_ISOLATED_ZONES, Held.ANOTHER_IN_PROGRESS, Held.COOLDOWN, Held.WIDESPREAD_FAILURE,
-        Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY, Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
-        Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY, Held.CHANGE_REFUSED, Held.START_EXPIRED,
-        Held.STEP_FAILED, Held.RETRIES_EXHAUSTED, Held.ISOLATION_EXPIRED, Held.ZONE_NOT_RECOVERED,
-        Held.IN_BLOCKED_WINDOW, Held.ISOLATION_STANDS, Held.OVERRIDDEN, Held.PRACTICE_BLOCKED, Held.BACKING_OFF,
-    }),
-}  # fmt: skip
+    model: kind.holds for model, kind in KINDS.items() if model not in INTERNAL
+}
 """Why a rule of this kind does nothing. Limits are added where the rule has them."""
 LIVE = frozenset(
     {Held.CATCHING_UP, Held.AWAITING_GUARD, Held.ALL_ZERO, Held.SOURCE_SILENT, Held.LIST_DOUBTED, Held.HEALTHY_NOW}

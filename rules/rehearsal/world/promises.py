@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import Action, DecisionRecord, Fact, Health, Notify, Observation, SetTaints, SetWeights, ZoneStep
+from rules.catalog import INTERNAL
 from rules.core.reasons import Because, Held
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
@@ -113,10 +114,9 @@ class Witness:
                 del self._over[key]
                 self.told.holds.pop(key, None)
             for rule in self.routing.rules.values():
-                look = _LOSSES.get(type(rule))
-                if look is None or self.told.paused(rule.name):
+                if type(rule) in INTERNAL or self.told.paused(rule.name):
                     continue
-                for finding in look(self.told, rule, self._looked_at):
+                for finding in _LOSSES[type(rule)](self.told, rule, self._looked_at):
                     self.note(finding, self._looked_at, rule.name, finding.about)
 
     def _explained(self, decision: Decision, now: datetime) -> Finding:

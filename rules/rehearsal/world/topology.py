@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from bus.messages import Backend, Cluster, Mode, Route, RouteRef, Workload, ZoneInventory, Zones
 from rules.kinds.traffic.interests import named_ref
@@ -137,6 +138,8 @@ def _watched(rule: LoadedRule, cast: Cast) -> Iterator[tuple[str, float]]:
             yield from ((target, 60.0) for pattern in stops for target in targets_of(pattern, cast.tolerations))
         case Notification():
             yield from ((target, rule.toleration_seconds) for target in targets_of(rule.match, cast.tolerations))
+        case _:
+            assert_never(rule)
 
 
 def _routes(rule: TrafficFailover, cast: Cast) -> Iterator[str]:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 KARMADA = "karmada"
 """The signal of a control plane's own inventory."""
-_PEERS: Mapping[type, str] = {
-    TrafficFailover: "service/**", WorkloadFailover: "cluster/*", ClusterTaint: "cluster/*", ZoneIsolation: "zone/**",
-}  # fmt: skip
-"""Whom a guard counts by default, as in `rules.limits.limiters`."""
 
 
 class Feed(NamedTuple):
@@ -168,9 +164,10 @@ def readers(
     rules: Iterable[LoadedRule], sources: Iterable[LoadedSource], guards: Iterable[FileGuard]
 ) -> Iterator[Reader]:
     """Give all who listen to targets."""
-    kinds: set[type] = set()
+    limited, defaults = False, dict[str, None]()
     for rule in rules:
-        kinds.add(type(rule))
+        limited = limited or rule.limited_by_default
+        defaults |= dict.fromkeys(rule.default_peers)
         signals = rule.signals
         if isinstance(rule, ZoneIsolation):
             if signals is not None:
@@ -180,17 +177,17 @@ def readers(
         for want in wants(rule):
             yield from (Reader(target, signals) for target in want.targets)
         if rule.guards is not None:
-            yield from (Reader(peers, rule.signals) for peers in _peers(rule.guards, [type(rule)]))
+            yield from (Reader(peers, rule.signals) for peers in _peers(rule.guards, rule.default_peers))
     for guard in guards:
-        yield from (Reader(peers) for peers in _peers(guard, kinds))
-    if WorkloadFailover in kinds:
-        yield Reader("cluster/*")  # its default guard counts them
+        yield from (Reader(peers) for peers in _peers(guard, defaults))
+    if limited:
+        yield Reader("cluster/*")  # the default guard counts them
     yield from (Reader(source.members) for source in sources if isinstance(source, Quorum))
 
 
-def _peers(guards: Guards, kinds: Iterable[type]) -> Iterator[str]:
+def _peers(guards: Guards, defaults: Iterable[str]) -> Iterator[str]:
     if guards.counts_peers:
-        yield from [guards.peers] if guards.peers is not None else [_PEERS[kind] for kind in kinds if kind in _PEERS]
+        yield from [guards.peers] if guards.peers is not None else defaults
 
 
 def lists_for(source: LoadedSource, rules: Iterable[LoadedRule]) -> bool:

@@ -20,7 +20,7 @@ from reactor.sources.republisher import no_facts_lost
 from reactor.workbench.backtest.outages import Outages
 from reactor.workbench.backtest.queries import observations
 from reactor.workbench.backtest.targets import Targets
-from rules.engine.notifications import in_words
+from rules.core.actions import in_words
 from rules.rehearsal.backtest.backtester import backtest
 from rules.rehearsal.simulate import START, Said, play, second
 from rules.rulefile.loader import RuleSet

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import rules
+from rules.catalog import KINDS
 from rules.core.reasons import Because, Held
-from rules.engine.registry import KINDS
 from rules.rehearsal.testing import tester
 from rules.rehearsal.testing.coverage import Covered, coverage
 from rules.rehearsal.testing.possible import BECAUSE, HELD, LIVE, possible

@@ -39,9 +39,9 @@ from bus.messages import (
     WorkloadCopy,
     Zones,
 )
+from rules.catalog import kind_of
 from rules.core.index import Index, pattern_of
 from rules.engine.groups import Book
-from rules.engine.registry import kind_of
 from rules.engine.routing import Address, Routing
 from rules.kinds.traffic.interests import explicit_targets, named_ref
 from rules.rehearsal.simulate import at

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Mode
+from rules.catalog import actors
 from rules.kinds.quorum.kind import QuorumRule
 from rules.limits.limiter import BudgetRule
-from rules.limits.limiters import CLUSTERS, actors, limits_of
+from rules.limits.limiters import CLUSTERS, limits_of
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum

@@ -10,11 +10,11 @@ from bus.messages import Evict, Health, Taint, WorkloadRef
 from rules.core.errors import InvalidFiles
 from rules.core.group import Group, Member, Signal
 from rules.core.reasons import Because
-from rules.core.timers import runs
+from rules.core.timers import Clock, runs
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload.eviction import armed_at, blocked, bound, fails_at, next_purge, purged_because
-from rules.kinds.workload.state import Clock, Copy, Left, Move, WorkloadState
+from rules.kinds.workload.state import Copy, Left, Move, WorkloadState
 from rules.kinds.workload.tolerations import earliest, leaves_at, may_come, used
 from rules.rehearsal.simulate import at
 from rules.rulefile.model import Rule

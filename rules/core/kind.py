@@ -1,0 +1,161 @@
+"""What a kind of rules has to say to the engine, which knows none of them by name.
+
+No field has a default: a kind that forgets one is refused by the type checker and does not start, where a default would
+make it do nothing in silence. What a kind has nothing to say to, it fills with one of the functions below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from bus.messages import Action, Fact, Outcome
+from rules.core.desired import Wish
+from rules.core.group import Group
+from rules.core.interests import Interest
+from rules.core.reasons import Because, Held
+
+R = TypeVar("R")
+"""The model of the kind's rules."""
+Missing = Sequence[tuple[str, str, str]]
+"""Looks that are missing: source, target, signal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleKind(Generic[R]):
+    """The functions of one kind; each takes the rule first. Its state changes by facts, outcomes and time, never by
+    deciding."""
+
+    because: frozenset[Because]
+    """Why its rules act."""
+    holds: frozenset[Held]
+    """Why they do nothing, apart from guards, pauses and what failed."""
+
+    # Which groups there are, and what concerns them.
+    interests: Callable[[R], Iterable[Interest]]
+    """(rule): which facts may concern it; the index finds the rule by them, and then asks for their `objects`."""
+    objects: Callable[[R, Fact], Iterable[str]]
+    """(rule, fact): the objects of the groups that the fact concerns; those that do not exist yet are opened."""
+    first: Callable[[R], Iterable[str]]
+    """(rule): the objects of the groups that are there before any fact."""
+    opens: Callable[[R, Fact], bool]
+    """(rule, fact): whether the fact is reason enough to open a group."""
+    leaves: Callable[[R, Group | None, Fact], bool]
+    """(rule, group, fact): whether by this fact the rule means the object no more: its group is dropped."""
+    everywhere: Callable[[R, Fact], bool]
+    """(rule, fact): whether a command concerns all groups of the rule, of which only their partitions know."""
+    subscribed: Callable[[R, Group | None, Group], frozenset[str] | None]
+    """(rule, before, after): the targets that the group hears of; None: as before, or the kind says it by `objects`."""
+    subscribes: Callable[[R, str, Fact], frozenset[str]]
+    """(rule, object, fact): the targets that its group will hear of once it has had this fact."""
+    owner: Callable[[R, str], str]
+    """(rule, object of an action): the object of the group that asks for it."""
+    scope: Callable[[R, str], str]
+    """(rule, object of a group): where it lives. Groups of one scope are in one partition: their facts are in order."""
+    shares_home: Callable[[R], bool]
+    """(rule): whether its groups live with those of other rules of the same scopes, so that facts are stored once."""
+
+    # What it wants.
+    desire: Callable[[R, Group, Group | None, datetime], Wish]
+    """(rule, group, around, now): the absolute desired state."""
+    forbids: Callable[[R, Group, Wish], tuple[Held, str] | None]
+    """(rule, group, wish): why a wish is never carried out, whatever led to it; None: it may be."""
+    requested: Callable[[R, Group, Wish, Sequence[Action], datetime], Group]
+    """(rule, group, wish, fresh actions, now): the wish was let through, and these of its actions are new."""
+    tells: bool
+    """Whether telling people is what it does: its words wait for guards, and nobody is told of them besides."""
+
+    # What changes it.
+    observe: Callable[[R, Group, Fact, datetime], Group]
+    """Fold in inventory or a command. A late fact never undoes a newer one."""
+    heard: Callable[[R, Group, str, datetime], Group]
+    """(rule, group, target, at): an observation has been folded into this member. For kinds with clocks of their own:
+    of several changes that are read together, none is lost."""
+    advance: Callable[[R, Group, Group | None, datetime], Group]
+    """(rule, group, around, now): what time alone changes; the same whenever it is looked at."""
+    remembers: Callable[[R, str], bool]
+    """(rule, signal): whether a signal is waited for although it has been silent for long."""
+    done: Callable[[R, Group, Action, datetime], Group]
+    """The world is as the action asked. In a dry run called at once: a rehearsal."""
+    failed: Callable[[R, Group, Action, Outcome, datetime], Group]
+    """The action could not be carried out. It is tried again anyhow."""
+    said: Callable[[R, Group, Action, Outcome], Group]
+    """What the outcome of a done action says besides."""
+    reset: Callable[[R, Group], Group]
+    """Forget what was only rehearsed: the rule has left the mode DryRun."""
+
+    # What its groups say to others, and know together.
+    says: Callable[[R, Group, Group, Sequence[Fact], datetime], tuple[Fact, ...]]
+    """(rule, before, after, facts, now): what other groups are to hear of this step. What is lost is said again, so it
+    has to be repeated from time to time where that matters."""
+    stands: Callable[[R, str], bool]
+    """(rule, cluster): whether what it has said of this cluster still counts."""
+    asked: Callable[[R, Group, datetime], tuple[Group, Missing]]
+    """(rule, group, since): its judgement is wanted by looks from then or later. Gives the looks that are missing."""
+    takes: Callable[[R], tuple[str, tuple[str, ...]] | None]
+    """(rule): targets, as a pattern, and signals of which it makes something that other rules go by."""
+    passes_over: Callable[[R], bool]
+    """(rule): whether what such rules take is no word to it."""
+    census: str | None
+    """The object of the group whose state all others of the rule are given as `around`; it is decided first."""
+    stirs: Callable[[R, Group, Group, Iterable[Group]], Iterable[Group]]
+    """(rule, before, after, others): which of the others have to be decided again because the census has changed so."""
+
+    # Rule files change, groups stay.
+    covers: Callable[[R, str], bool]
+    """(rule, object): whether the rule as it is written now still speaks of this."""
+    keeps: Callable[[Group], bool]
+    """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
+    way_back_only: Callable[[R], R] | None
+    """(rule): the rule as it counts after it has left the rule files, for as long as a group of it is kept. None: it
+    counts no more."""
+    forget: Callable[[R, Group, Callable[[str, str], bool]], Group]
+    """(rule, census, stands): without what was said by rules that, by name and cluster, do not stand by it now."""
+    as_it_counts: Callable[[R, Group, Callable[[str, str], bool]], Group]
+    """(rule, stored group, taken): without the signals that other rules take now, by target and name."""
+
+
+def nothing(*_: Any) -> tuple[Any, ...]:
+    """It has nothing to say."""
+    return ()
+
+
+def none(*_: Any) -> None:
+    """There is none."""
+
+
+def no(*_: Any) -> bool:
+    """It does not."""
+    return False
+
+
+def yes(*_: Any) -> bool:
+    """It does."""
+    return True
+
+
+def no_targets(*_: Any) -> frozenset[str]:
+    """It subscribes to nothing."""
+    return frozenset()
+
+
+def itself(_rule: Any, object_: str) -> str:
+    """The object itself."""
+    return object_
+
+
+def unchanged(_rule: Any, group: Group, *_: Any) -> Group:
+    """The group as it is."""
+    return group
+
+
+def not_asked(_rule: Any, group: Group, _since: datetime) -> tuple[Group, Missing]:
+    """It has no judgement of its own."""
+    return group, ()
+
+
+def all_of(_rule: Any, _before: Group, _after: Group, others: Iterable[Group]) -> Iterable[Group]:
+    """All of the others."""
+    return others

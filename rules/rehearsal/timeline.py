@@ -1,0 +1,32 @@
+"""Seconds of a rehearsal, and what happens in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bus.messages import Action, Fact, Hold
+
+START = datetime(1970, 1, 1, tzinfo=UTC)
+"""Second 0 of every rehearsal."""
+Event = tuple[float, Fact | str]
+"""Second, and a fact, or the id of an action with its status as `id status`."""
+
+
+def at(second: float) -> datetime:
+    """The moment of a second."""
+    return START + timedelta(seconds=second)
+
+
+def second(moment: datetime) -> float:
+    """The second of a moment."""
+    return (moment - START).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One thing that came out: an action that is new, or a hold that begins."""
+
+    at: float
+    what: Action | Hold
+    because: tuple[str, ...]
