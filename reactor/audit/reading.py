@@ -47,7 +47,9 @@ async def audit_of(bus: JetStreamBus) -> Audit:
         try:
             heads[entry.key.partition(".")[0]] = Position.read(entry.value).audited
         except Malformed as error:
-            log.warning("%s: %s; nobody knows whether the newest records of its audit were cut off", entry.key, error)
+            log.warning(
+                "%s: %s; it is not known whether the newest records of its audit were cut off", entry.key, error
+            )
     found = Audit(heads, _kept_since(await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {})))
     async with bus.read(DECISIONS, DECISIONS.subjects[0], after=0) as reading:
         while not reading.current:

@@ -44,11 +44,11 @@ def audit() -> None:
 @bus_option()
 @output_option()
 def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output: str) -> None:
-    """Check the recorded decisions against the stored facts, and that no record was changed, added or removed.
+    """Check recorded decisions against stored facts.
 
-    Each record contains the hash of the one before it in its partition. The state of the partition contains the newest
-    hash. So `chain` counts records that were edited, inserted, are missing, or were cut off before retention removes
-    them.
+    The command also checks that no record was changed, added or removed. Each record contains the hash of the one
+    before it in its partition. The state of the partition contains the newest hash. So `chain` counts records that were
+    edited, inserted, are missing, or were cut off before retention removes them.
 
     With `audit.keyFile` in the settings, the signature of each record's place is checked too. This also finds a whole
     chain that was rewritten. Records without a signature count as unsigned.
@@ -76,7 +76,9 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
 )
 @bus_option()
 def export(config: Path | None, bus: str | None) -> None:
-    """Print all decision records, one JSON object a line: for `reactor replay --file`, and for archives.
+    """Print all decision records, one JSON object a line.
+
+    The output is for `reactor replay --file`, and for archives.
 
     Exit code: 0; 1 if no bus is named and none runs here, or it has no streams of a reactor; 3 if the bus cannot be
     reached.

@@ -68,9 +68,9 @@ def _asking(command: Command) -> Command:
 @click.option("--replicas", type=click.IntRange(1, 5), help="Copies of each stream; default: the settings'.")
 @click.option("--partitions", type=click.IntRange(1, 1024), help="Partitions of a new bus; default: the settings'.")
 def init(config: Path | None, url: str | None, output: str, replicas: int | None, partitions: int | None) -> None:
-    """Create missing streams, buckets and queues, and list the changes.
+    """Create missing streams, buckets and queues.
 
-    A second run changes nothing. The command makes nothing smaller and deletes nothing.
+    The command lists the changes. A second run changes nothing. The command makes nothing smaller and deletes nothing.
 
     \b
     reactor bus init --bus nats://nats:4222 --replicas 3
@@ -87,9 +87,10 @@ def init(config: Path | None, url: str | None, output: str, replicas: int | None
 @bus.command()
 @_asking
 def check(config: Path | None, url: str | None, output: str) -> None:
-    """Check that the reactor can work on this bus: version, permissions, a write, streams, clocks.
+    """Check that the reactor can work on this bus.
 
-    The command writes one value for the test and changes nothing else.
+    It checks version, permissions, a write, streams and clocks. The command writes one value for the test and changes
+    nothing else.
 
     Exit code: 0; 1 if a check failed; 3 if the bus cannot be reached.
     """
@@ -106,7 +107,9 @@ def check(config: Path | None, url: str | None, output: str) -> None:
 @bus.command()
 @_asking
 def status(config: Path | None, url: str | None, output: str) -> None:
-    """Show streams, queues, and the owner and the unread facts of each partition.
+    """Show streams, queues and partitions.
+
+    Each partition has its owner and its number of unread facts.
 
     Exit code: 0; 1 if there are no streams; 3 if the bus cannot be reached.
     """
@@ -129,9 +132,10 @@ def status(config: Path | None, url: str | None, output: str) -> None:
 )
 @click.option("--source", "sources", multiple=True, help="A user for the source of this signal. Repeatable.")
 def permissions(roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...]) -> None:
-    """Print a nats-server configuration: one user for each role, with the permissions of that role only.
+    """Print a nats-server configuration with users.
 
-    Without options: reactor, viewer, operator and zones. Passwords come from the server's environment.
+    Each role has one user, with the permissions of that role only. Without options: reactor, viewer, operator and
+    zones. Passwords come from the server's environment.
 
     A person with a user of their own can give commands in that name only. The server enforces it, and the audit records
     the name.

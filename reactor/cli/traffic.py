@@ -48,7 +48,9 @@ def traffic() -> None:
 @bus_option()
 @output_option()
 def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> None:
-    """List the routes of the rules whose names match PATTERN, and their weights.
+    """List routes and their weights.
+
+    PATTERN selects rules by name.
 
     Exit code: 0; 1 if no rule matches; 3 if the bus cannot be reached.
     """
@@ -78,11 +80,11 @@ def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> No
 def failover(
     asker: Asker, rule: str, object_: str | None, to: tuple[str, ...], for_: float | None, *, force: bool
 ) -> None:
-    """Move the traffic of RULE away from its primary now, for one OBJECT or for all.
+    """Move the traffic of RULE away from its primary now.
 
-    The plan is shown first. Until the time is over or you release it, the rule changes nothing by itself, with one
-    exception: it moves traffic away from a backend that is bad while another one is Healthy. Windows, cooldowns, rates
-    and approvals do not stop the command. A pause does.
+    The command works on one OBJECT or on all. The plan is shown first. Until the time is over or you release it, the
+    rule changes nothing by itself, with one exception: it moves traffic away from a backend that is bad while another
+    one is Healthy. Windows, cooldowns, rates and approvals do not stop the command. A pause does.
 
     Exit code: 0; 1 if it is refused or not confirmed; 3 if the bus cannot be reached.
     """
@@ -100,9 +102,10 @@ def failover(
 @FORCE
 @asking
 def failback(asker: Asker, rule: str, object_: str | None, for_: float | None, *, force: bool) -> None:
-    """Bring the traffic of RULE back to its primary now, for one OBJECT or for all, and reset its failure count.
+    """Bring the traffic of RULE back to its primary now.
 
-    The traffic stays there until the time is over or you release it.
+    The command works on one OBJECT or on all, and resets the failure count. The traffic stays there until the time is
+    over or you release it.
 
     Exit code: 0; 1 if it is refused or not confirmed; 3 if the bus cannot be reached.
     """
@@ -118,7 +121,9 @@ def failback(asker: Asker, rule: str, object_: str | None, for_: float | None, *
 @click.argument("object_", metavar="[OBJECT]", required=False)
 @asking
 def release(asker: Asker, rule: str, object_: str | None) -> None:
-    """Return control to RULE: it may change again what was moved or changed by hand.
+    """Return control to RULE.
+
+    The rule may change again what was moved or changed by hand.
 
     Exit code: 0; 1 if it is not confirmed; 3 if the bus cannot be reached.
     """

@@ -60,9 +60,10 @@ def zone() -> None:
 @zone.command("list")
 @_looking
 def list_(config: Path | None, bus: str | None, rules: tuple[str, ...], output: str) -> None:
-    """List the zones of all ZoneIsolation rules: health, and progress of an isolation.
+    """List zones, their health and their isolation.
 
-    The list includes isolated zones whose rule is in no file any more. `failback`, `abort` and `retry` work for them.
+    The list has the zones of all ZoneIsolation rules. It includes isolated zones whose rule is in no file any more.
+    `failback`, `abort` and `retry` work for them.
 
     Exit code: 0; 1 if an isolation failed; 3 if the bus cannot be reached.
     """
@@ -83,9 +84,10 @@ def list_(config: Path | None, bus: str | None, rules: tuple[str, ...], output: 
 @click.argument("zone")
 @_looking
 def plan(rule: str, zone: str, config: Path | None, bus: str | None, rules: tuple[str, ...], output: str) -> None:
-    """Show what RULE would do to isolate ZONE and to bring it back, and the result of each guard now.
+    """Show what RULE would do to isolate ZONE.
 
-    The command changes nothing.
+    The plan has the steps of the isolation and of the way back, and the result of each guard now. The command changes
+    nothing.
 
     Exit code: 0 if the isolation would start; 1 if a guard refuses it; 3 if the bus cannot be reached.
     """
@@ -101,10 +103,11 @@ def plan(rule: str, zone: str, config: Path | None, bus: str | None, rules: tupl
 @click.argument("rule", required=False)
 @_looking
 def drill(rule: str | None, config: Path | None, bus: str | None, rules: tuple[str, ...], output: str) -> None:
-    """Show the scheduled drills (`practice`) of RULE, or of all ZoneIsolation rules.
+    """Show the scheduled drills of RULE, or of all rules.
 
-    For each rule: the zone and time of the next drill, the drill that is running, and the result of the last one.
-    The command starts no drill. `reactor zone plan` shows what an isolation would do.
+    Drills are the `practice` of ZoneIsolation rules. For each rule: the zone and time of the next drill, the drill that
+    is running, and the result of the last one. The command starts no drill. `reactor zone plan` shows what an isolation
+    would do.
 
     Exit code: 0; 1 if there is no such rule; 3 if the bus cannot be reached.
     """

@@ -98,8 +98,8 @@ rules:
     route: {{cluster: {home}, kind: TrafficSplit, namespace: {namespace}, name: {route}}}
     primary: {primary}
     backends:{backends}
-    tolerationSeconds: {toleration}   # so long a failure is borne
-    recoverySeconds: {recovery}   # so long it must be good again
+    tolerationSeconds: {toleration}   # failures shorter than this are ignored
+    recoverySeconds: {recovery}   # must stay healthy this long before failback
     onAllDown: Hold
 """
 

@@ -56,7 +56,7 @@ class Email(Part):
             msg = "user and passwordFile go together"
             raise ValueError(msg)
         if self.user and self.tls == "None" and not _loopback(self.host):
-            msg = "tls: None sends the password for everybody to read: StartTls or Implicit, or no user"
+            msg = "tls: None sends the password unencrypted: StartTls or Implicit, or no user"
             raise ValueError(msg)
         return self
 

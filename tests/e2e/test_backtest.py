@@ -141,7 +141,7 @@ async def test_bad_input_is_told_apart_by_exit_codes(tmp_path: Path) -> None:
         (1, "no such file", ["--rules", str(tmp_path / "no.yaml"), *asked[2:], "--from", "-1h"]),
         (2, "is not before --to", [*asked, "--from", "-1h", "--to", "-2h"]),
         (2, "in the future", [*asked, "--from", "-1h", "--to", moment(START * 2)]),
-        (2, "is no moment", [*asked, "--from", "yesterday"]),
+        (2, "is an invalid time", [*asked, "--from", "yesterday"]),
         (2, "--sweep", [*asked, "--from", "-1h", "--sweep", "tolerationSeconds=a"]),
         (2, "shorter range", [*asked, "--from", "2020-01-01T00:00:00Z", "--step", "0.1"]),
         (2, "say where Prometheus is", ["--rules", str(rules), "--from", "-1h"]),

@@ -94,6 +94,11 @@ def test_help_names_who_does_what() -> None:
     assert {words: hits for words, text in shown.items() if (hits := found(text))} == {}
 
 
+def test_a_list_of_commands_has_whole_sentences() -> None:
+    cut = [line for text in dict(helps(cli)).values() for line in text.splitlines() if line.endswith("...")]
+    assert cut == [], "shorten the first sentence of the command's docstring"
+
+
 def messages(path: Path) -> Iterator[str]:
     """The texts of a module that are no docstrings: f-strings in one piece, with `{}` for what is put in."""
     tree = ast.parse(path.read_text("utf-8"))
@@ -106,9 +111,12 @@ def messages(path: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "reactor" / "cli").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT))
-)
+def printing() -> list[Path]:
+    """Modules whose texts the command line prints or writes into files."""
+    return [path for part in ("cli", "demo", "workbench") for path in sorted((ROOT / "reactor" / part).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", printing(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_message_of_the_command_line_names_who_does_what(path: Path) -> None:
     assert [hit for text in messages(path) for hit in found(text)] == []
 

@@ -47,9 +47,10 @@ from rules.rulefile.yaml import Path as At
     help="With --as webhook: confirm a resolved alert by a query, or treat its target as Healthy.",
 )  # fmt: skip
 def prometheus(files: tuple[str, ...], output: str, output_file: Path | None, **given: Any) -> None:
-    """Convert alerting rules of Prometheus into sources and Notification rules.
+    """Convert alerting rules of Prometheus.
 
-    FILE is a Prometheus rule file, or YAML or JSON with PrometheusRule objects; a folder, a glob, or - for stdin.
+    They become sources and Notification rules. FILE is a Prometheus rule file, or YAML or JSON with PrometheusRule
+    objects; a folder, a glob, or - for stdin.
 
     \b
     reactor import prometheus alerts.yml --target 'service/{cluster}/{namespace}/{service}' > alerts.yaml

@@ -38,7 +38,7 @@ INCOMPLETE = "some rule files cannot be used"
 @click.option("--allow-single-zone", multiple=True, metavar="SERVICE", help="A service that may go down with the zone.")
 @asking
 def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zone: tuple[str, ...]) -> None:
-    """Isolate ZONE: take it out of service by the plan of RULE.
+    """Take ZONE out of service by the plan of RULE.
 
     The plan and the result of each guard are shown first. The reactor decides: a command that a guard refuses is sent
     too, and the refusal is recorded in the audit.
@@ -63,11 +63,11 @@ def isolate(asker: Asker, rule: str, zone: str, *, force: bool, allow_single_zon
 @click.option("--force", is_flag=True, help="Do not wait for proof that the zone is healthy. Say why in the comment.")
 @asking
 def failback(asker: Asker, rule: str, *, force: bool) -> None:
-    """Bring the isolated zone of RULE back: first the network, then the nodes in batches.
+    """Bring the isolated zone of RULE back.
 
-    It begins when two signals have called the zone healthy for recoverySeconds. If the zone has one signal only, that
-    one is enough, because you are the second witness. With --force it begins at once. The rule does not isolate the
-    zone by itself again before the zone was healthy once.
+    First the network comes back, then the nodes in batches. It begins when two signals have called the zone healthy for
+    recoverySeconds. If the zone has one signal only, that one is enough, because you are the second witness. With
+    --force it begins at once. The rule does not isolate the zone by itself again before the zone was healthy once.
 
     Exit code: 0; 1 if it is refused or not confirmed; 3 if the bus cannot be reached.
     """
@@ -78,10 +78,10 @@ def failback(asker: Asker, rule: str, *, force: bool) -> None:
 @click.argument("rule")
 @asking
 def abort(asker: Asker, rule: str) -> None:
-    """Stop the running isolation of RULE, and undo its steps at once, the last one first.
+    """Stop the running isolation of RULE, and undo it.
 
-    It also works while a failed step waits for its next try. The rule does not isolate the zone by itself again before
-    the zone was healthy once.
+    The steps are undone at once, the last one first. It also works while a failed step waits for its next try. The rule
+    does not isolate the zone by itself again before the zone was healthy once.
 
     Exit code: 0; 1 if no isolation is running or it is not confirmed; 3 if the bus cannot be reached.
     """
@@ -92,7 +92,9 @@ def abort(asker: Asker, rule: str) -> None:
 @click.argument("rule")
 @asking
 def retry(asker: Asker, rule: str) -> None:
-    """Continue the failed isolation or failback of RULE, at the step that failed.
+    """Continue a failed isolation or failback of RULE.
+
+    It continues at the step that failed.
 
     Exit code: 0; 1 if nothing has failed or it is not confirmed; 3 if the bus cannot be reached.
     """

@@ -40,7 +40,7 @@ class Answers:
         for chunk in ask.grid.chunks():
             answer = self._store.load(self._urls[ask.prometheus], ask.query, chunk)
             if answer is None:
-                raise AssertionError("a chunk was read before it was fetched, or somebody has deleted it meanwhile")
+                raise AssertionError("a chunk was read before it was fetched, or was deleted meanwhile")
             yield chunk, ask.grid.part(chunk), answer
 
 

@@ -129,7 +129,7 @@ class Plan:
         for name in self._named(source) if self.scrapes else ():
             found = outages(answers.of(self._scrapes(name, source)), source.stale_seconds)
             if found is None:
-                note = f"prometheus {name}: {self.scrapes} gives nothing, so nobody can tell when Prometheus was away"
+                note = f"prometheus {name}: {self.scrapes} gives nothing, so it is not known when Prometheus was away"
                 self.notes[note] = None
                 return Outages()
             return found
@@ -192,7 +192,7 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
             yield f"rule {rule.name}: reads its backends from the route, and Prometheus knows none: write backends"
     for source in rules.sources:
         if not isinstance(source, Playable | Quorum):  # a Quorum is decided from what others say
-            yield f"source {source.name}: {source.kind} leaves no trace in Prometheus: nothing is heard of it"
+            yield f"source {source.name}: {source.kind} has no Prometheus history; not replayed"
 
 
 def _together(asks: Sequence[Ask], answers: Answers) -> Iterator[Part]:

@@ -33,7 +33,7 @@ def moment(text: str, now: datetime) -> datetime:
     except (ValueError, OverflowError) as error:
         raise BadMoment(f"{text!r}: {error}") from error
     if read is None:
-        raise BadMoment(f"{text!r} is no moment: write 2026-11-01T00:00:00Z, -30d, -1h30m or now")
+        raise BadMoment(f"{text!r} is an invalid time: write 2026-11-01T00:00:00Z, -30d, -1h30m or now")
     if read.tzinfo is None:
         raise BadMoment(f"{text!r} has no time zone: write {text}Z for UTC, or an offset as in {text}+01:00")
     return read.astimezone(UTC)

@@ -22,7 +22,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _QUIET = bytes([UNHEARD, HEALTHY])
 
 LEGEND = (
-    ("good", "Healthy"), ("bad", "Unhealthy"), ("unknown", "Unknown"), ("away", "failed over"), ("home", "at home"),
+    ("good", "Healthy"), ("bad", "Unhealthy"), ("unknown", "Unknown"), ("away", "failed over"), ("home", "on primary"),
     ("hold", "held"),
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ def summary(found: Numbers, within: float | None) -> Iterator[str]:
         yield f"{_count(found.notifications, 'notification')}"
     if found.approvals:
         asked = _count(found.approvals, "time")
-        yield f"somebody would have been asked {asked}: it is played as if each yes had come at once"
+        yield f"an approval would have been requested {asked}: it is played as if each was given at once"
     yield f"{_count(found.flaps_avoided, 'flap')} avoided by the toleration" + "".join(
         f", held {count} × {reason} ({length(seconds)})" for reason, (count, seconds) in found.holds.items()
     )

@@ -105,7 +105,7 @@ def _route(route: Route, taken: set[str], *, alone: bool) -> Made:
         "tolerationSeconds": 10, "recoverySeconds": 60, "failback": {"mode": "Automatic", "signals": ["endpoints"]},
     }  # fmt: skip
     weights = ", ".join(f"{backend.service}={backend.weight}" for backend in route.backends)
-    about = f"The weights as they stand: {weights}."
+    about = f"The current weights: {weights}."
     if sum(backend.weight > 0 for backend in route.backends) > 1:
         about += " Traffic is divided now; this rule would give all of it to the primary. A canary? Remove the rule."
     return Made(rule, about)
@@ -142,7 +142,7 @@ def _workload(copy: Copy, clusters: dict[str, int], taken: set[str]) -> Made:
         "failover": {"cluster": {"purgeMode": "Gracefully", "gracePeriodSeconds": 600}},
     }  # fmt: skip
     replicas = ", ".join(f"{count} in {name}" for name, count in clusters.items())
-    return Made(rule, f"Replicas as they stand: {replicas}. A cluster that fails leaves its share to the others.")
+    return Made(rule, f"Current replicas: {replicas}. A cluster that fails leaves its share to the others.")
 
 
 def _zones(found: Found, taken: set[str]) -> Made:
@@ -153,7 +153,7 @@ def _zones(found: Found, taken: set[str]) -> Made:
     }  # fmt: skip
     nodes = ", ".join(f"{count} in {zone}" for zone, count in found.zones)
     about = (
-        f"Nodes as they stand: {nodes}. Only a person can start it as it is: by itself it acts on two signals, so add "
+        f"Current nodes: {nodes}. Only a person can start it as it is: by itself it acts on two signals, so add "
         "a second source for zone/… to the nodes' own."
     )
     return Made(rule, about)

@@ -107,7 +107,7 @@ def _of_zones(rule: JsonObject) -> JsonObject:
     ]  # fmt: skip
     command = {"rule": rule["name"], "zone": zones[0], "by": "me", "reason": "a look at the plan"}
     return {
-        "name": f"{rule['name']} takes {zones[0]} out of service when somebody asks for it", "intervalSeconds": 60,
+        "name": f"{rule['name']} takes {zones[0]} out of service when a person asks for it", "intervalSeconds": 60,
         "inventory": [{"zones": inventory | {"demandNodes": 3}}], "commands": [{"at": 60, "isolateZone": command}],
         "inputs": inputs,
         "expect": [{"at": 60, "action": "ZoneStep", "rule": rule["name"], "step": step} for step in rule["steps"]],

@@ -144,7 +144,7 @@ async def test_while_prometheus_was_away_its_silence_is_no_recovery(prometheus: 
 
 async def test_a_server_without_scrapes_says_so(prometheus: Recorded) -> None:
     del prometheus.says[NEWEST_SCRAPE]
-    assert "nobody can tell when Prometheus was away" in report(await done(request(prometheus)))["notes"][0]
+    assert "it is not known when Prometheus was away" in report(await done(request(prometheus)))["notes"][0]
 
 
 async def test_another_version_is_compared(prometheus: Recorded) -> None:

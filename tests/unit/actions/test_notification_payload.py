@@ -111,7 +111,7 @@ MAIL = {"host": "smtp.example.com", "from": "reactor@example.com", "to": ["ann@e
         ({"to": ["ann@example.com, bob@example.com"]}, "is not one address"),
         ({"from": "reactor@example.com\r\nBcc: eve@example.com"}, "is no address"),
         ({"to": ["änn@example.com"]}, "ASCII"), ({"user": "reactor"}, "user and passwordFile go together"),
-        ({"user": "reactor", "passwordFile": "p", "tls": "None"}, "for everybody to read"), ({"port": 0}, "port"),
+        ({"user": "reactor", "passwordFile": "p", "tls": "None"}, "unencrypted"), ({"port": 0}, "port"),
         ({"host": "smtp example"}, "host"),
     ],
 )  # fmt: skip

@@ -58,7 +58,7 @@ def test_a_rule_that_asks_people_is_played_as_if_each_yes_had_come_at_once() -> 
     told = done(rules(mode="Approve"))
     rule = as_json(told.played, told.within)["rules"][0]
     assert (rule["mode"], rule["failovers"], rule["approvals"]) == ("Approve", 1, 1)
-    said = "  somebody would have been asked 1 time: it is played as if each yes had come at once"
+    said = "  an approval would have been requested 1 time: it is played as if each was given at once"
     assert said in list(lines(told))
     assert as_json(done(rules()).played, told.within)["rules"][0]["approvals"] == 0
 
