@@ -13,7 +13,7 @@ import yaml
 
 from reactor.runtime.clock import Clock
 from tests.contract.karmada.cases import duplicated, weighted
-from tests.e2e.alerts import body, firing
+from tests.e2e.alerts import body, firing, resolved
 from tests.e2e.moving import GUARDS, group, holds, knows, settled
 from tests.e2e.service import Service
 from tests.e2e.waiting import until_told
@@ -68,13 +68,14 @@ async def plane(karmada: Karmada) -> AsyncIterator[Driven]:
         yield found
 
 
-def reactor(plane: Driven, folder: Path, placement: dict[str, Any]) -> Service:
-    """A reactor whose rule for workloads is the policy with this placement."""
+GRACEFULLY = {"purgeMode": "Gracefully", "gracePeriodSeconds": 60}
+
+
+def reactor(plane: Driven, folder: Path, placement: dict[str, Any], failover: dict[str, Any] | None = None) -> Service:
+    """A reactor whose rule for workloads is the policy with this placement. `failover`: of clusters by default."""
     selector = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": NAMESPACE}
-    own = {
-        "resourceSelectors": [selector], "placement": placement,
-        "failover": {"cluster": {"purgeMode": "Gracefully", "gracePeriodSeconds": 60}},
-    }  # fmt: skip
+    failover = failover or {"cluster": GRACEFULLY}
+    own = {"resourceSelectors": [selector], "placement": placement, "failover": failover}
     text = "".join(f"  {line}\n" for line in yaml.safe_dump(own).splitlines())
     settings = {"clusters": {"karmada": {"kubeconfig": str(plane.kubeconfig)}}}
     return Service(folder / "reactor", rules=RULES + text, settings=settings)
@@ -137,6 +138,61 @@ async def test_a_dead_member_is_left_and_a_scheduler_that_is_away_is_said(plane:
         await plane.until(purged, "the old copy is purged", "web")
         await settled(service, "web", rule="shop")
     assert await plane.where("web") == {"m2": 2, "m3": 2}
+    plane.never_out("web", since)
+
+
+@pytest.mark.parametrize(
+    ("placement", "before", "after"),
+    [
+        (duplicated(2, 2), {"m1": 2, "m3": 2}, {"m2", "m3"}),
+        (weighted(m1=1, m2=1, m3=1), {"m1": 1, "m2": 1, "m3": 1}, {"m2", "m3"}),
+    ],
+    ids=["full copies", "divided"],
+)
+async def test_a_copy_that_stays_bad_on_a_living_cluster_is_replaced_and_its_cluster_gets_none_back(
+    plane: Driven, tmp_path: Path, placement: dict[str, Any], before: dict[str, int], after: set[str]
+) -> None:
+    """Application failover: nothing is tainted, so only the limits of the policy keep the scheduler away from m1."""
+    failover = {"application": {"decisionConditions": {"tolerationSeconds": 2}, **GRACEFULLY}}
+    replicas = sum(before.values()) if "Divided" in str(placement) else 2
+    await plane.deploy("web", tolerant(placement), before, replicas)
+    async with reactor(plane, tmp_path, tolerant(placement), failover) as service:
+        await knows(service, {"web": {*before}}, clusters=3, rule="shop")
+        since = Clock().now().timestamp()
+        plane.sick("m1", "web")
+
+        async def purged() -> bool:
+            return {*await plane.where("web")} == after and not await plane.tasks("web")
+
+        await plane.until(purged, f"web is on {after} alone", "web")
+        await settled(service, "web", rule="shop")
+    assert {*await plane.answered("web")} == after
+    plane.never_out("web", since)
+
+
+async def test_a_brownout_that_is_over_before_the_new_copy_is_ready_takes_the_eviction_back(
+    plane: Driven, tmp_path: Path
+) -> None:
+    """K2, through the whole service."""
+    await plane.deploy("web", tolerant(duplicated(1)), {"m2": 2}, 2)
+    plane.sick("m1", "web")
+    async with reactor(plane, tmp_path, tolerant(duplicated(1))) as service:
+        await knows(service, {"web": {"m2"}}, clusters=3, rule="shop")
+        since = Clock().now().timestamp()
+        assert await service.post(body(firing("m2")), to="brownout") == 200
+
+        async def leaves() -> bool:
+            return await plane.where("web") == {"m1": 2} and await plane.tasks("web") == ["m2"]
+
+        await plane.until(leaves, "web leaves m2", "web")
+        assert await service.post(body(resolved("m2")), to="brownout") == 200
+
+        async def back() -> bool:
+            return await plane.where("web") == {"m2": 2} and not await plane.tasks("web")
+
+        await plane.until(back, "web is back on m2 alone", "web")
+        await settled(service, "web", rule="shop")
+    await plane.healthy("web", "m2")
     plane.never_out("web", since)
 
 
