@@ -22,12 +22,12 @@ from reactor.webhook.body import Body
 
 SLOT_SECONDS = 10
 """Alertmanager retries within max(10 s, group_interval), and cannot mean two things by the same alerts within it."""
-CHUNK_BYTES_MAX = 500_000
-"""Of alerts, which leaves room for the envelope: stored messages of 512 kB are the fastest (measured)."""
+CHUNK_BYTES_MAX = 125_000
+"""Of alerts, some 250: what a source has in routers' hands holds up windows, so it comes in small pieces."""
 
 
 def outgoing(source: str, body: Body, at: datetime) -> list[Outgoing]:
-    """Give the messages that a body becomes, each at most 512 kB. None for a body without alerts."""
+    """Give the messages that a body becomes, each about 125 kB. None for a body without alerts."""
     chunks = list(_chunks(body))
     stem = f"webhook/{source}/{_digest(source, body)}/{int(at.timestamp()) // SLOT_SECONDS}"
     messages = []

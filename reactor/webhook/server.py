@@ -41,7 +41,7 @@ POSTS_OF_A_SOURCE = 16
 """Of these, at most; so that one source leaves room for others."""
 HEALTH_BODY_BYTES = 1024  # nobody who asks for health sends one
 IN_HANDS_MAX = 2
-"""So many messages of a source, some 1,000 alerts each, are in our routers' hands at most: windows wait for them."""
+"""So many messages of a source, some 250 alerts each, are in our routers' hands at most: windows wait for them."""
 LOOK_SECONDS = 0.05
 OWED_SECONDS = 60.0
 """A source whose posts wait for so long already is told to come again."""
