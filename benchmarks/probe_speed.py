@@ -62,8 +62,9 @@ async def probe_to_patch() -> Result:
 
 async def _moved(w: World, services: Services, name: str, *, healthy: bool) -> float:
     """Give the seconds from the first answer that is otherwise to the write."""
-    writes = w.moved()
     services.turn(name, healthy=healthy)
+    await until(lambda: name in services.turned)
+    writes = w.moved()
     await until(lambda: w.moved() > writes)
     return time.perf_counter() - services.turned[name]
 
