@@ -189,15 +189,18 @@ class RoleSet:
     async def _observer(self) -> None:
         from reactor.fleet.observer import KIND, Observer
         from reactor.sources.catalog import is_run, start_all
+        from reactor.sources.companions import Companions
         from reactor.sources.context import SourceContext
         from reactor.sources.probes.addresses import probing_session
         from reactor.sources.refresh import requests_on
 
         context, publisher = self._context, self._publisher("observer")
+        companions = Companions(self._rules.rules, self._rules.sources, context.bus)
 
         async def tell(fact: Fact) -> None:
             if not fleet.heard:
                 raise Retryable("the others do not hear us, and may observe in our place")
+            await companions.looked_at(fact)
             await publisher.tell(fact)
 
         probing = await self._stack.enter_async_context(probing_session())

@@ -98,22 +98,23 @@ async def bus_wiped(world: World) -> AsyncIterator[None]:
 async def disk_full(world: World, random: Random) -> None:
     """The bus's disk is full, and has space again; the embedded server is looked after as `reactor run` does it."""
     await faults_disk.move(world)
-    keeping = asyncio.create_task(EmbeddedHealth(world.server).run())
+    health = EmbeddedHealth(world.server)
+    keeping = asyncio.create_task(health.run())
     try:
-        await inflict(_disk_filled, NOTHING, 0.0, world, random)
+        await inflict(partial(_disk_filled, health), NOTHING, 0.0, world, random)
     finally:
         keeping.cancel()
 
 
 @asynccontextmanager
-async def _disk_filled(world: World) -> AsyncIterator[None]:
+async def _disk_filled(health: EmbeddedHealth, world: World) -> AsyncIterator[None]:
     filler = world.server.folder / "filler"
     faults_disk.fill(filler)
     yield
     filler.unlink()
-    health = EmbeddedHealth(world.server)
     async with asyncio.timeout(STORES_AGAIN_SECONDS):
-        while await health.look():
+        # A server that is just being restarted does not answer: that is no word that it stores.
+        while health.trouble or await health.look():
             await asyncio.sleep(0.1)
 
 

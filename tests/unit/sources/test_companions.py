@@ -1,0 +1,76 @@
+"""Where a probe finds a backend bad and no window is awaited, the others are looked at before anybody asks."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bus import subjects
+from bus.messages import Health, Observation, RefreshRequest
+from bus.testing.memory import MemoryBus
+from reactor.sources.companions import Companions
+from rules.rulefile.loader import RuleSet, load
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+RULES = """
+apiVersion: reactor/v1
+sources:
+- {{name: a, kind: HttpProbe, target: custom/a, url: "http://a/"}}
+- {{name: b, kind: HttpProbe, target: custom/b, url: "http://b/"}}
+rules:
+- name: shop
+  kind: TrafficFailover
+  route: {{cluster: east, kind: TrafficSplit, namespace: shop, name: shop}}
+  backends: [{{service: a, target: custom/a}}, {{service: b, target: custom/b}}, {{service: c, target: custom/c}}]
+  tolerationSeconds: {toleration}
+"""
+
+
+def loaded(*, toleration: int) -> RuleSet:
+    return load([("shop.yaml", RULES.format(toleration=toleration))])
+
+
+def word(status: Health, *, target: str = "custom/a", since: float = 0) -> Observation:
+    return Observation(
+        target=target, status=status, signal="a", source="a", observed_at=AT, since=AT - timedelta(seconds=since)
+    )
+
+
+async def asked(rules: RuleSet, fact: Observation) -> list[RefreshRequest]:
+    """What the source of custom/b is asked when this is said."""
+    bus, out = MemoryBus(lambda: AT), list[RefreshRequest]()
+
+    async def hear(body: bytes) -> None:
+        out.append(RefreshRequest.model_validate_json(body))
+
+    await bus.listen(subjects.refresh("b"), hear)
+    await Companions(rules.rules, rules.sources, bus).looked_at(fact)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return out
+
+
+async def test_the_first_bad_word_has_the_others_looked_at_from_then_on() -> None:
+    rules = loaded(toleration=0)
+    assert await asked(rules, word(Health.UNHEALTHY)) == [RefreshRequest(targets=("custom/b",), not_before=AT)]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [word(Health.HEALTHY), word(Health.UNHEALTHY, since=1), word(Health.UNHEALTHY, target="custom/c")],
+    ids=["good", "said again", "of nobody's companion"],
+)
+async def test_what_is_no_news_of_a_failure_asks_nobody(fact: Observation) -> None:
+    assert await asked(loaded(toleration=0), fact) == []
+
+
+async def test_where_a_window_is_awaited_the_decider_asks_when_it_ends() -> None:
+    assert await asked(loaded(toleration=5), word(Health.UNHEALTHY)) == []
+
+
+async def test_a_bus_that_is_away_keeps_no_source_from_speaking() -> None:
+    rules, bus = loaded(toleration=0), MemoryBus(lambda: AT)
+    bus.down = True
+    await Companions(rules.rules, rules.sources, bus).looked_at(word(Health.UNHEALTHY))
