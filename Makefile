@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test prove check fuzz bench chaos kills kube karmada gardener soak lock clean
+.PHONY: help setup demo run servers test prove newer check fuzz bench chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,10 @@ endif
 
 prove: servers ## run what takes long: tests that measure seconds, simulated fleets, fuzzing, chaos
 	@PATH="$(abspath $(VENV))/bin:$$PATH" scripts/run-tests prove $(VENV)/bin/python
+
+newer: ## run the unit and contract tests on the Python that the production image ships
+	@python=$$(scripts/python-of-the-image) && $(MAKE) PYTHON="$$python" VENV="$(VENV)-newer" test \
+		ARGS="tests/unit tests/contract -m 'not alone' --numprocesses 4 --dist loadfile --timeout 600"
 
 check: $(VENV)/.test ## lint, format, types and import layers
 	$(VENV)/bin/ruff check
@@ -87,7 +91,7 @@ lock: ## write the lock files again: make lock ARGS=--upgrade (needs uv)
 	$(LOCK) $(ARGS) --output-file requirements-test.lock --constraints requirements.lock --all-extras --group test --group check pyproject.toml
 
 clean: ## remove the virtual environment and everything built or cached
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .fuzz .reactor
+	rm -rf $(VENV) $(VENV)-newer build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .fuzz .reactor
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
