@@ -30,7 +30,7 @@ from bus.port import Outgoing
 from bus.topology import GROUPS
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.core.group import load
+from rules.core.stored import load
 
 FLEETS = (1, 2, 4)
 ROUTES = 200

@@ -15,7 +15,7 @@ from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.core.group import load
+from rules.core.stored import load
 from tests.ports import free_port
 
 NAMESPACE = "shop"

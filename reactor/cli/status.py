@@ -27,7 +27,8 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible, visible_json
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
-from rules.core.group import Group, Paused, to_python
+from rules.core.group import Group, Paused
+from rules.core.stored import to_python
 from rules.engine.pauses import PAUSES
 from rules.rulefile.targets import matches
 

@@ -21,7 +21,8 @@ from reactor.decide.kept_rules import KeptRules
 from reactor.runtime import telemetry
 from reactor.runtime.failpoints import reach
 from reactor.runtime.slices import sliced
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.subscriptions import Key
 

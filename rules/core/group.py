@@ -5,7 +5,6 @@ It is a value: the same facts at the same moments give the same group. It is kep
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,12 +14,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     SerializerFunctionWrapHandler,
-    TypeAdapter,
-    ValidationError,
     WrapSerializer,
 )
 
-from bus.errors import Malformed
 from bus.messages import Action, Health, Mode
 from rules.kinds.traffic.state import TrafficState
 from rules.kinds.workload.state import WorkloadState
@@ -284,6 +280,8 @@ class Group:
     position: int = 0
     """The sequence of the last fact folded in; kept by whoever reads the stream."""
     version: int = VERSION
+    later: Any = field(default=None, compare=False, repr=False)
+    """Keys that another release stored and this one does not know (stored.py): kept, and written back."""
 
 
 Value = TypeVar("Value", bound="DataclassInstance")
@@ -299,47 +297,3 @@ def updated(value: Value, **changes: Any) -> Value:
         if old is not new and old != new:
             return replace(value, **changes)
     return value
-
-
-_ADAPTER: TypeAdapter[Group] = TypeAdapter(Group)
-
-
-LARGE = 256 << 10
-"""From so many bytes on a group is stored compressed: a guard that ten thousand workloads ask has 2.6 MB, and a NATS
-server takes 1 MB in one message by default."""
-BYTES_MAX = 256 << 20  # what a million claims would have: more is no group, and is not unpacked
-
-
-def dump(group: Group) -> bytes:
-    """Give the group as JSON, compressed where it is large."""
-    body = _ADAPTER.dump_json(group, by_alias=False)
-    return body if len(body) < LARGE else zlib.compress(body, 1)
-
-
-def load(body: bytes) -> Group:
-    """Read a group back. Raises Malformed where it is none, or of a newer version."""
-    try:
-        group = _ADAPTER.validate_json(_unpacked(body))
-    except ValidationError as error:
-        raise Malformed(f"not a stored group: {error.errors(include_url=False, include_input=False)[0]}") from error
-    if group.version > VERSION:
-        raise Malformed(f"stored by a newer version ({group.version}; this one reads up to {VERSION})")
-    return group
-
-
-def _unpacked(body: bytes) -> bytes:
-    if body.startswith(b"{"):
-        return body
-    unpack = zlib.decompressobj()
-    try:
-        text = unpack.decompress(body, BYTES_MAX)
-    except zlib.error as error:
-        raise Malformed(f"not a stored group: {error}") from error
-    if not unpack.eof:
-        raise Malformed("not a stored group: it is cut off, or too large")
-    return text
-
-
-def to_python(group: Group) -> Any:
-    """Give the group as plain values, for people."""
-    return _ADAPTER.dump_python(group, mode="json")

@@ -20,7 +20,8 @@ from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.cli.main import main
 from reactor.runtime.failpoints import ENVIRONMENT
-from rules.core.group import Group, load
+from rules.core.group import Group
+from rules.core.stored import load
 from tests.e2e import wrong_clock
 from tests.e2e.forked import Forked, fork
 from tests.e2e.processes import Child

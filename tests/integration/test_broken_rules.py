@@ -16,7 +16,8 @@ from bus.jetstream import JetStreamBus, provision
 from bus.topology import GROUPS, ROUTERS
 from reactor.cli.main import cli
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, dump
+from rules.core.group import Group
+from rules.core.stored import dump
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 
 WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")

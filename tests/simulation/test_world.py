@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.rehearsal import history
 from rules.rehearsal.world.checkers.finding import Promise

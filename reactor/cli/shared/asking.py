@@ -25,7 +25,8 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
-from rules.core.group import Group, load
+from rules.core.group import Group
+from rules.core.stored import load
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus

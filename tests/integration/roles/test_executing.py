@@ -23,7 +23,8 @@ from reactor.execute.executor import Executor
 from reactor.execute.intent import Intent
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Owed, dump
+from rules.core.group import Group, Owed
+from rules.core.stored import dump
 from rules.engine.routing import scope_of
 from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
 

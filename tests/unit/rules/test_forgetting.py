@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Cluster, Health, Observation
-from rules.core.group import Group, Member, Signal, dump, load
+from rules.core.group import Group, Member, Signal
+from rules.core.stored import dump, load
 from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
 from rules.engine.signals import combined

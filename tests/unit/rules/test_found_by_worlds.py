@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bus.messages import Cluster, Hold, Mode, Outcome, Place, Workload, WorkloadCopy, ZoneStep
-from rules.core.group import Group, Owed, dump, load
+from rules.core.group import Group, Owed
+from rules.core.stored import dump, load
 from rules.kinds.zone.plan import settings_for
 from rules.rehearsal.simulate import Said, at
 from rules.rehearsal.simulate import play as play_

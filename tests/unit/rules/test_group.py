@@ -10,7 +10,8 @@ import pytest
 
 from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
-from rules.core.group import Group, Owed, dump, load
+from rules.core.group import Group, Owed
+from rules.core.stored import dump, load
 from rules.limits.state import BudgetState, Claimed
 from rules.rehearsal.simulate import at
 

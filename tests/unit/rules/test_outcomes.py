@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bus.messages import SetWeights
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from bus.messages import Backend, FailbackTraffic, Health, Hold, Observation, ReleaseTraffic, Route, SetWeights
 from rules.core.errors import InvalidFiles
-from rules.core.group import dump
-from rules.core.group import load as load_group
+from rules.core.stored import dump
+from rules.core.stored import load as load_group
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.kinds.traffic.overflow import loads

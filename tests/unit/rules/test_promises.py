@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Mode, SetWeights
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule

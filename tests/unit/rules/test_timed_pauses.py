@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import permutations
 
 from bus.messages import Pause, Resume
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.pauses import PAUSES
 from rules.engine.routing import Routing

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Hold, SetWeights
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import Player, Said, assumed_routes, at

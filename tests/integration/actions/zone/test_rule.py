@@ -15,7 +15,7 @@ import pytest
 from bus.messages import Fact, Health, Observation, Outcome, ZoneInventory, Zones, ZoneStep
 from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
 from rules.engine.routing import Routing

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Approve, Hold, Notify
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (

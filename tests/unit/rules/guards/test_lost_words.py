@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bus.messages import Claim, Place, Verdict
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Claim, Fact, Health, Observation, SetWeights, Verdict
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.limits.limiter import BudgetRule
 from rules.rehearsal.simulate import at, second

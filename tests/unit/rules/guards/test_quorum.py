@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health, Observation
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.kinds.quorum.kind import QuorumRule, asked
 from rules.rehearsal.simulate import at

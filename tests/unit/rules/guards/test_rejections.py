@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bus.messages import Hold, Reject
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.rehearsal.explain import chain
 from rules.rehearsal.history import read, written
 from rules.rehearsal.simulate import at

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bus.messages import Action, Claim, Fact, Hold, Mode, Notify, Outcome, Verdict
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
 from rules.engine.routing import Routing

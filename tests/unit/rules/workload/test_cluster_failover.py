@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.kinds.workload.state import WorkloadState

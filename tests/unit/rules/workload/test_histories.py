@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import Player, Said

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from bus.messages import WorkloadCopy
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.engine.groups import Book
 from rules.engine.routing import Routing

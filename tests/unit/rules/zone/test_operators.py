@@ -28,7 +28,7 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
 from rules.engine.routing import Routing

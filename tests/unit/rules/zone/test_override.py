@@ -8,7 +8,7 @@ import pytest
 
 from bus.messages import ZoneStep
 from reactor.cli.shared.zone_words import left_behind
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.kinds.zone.failback import way_back

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules.core.group import dump, load
+from rules.core.stored import dump, load
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.kinds.zone.kind import way_back_only

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from bus.messages import Fact, Outcome, ZoneStep
-from rules.core.group import Group, dump, load
+from rules.core.group import Group
+from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
 from rules.engine.routing import Routing

@@ -1,0 +1,99 @@
+"""Groups as they are stored: JSON, compressed where it is large. Keys of another release are kept and written back.
+
+Two releases share a fleet while it is upgraded or rolled back, and take over partitions from each other: what one has
+stored and the other does not know must not vanish with the first write.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bus.errors import Malformed
+from rules.core.group import VERSION, Group
+
+_ADAPTER: TypeAdapter[Group] = TypeAdapter(Group)
+_OURS = {"later"}
+"""Fields that are never stored themselves."""
+
+
+LARGE = 256 << 10
+"""From so many bytes on a group is stored compressed: a guard that ten thousand workloads ask has 2.6 MB, and a NATS
+server takes 1 MB in one message by default."""
+BYTES_MAX = 256 << 20  # what a million claims would have: more is no group, and is not unpacked
+
+
+def dump(group: Group) -> bytes:
+    """Give the group as JSON, compressed where it is large."""
+    body = _json(group)
+    if group.later is not None:
+        body = json.dumps(with_later(json.loads(body), group.later), separators=(",", ":")).encode()
+    return body if len(body) < LARGE else zlib.compress(body, 1)
+
+
+def load(body: bytes) -> Group:
+    """Read a group back. Raises Malformed where it is none, or of a newer version."""
+    text = _unpacked(body)
+    try:
+        group = _ADAPTER.validate_json(text)
+    except ValidationError as error:
+        raise Malformed(f"not a stored group: {error.errors(include_url=False, include_input=False)[0]}") from error
+    if group.version > VERSION:
+        raise Malformed(f"stored by a newer version ({group.version}; this one reads up to {VERSION})")
+    if (known := _json(group)) == text:
+        return group
+    later = later_keys(json.loads(text), json.loads(known))
+    return replace(group, later=later) if later is not None else group
+
+
+def later_keys(stored: Any, known: Any) -> Any:
+    """Give what `stored` has and `known` has not, or None.
+
+    Of an object, a dict of its unknown keys and of what is unknown below known ones. Of a list, a list of pairs: an
+    entry as it is known, and what is unknown of it; an entry that changes or goes takes its unknown keys with it.
+    """
+    if isinstance(stored, dict) and isinstance(known, dict):
+        below = {key: later_keys(stored[key], known[key]) for key in stored if key in known}
+        found = {key: value for key, value in stored.items() if key not in known}
+        nested = {key: value for key, value in below.items() if value is not None}
+        return {"new": found, "below": nested} if found or nested else None
+    if isinstance(stored, list) and isinstance(known, list) and len(stored) == len(known):
+        pairs = [[one, more] for old, one in zip(stored, known, strict=True) if (more := later_keys(old, one))]
+        return pairs or None
+    return None
+
+
+def with_later(known: Any, later: Any) -> Any:
+    """Give `known` with the keys that `later_keys` found, wherever what they belong to is still there."""
+    if isinstance(known, dict) and isinstance(later, dict):
+        below = {key: with_later(known[key], more) for key, more in later["below"].items() if key in known}
+        return {**known, **below, **later["new"]}
+    if isinstance(known, list) and isinstance(later, list):
+        return [next((with_later(one, more) for was, more in later if was == one), one) for one in known]
+    return known
+
+
+def _json(group: Group) -> bytes:
+    return _ADAPTER.dump_json(group, by_alias=False, exclude=_OURS)
+
+
+def _unpacked(body: bytes) -> bytes:
+    if body.startswith(b"{"):
+        return body
+    unpack = zlib.decompressobj()
+    try:
+        text = unpack.decompress(body, BYTES_MAX)
+    except zlib.error as error:
+        raise Malformed(f"not a stored group: {error}") from error
+    if not unpack.eof:
+        raise Malformed("not a stored group: it is cut off, or too large")
+    return text
+
+
+def to_python(group: Group) -> Any:
+    """Give the group as plain values, for people."""
+    return _ADAPTER.dump_python(group, mode="json", exclude=_OURS)

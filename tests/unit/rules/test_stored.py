@@ -1,0 +1,95 @@
+"""Stored groups outlive a release: what an earlier one stored is read, and what a later one stored is not lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bus.errors import Malformed
+from rules.core.stored import dump, load
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "groups"
+STORED = [line.encode() for path in sorted(GOLDEN.glob("*.json")) for line in path.read_text("utf-8").splitlines()]
+KINDS = {
+    "TrafficFailover",
+    "WorkloadFailover",
+    "ClusterTaint",
+    "ZoneIsolation",
+    "Notification",
+    "QuorumRule",
+    "BudgetRule",
+}
+
+
+def test_every_kind_has_golden_groups() -> None:
+    assert {path.stem.partition("-")[0] for path in GOLDEN.glob("*.json")} == KINDS, "run scripts/gen-golden-groups.py"
+
+
+@pytest.mark.parametrize("body", STORED, ids=range(len(STORED)))
+def test_what_was_stored_is_read_and_nothing_of_it_is_unknown(body: bytes) -> None:
+    group = load(body)
+    assert group.later is None, "a field was renamed or taken away: stored groups of an earlier release have it"
+    assert json.loads(dump(group)).items() >= json.loads(body).items()
+
+
+def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Every object in a stored group."""
+    if isinstance(value, dict):
+        yield at
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in entries:
+        yield from places(below, (*at, key))
+
+
+def has_all(found: Any, wanted: Any) -> bool:
+    """Whether all keys of `wanted` are there with their values; what was left out has its default."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(key in found and has_all(found[key], wanted[key]) for key in wanted)
+    if isinstance(wanted, list):
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(has_all, found, wanted))
+    return bool(found == wanted)
+
+
+def with_key(body: bytes, place: tuple[str | int, ...]) -> dict[str, Any]:
+    """Give the stored group with a key of a later release at this place."""
+    stored: dict[str, Any] = json.loads(body)
+    inner: Any = stored
+    for part in place:
+        inner = inner[part]
+    inner["ofALaterRelease"] = {"any": ["thing", None]}
+    return stored
+
+
+@pytest.mark.parametrize("body", STORED, ids=range(len(STORED)))
+def test_keys_of_a_later_release_are_written_back_or_refused(body: bytes) -> None:
+    kept = 0
+    for place in places(json.loads(body)):
+        stored = with_key(body, place)
+        try:
+            group = load(json.dumps(stored).encode())
+        except Malformed:  # in a message of the bus, and where keys are names and not fields
+            continue
+        kept += 1
+        later = replace(group, position=group.position + 1)
+        assert has_all(json.loads(dump(later)), {**stored, "position": later.position})
+        assert load(dump(later)) == later
+    assert kept >= 1 + len(json.loads(body)["members"]), "at the top and in each member"
+
+
+def test_what_belongs_to_a_member_goes_with_it() -> None:
+    stored = json.loads(next(one for one in STORED if b'"signals"' in one))
+    stored["members"]["custom/a"] = {**next(iter(stored["members"].values())), "ofALaterRelease": 1}
+    group = load(json.dumps(stored).encode())
+    left = {name: member for name, member in group.members.items() if name != "custom/a"}
+    assert b"ofALaterRelease" not in dump(replace(group, members=left))
+
+
+def test_a_key_within_an_action_is_refused() -> None:
+    body = next(one for one in STORED if b'"verb"' in one)
+    with pytest.raises(Malformed):
+        load(body.replace(b'"verb": ', b'"ofALaterRelease": 1, "verb": '))
