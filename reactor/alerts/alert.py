@@ -115,13 +115,12 @@ class Alert(BaseModel):
             raise BadAlert(f"{key}: {first['msg']}") from None  # its text could repeat a whole label
         return alert
 
-    def journal(self) -> tuple[dict[str, Any], bytes]:
-        """Give the alert as it is journaled, and as JSON. Raises BadAlert where it is too large."""
-        raw = self.model_dump(mode="json")
-        text = to_json(raw)
+    def journal(self) -> bytes:
+        """Give the alert as it is journaled, as JSON. Raises BadAlert where it is too large."""
+        text = to_json(self.model_dump(mode="json"))
         if len(text) > ALERT_BYTES_MAX:
             raise BadAlert(f"alert: {len(text)} bytes, at most {ALERT_BYTES_MAX} are taken")
-        return raw, text
+        return text
 
     @property
     def detail(self) -> str:

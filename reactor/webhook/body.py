@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import from_json
 
 from reactor.alerts.alert import Alert, BadAlert
 
@@ -37,8 +38,8 @@ class Body:
 
     digest: str
     """SHA-256 of all its bytes, in hex."""
-    alerts: list[tuple[dict[str, Any], bytes]] = field(repr=False)
-    """Those that can be used: as they are journaled, and the same as JSON."""
+    alerts: list[bytes] = field(repr=False)
+    """Those that can be used, as JSON: as objects, all at once, they would take several times as much memory."""
     quarantined: list[str]
     """Why each of the others cannot."""
     truncated: int
@@ -63,9 +64,12 @@ def read(raw: bytes, *, alerts_max: int = ALERTS_MAX) -> Body:
     if post.version not in (None, "4"):
         raise BadBody(422, f"version {post.version[:20]!r} of the webhook is not known: this is for Alertmanager's 4")
     alerts, quarantined = [], []
-    for one in post.alerts or ():
+    left = (post.alerts or [])[::-1]
+    post.alerts = None
+    while left:
         try:
-            alerts.append(Alert.read(one).journal())
+            # Popped, so that no alert is in memory as an object once it is text.
+            alerts.append(Alert.read(left.pop()).journal())
         except BadAlert as error:
             quarantined.append(str(error))
     return Body(hashlib.sha256(raw).hexdigest(), alerts, quarantined, post.truncated_alerts or 0)
@@ -73,10 +77,14 @@ def read(raw: bytes, *, alerts_max: int = ALERTS_MAX) -> Body:
 
 def _top(raw: bytes) -> _Post:
     try:
-        return _Post.model_validate_json(raw)
+        # Not model_validate_json: it holds everything twice, and a body of 32 MiB would not fit into its process.
+        read = from_json(raw)
+    except ValueError as error:
+        text = f"Invalid JSON: {error}"
+        raise BadBody(400, text, limit="depth" if "recursion limit" in text else "") from None
+    try:
+        return _Post.model_validate(read)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"][:1])) or "body"
-    if first["type"] == "json_invalid":
-        raise BadBody(400, first["msg"], limit="depth" if "recursion limit" in first["msg"] else "")
     raise BadBody(422, f"not the body of Alertmanager's webhook: {where}: {first['msg']}")

@@ -12,7 +12,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+
+from pydantic_core import from_json
 
 from bus import subjects
 from bus.envelope import encode
@@ -33,7 +34,7 @@ def outgoing(source: str, body: Body, at: datetime) -> list[Outgoing]:
     messages = []
     for number, alerts in enumerate(chunks):
         post = WebhookPost(
-            source=source, post=body.digest, chunk=number, chunks=len(chunks), alerts=tuple(alerts),
+            source=source, post=body.digest, chunk=number, chunks=len(chunks), alerts=tuple(map(from_json, alerts)),
             truncated=body.truncated, observed_at=at,
         )  # fmt: skip
         id_ = f"{stem}/{number}"
@@ -50,19 +51,19 @@ def sizes(body: Body) -> tuple[int, ...]:
 
 def _digest(source: str, body: Body) -> str:
     digest = hashlib.sha256(f"{source}\0{body.truncated}".encode())
-    for _, text in body.alerts:
+    for text in body.alerts:
         digest.update(text)
     return digest.hexdigest()
 
 
-def _chunks(body: Body) -> Iterator[list[dict[str, Any]]]:
-    chunk: list[dict[str, Any]] = []
+def _chunks(body: Body) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
     size = 0
-    for alert, text in body.alerts:
+    for text in body.alerts:
         if chunk and size + len(text) + 1 > CHUNK_BYTES_MAX:
             yield chunk
             chunk, size = [], 0
-        chunk.append(alert)
+        chunk.append(text)
         size += len(text) + 1
     if chunk:
         yield chunk
