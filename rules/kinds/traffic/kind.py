@@ -180,7 +180,9 @@ def _of_state(
     by_hand = traffic_by_hand.wish(rule, group, primary, secondaries)
     if by_hand is not None:
         return by_hand
-    if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
+    # By hand alone the primary gets no more than it has: while it is away the others go on sharing by what they bear.
+    shared = rule.overflow is not None and rule.failback.mode is FailbackMode.MANUAL
+    if rule.own_way_back and not shared and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
         return _coming_back(rule, group, primary, secondaries, flap, now)
     if rule.overflow is not None:
         return _overflowing(rule, group, primary, secondaries, now)

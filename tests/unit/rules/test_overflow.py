@@ -241,6 +241,13 @@ def test_where_no_other_bears_anything_that_is_said_and_the_primary_still_waits_
     assert [one.what.held for one in found if isinstance(one.what, Hold)] == ["NoHealthySecondary"]
 
 
+def test_while_the_primary_has_nothing_the_others_go_on_sharing_by_what_they_bear() -> None:
+    dead = [*seen("b", 200, 0, "Unhealthy"), *seen("c", 200, 0, "Unhealthy")]
+    found = said(WELL, seen("a", 20, 0, "Unhealthy"), seen("b", 60, 50), seen("a", 100, 100), dead, text=MANUAL)
+    assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy"), (65, (0, 70, 30), "SecondariesChanged")]
+    assert [one.what.held for one in found if isinstance(one.what, Hold)] == ["NoHealthySecondary"]
+
+
 def test_after_a_persons_failback_the_tiers_share_again() -> None:
     found = said(
         WELL, seen("a", 20, 50), seen("a", 80, 100), by_hand(100, "failbackTraffic"), by_hand(150, "releaseTraffic"),
