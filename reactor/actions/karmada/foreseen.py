@@ -10,6 +10,7 @@ Source: Karmada pkg/scheduler/core/spreadconstraint, pkg/scheduler/framework/plu
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -70,7 +71,12 @@ def _answer(binding: JsonObject, after: Placement, clusters: Sequence[JsonObject
     regions: dict[str, list[Option]] = {}
     for one in clusters:
         name, region = one["metadata"]["name"], (one.get("spec") or {}).get("region")
-        if region and name not in evicted and _may(binding, one, name in listed):
+        if (
+            region
+            and name not in evicted
+            and _knows(binding, one, name in listed)
+            and _may(binding, one, name in listed)
+        ):
             room = _room(one, requests) + (needs if name in listed else 0)
             regions.setdefault(region, []).append(Option(name, _LISTED * (name in listed), room))
     for options in regions.values():
@@ -95,6 +101,15 @@ def _divided(binding: JsonObject) -> bool:
     spec = binding.get("spec") or {}
     scheduling = (spec.get("placement") or {}).get("replicaScheduling") or {}
     return bool(spec.get("replicas")) and scheduling.get("replicaSchedulingType") == "Divided"
+
+
+def _knows(binding: JsonObject, cluster: JsonObject, listed: bool) -> bool:
+    """Whether the cluster serves the workload's kind (Karmada's APIEnablement); one that says nothing may."""
+    resource, served = (binding.get("spec") or {}).get("resource"), (cluster.get("status") or {}).get("apiEnablements")
+    if listed or not resource or not served:
+        return True
+    kinds = [one.get("resources") or () for one in served if one.get("groupVersion") == resource.get("apiVersion")]
+    return any(one.get("kind") == resource.get("kind") for one in chain.from_iterable(kinds))
 
 
 def _may(binding: JsonObject, cluster: JsonObject, listed: bool) -> bool:

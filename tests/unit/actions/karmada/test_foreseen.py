@@ -67,6 +67,24 @@ def test_what_has_no_room_or_is_tainted_is_no_rival() -> None:
     assert refuse_if_lost(small, after, FLEET, ["a1"]) == after, "two replicas of three CPUs fit nowhere else"
 
 
+def test_what_does_not_serve_the_workloads_kind_is_no_rival() -> None:
+    """Else an eviction to a smaller region would never end where the larger one cannot run the workload at all."""
+    now, after = bound("a1", tasks=("b1",), resource={"apiVersion": "shop.io/v1", "kind": "Shop"}), becomes("a1")
+    apps = {"groupVersion": "apps/v1", "resources": [{"kind": "Deployment"}]}
+    shops = {"groupVersion": "shop.io/v1", "resources": [{"kind": "Shop"}]}
+
+    def serving(*regions: str) -> list[JsonObject]:
+        made = [cluster(name) for name in NAMES]
+        for one in made:
+            one["status"]["apiEnablements"] = [apps, shops] if one["spec"]["region"] in regions else [apps]
+        return made
+
+    assert refuse_if_lost(now, after, serving("a"), ["a1"]) == after
+    assert refuse_if_lost(now, after, serving(), ["a1"]) == after, "where it is listed it stays"
+    with pytest.raises(WouldMove):
+        refuse_if_lost(now, after, serving("a", "b"), ["a1"])
+
+
 def test_divided_replicas_and_policies_without_regions_are_left_to_the_numbers() -> None:
     divided = bound("a1")
     divided["spec"]["placement"]["replicaScheduling"]["replicaSchedulingType"] = "Divided"
