@@ -33,6 +33,7 @@ COMMANDS = {
     "zone": "Show zones, isolate a zone, and bring it back.",
     "members": "List members and partitions.",
     "bus": "Set up, check and inspect the bus.",
+    "doctor": "Find what keeps the reactor from working.",
     "explain": "Trace an action back to its cause.",
     "replay": "Repeat recorded decisions, and compare the results.",
     "audit": "Verify and export the record of decisions.",

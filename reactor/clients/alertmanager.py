@@ -6,7 +6,8 @@ import asyncio
 import json
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -43,29 +44,43 @@ class Alertmanager:
 
     async def alerts(self) -> list[dict[str, Any]]:
         """Give all alerts, as its API v2 describes them. Raises AlertsUnavailable, AlertsRefused or SettingsError."""
-        url = f"{str(self._endpoint.url).rstrip('/')}/api/v2/alerts"
-        header = authorization(self._where, self._endpoint)
-        headers = {"Accept": "application/json"} | ({"Authorization": header} if header else {})
-        try:
-            # A redirect is no answer: it leads to a login page, and the credentials would go along.
-            async with self._opened().get(
-                url, params=_ALL, headers=headers, allow_redirects=False, ssl=self._trust()
-            ) as response:
-                return await self._read(response)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise AlertsUnavailable(f"{self._where}: {error or type(error).__name__}") from error
+        async with self._got("/api/v2/alerts", _ALL) as response:
+            return await self._read(response)
+
+    async def configuration(self) -> str:
+        """Give its configuration as it shows it, with secrets hidden. Raises as `alerts` does."""
+        async with self._got("/api/v2/status", {}) as response:
+            try:
+                return str(json.loads(await response.text(encoding="utf-8"))["config"]["original"])
+            except (ValueError, LookupError, TypeError, RecursionError) as error:
+                raise AlertsUnavailable(f"{self._where}: the answer has no configuration: {error!r}") from error
 
     async def close(self) -> None:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
 
+    @asynccontextmanager
+    async def _got(self, path: str, params: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Give an answer of status 200, whose body is still to be read."""
+        url = f"{str(self._endpoint.url).rstrip('/')}{path}"
+        header = authorization(self._where, self._endpoint)
+        headers = {"Accept": "application/json"} | ({"Authorization": header} if header else {})
+        try:
+            # A redirect is no answer: it leads to a login page, and the credentials would go along.
+            async with self._opened().get(
+                url, params=params, headers=headers, allow_redirects=False, ssl=self._trust()
+            ) as response:
+                if response.status != 200:
+                    words = (await response.content.read(_EXCERPT_BYTES)).decode("utf-8", "replace")
+                    mendable = response.status in _MENDABLE or response.status // 100 == 3
+                    refusal = AlertsRefused if mendable else AlertsUnavailable
+                    raise refusal(f"{self._where}: HTTP {response.status}: {words}")
+                yield response
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise AlertsUnavailable(f"{self._where}: {error or type(error).__name__}") from error
+
     async def _read(self, response: aiohttp.ClientResponse) -> list[dict[str, Any]]:
-        if response.status != 200:
-            words = (await response.content.read(_EXCERPT_BYTES)).decode("utf-8", "replace")
-            mendable = response.status in _MENDABLE or response.status // 100 == 3
-            refusal = AlertsRefused if mendable else AlertsUnavailable
-            raise refusal(f"{self._where}: HTTP {response.status}: {words}")
         text = await response.text(encoding="utf-8")
         most = self._endpoint.max_series
         found: list[dict[str, Any]] = []

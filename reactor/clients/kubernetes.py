@@ -14,6 +14,8 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from functools import partial
 from math import inf
 from typing import Any
@@ -157,6 +159,16 @@ class Kubernetes:
         request = Request(self._name, "GET", path, {})
         async with self._any_answer(request, None, _timeout(seconds), Purpose.PROBE) as response:
             return response.status
+
+    async def date(self) -> datetime | None:
+        """Give what time it is there, cut to the second; None: its answers do not say. Raises ApiUnavailable."""
+        request = Request(self._name, "GET", "/version", {})
+        async with self._any_answer(request, None, _timeout(REQUEST_SECONDS), Purpose.ACT) as response:
+            text = response.headers.get("Date")
+        try:
+            return parsedate_to_datetime(text) if text else None
+        except ValueError as error:
+            raise ApiUnavailable(f"{request.text} was answered with Date {text!r}") from error
 
     def stream(
         self, path: str, query: Mapping[str, str], *, idle_seconds: float

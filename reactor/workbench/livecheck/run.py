@@ -43,8 +43,8 @@ async def ask(reading: Reading, words: Sequence[str], config: Path | None, folde
     slots = asyncio.Semaphore(AT_ONCE)
     clusters = [job for job in asked if isinstance(job, ClusterJob)]
     queries = [job for job in asked if isinstance(job, PrometheusJob)]
-    todo = [_cluster(name, where, mine, slots) for name, mine in _by_server(clusters)]
-    todo += [_prometheus(name, where, mine, slots) for name, mine in _by_server(queries)]
+    todo = [ask_cluster(name, where, mine, slots) for name, mine in _by_server(clusters)]
+    todo += [ask_prometheus(name, where, mine, slots) for name, mine in _by_server(queries)]
     for found in await asyncio.gather(*todo):
         problems += found
     return [*problems, *(problem for one in sought for problem in one.problems())]
@@ -60,7 +60,8 @@ def _by_server(found: Iterable[J]) -> list[tuple[str, list[J]]]:
     return list(out.items())
 
 
-async def _cluster(name: str, where: Servers, mine: Sequence[ClusterJob], slots: asyncio.Semaphore) -> list[Problem]:
+async def ask_cluster(name: str, where: Servers, mine: Sequence[ClusterJob], slots: asyncio.Semaphore) -> list[Problem]:
+    """Ask a cluster all questions about it, once one of the slots is free."""
     settings = where.cluster(name)
     if settings is None:
         return _unnamed("clusters", name, where, mine, where.clusters)
@@ -91,7 +92,7 @@ async def _cluster(name: str, where: Servers, mine: Sequence[ClusterJob], slots:
             await api.close()
 
 
-async def _prometheus(
+async def ask_prometheus(
     name: str, where: Servers, mine: Sequence[PrometheusJob], slots: asyncio.Semaphore
 ) -> list[Problem]:
     endpoint = where.endpoint(name)
