@@ -47,6 +47,7 @@ from bus.messages.traffic import (
 )
 from bus.messages.workloads import (
     CancelEviction,
+    Carrier,
     Cluster,
     ClusterTaints,
     Evict,
@@ -76,6 +77,7 @@ __all__ = [
     "Approve",
     "Backend",
     "CancelEviction",
+    "Carrier",
     "ChainLink",
     "Claim",
     "Cluster",
@@ -110,7 +112,8 @@ __all__ = [
     "Resume",
     "RetryZone",
     "Route",
-    "RouteKind", "RouteRef",
+    "RouteKind",
+    "RouteRef",
     "SetTaints",
     "SetWeights",
     "Taint",

@@ -1,4 +1,4 @@
-"""Which carrier carries out which action. A new kind of action is one case here."""
+"""Which carrier carries out which action. A new kind of action is one case here, a new carrier one line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bus.messages import (
     LOAD_BALANCERS,
     Action,
     CancelEviction,
+    Carrier,
     Evict,
     Notify,
     Outcome,
@@ -42,6 +43,9 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.settings.model import Notifier
 from rules.rulefile.route_kinds import RouteKinds
+
+Carried = Place | Evict | Purge | CancelEviction | SetTaints
+"""The actions that say who carries them out."""
 
 
 def _no_load_balancers(name: str, kind: str) -> LoadBalancer:
@@ -91,12 +95,8 @@ async def carry_out(action: Action, world: CarrierContext, context: ExecutionCon
             if action.route.kind in LOAD_BALANCERS:
                 return await _set_weights_of_balancer(action, world, context)
             return await _set_weights(action, _guarded(world, context))
-        case Place() | Evict() | Purge() | CancelEviction():
-            return await _move(action, world, context)
-        case SetTaints():
-            if action.carrier == "Karmada":
-                return await karmada_clusters.carry_out(action, _plane(world), world.clock, context)
-            return taints.carry_out(action, world.clock)
+        case Place() | Evict() | Purge() | CancelEviction() | SetTaints():
+            return await CARRIERS[action.carrier](action, world, context)
         case ZoneStep():
             ways = ZoneWorld(world.clusters, world.ec2, world.query, world.say)
             return await zones.carry_out(action, ways, world.clock, context)
@@ -113,11 +113,7 @@ def _guarded(world: CarrierContext, context: ExecutionContext) -> CarrierContext
     return replace(world, clusters=clusters)
 
 
-async def _move(
-    action: Place | Evict | Purge | CancelEviction, world: CarrierContext, context: ExecutionContext
-) -> Outcome:
-    if action.carrier == "Karmada":
-        return await bindings.carry_out(action, _plane(world), world.clock, context)
+async def _by_kubernetes(action: Carried, world: CarrierContext, context: ExecutionContext) -> Outcome:
     world = _guarded(world, context)
     match action:
         case Place():
@@ -129,6 +125,14 @@ async def _move(
             return await purge.carry_out(action, world.clusters, world.clock)
         case CancelEviction():
             return await evict.cancel(action, world.clusters, world.clock)
+        case SetTaints():
+            return taints.carry_out(action, world.clock)
+
+
+async def _by_karmada(action: Carried, world: CarrierContext, context: ExecutionContext) -> Outcome:
+    if isinstance(action, SetTaints):
+        return await karmada_clusters.carry_out(action, _plane(world), world.clock, context)
+    return await bindings.carry_out(action, _plane(world), world.clock, context)
 
 
 def _plane(world: CarrierContext) -> ControlPlane:
@@ -153,3 +157,10 @@ async def _set_weights(action: SetWeights, world: CarrierContext) -> Outcome:
     return await routes.carry_out(
         api, action, world.clock, instance=world.instance, background=world.background, custom=world.route_kinds
     )
+
+
+CARRIERS: Mapping[Carrier, Callable[[Carried, CarrierContext, ExecutionContext], Awaitable[Outcome]]] = {
+    "Kubernetes": _by_kubernetes,
+    "Karmada": _by_karmada,
+}
+"""Who carries out what a rule's `carrier` names: one line for each word of `Carrier`."""

@@ -5,11 +5,8 @@ The bus keeps others from publishing actions. This is the second look, by the ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from bus.messages import (
     Action,
-    ActionMessage,
     CancelEviction,
     Evict,
     Mode,
@@ -24,17 +21,8 @@ from rules.catalog import kind_of
 from rules.engine.outbox import mode_of
 from rules.engine.retention import covers
 from rules.engine.routing import Routing
-from rules.rulefile.model import Notification, Rule, TrafficFailover
-from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.model import Rule
 from rules.rulefile.zone import ZoneIsolation
-
-ACTIONS_OF: Mapping[type[Rule], tuple[type[ActionMessage], ...]] = {
-    TrafficFailover: (SetWeights,),
-    WorkloadFailover: (Place, Evict, Purge, CancelEviction),
-    ClusterTaint: (SetTaints,),
-    ZoneIsolation: (ZoneStep,),
-}
-"""What each kind of rule may ask for besides a Notify, which every rule may."""
 
 
 def refusal(routing: Routing, action: Action) -> str:
@@ -48,7 +36,7 @@ def refusal(routing: Routing, action: Action) -> str:
         return _notify(rule, action)
     if mode_of(rule) is not Mode.ENFORCE:
         return f"rule {rule.name} is in mode {rule.mode} here"
-    if not isinstance(action, ACTIONS_OF.get(type(rule), ())):
+    if not isinstance(action, kind_of(rule).actions):
         return f"rule {rule.name} never asks for {type(action).__name__}"
     if (written := _written(rule, action)) != action.object:
         return f"the action is said to be on {action.object}, and would write to {written}"
@@ -56,7 +44,7 @@ def refusal(routing: Routing, action: Action) -> str:
 
 
 def _notify(rule: Rule, action: Notify) -> str:
-    if rule.mode is Mode.OFF or (isinstance(rule, Notification) and mode_of(rule) is not Mode.ENFORCE):
+    if rule.mode is Mode.OFF or (kind_of(rule).tells and mode_of(rule) is not Mode.ENFORCE):
         return f"rule {rule.name} is in mode {rule.mode} here"
     if unknown := sorted({*action.to} - {*rule.notify}):
         return f"rule {rule.name} does not notify {', '.join(unknown)} here"

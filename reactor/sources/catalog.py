@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import importlib.util
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from bus.messages import LoadBalancerKind
 from reactor.runtime import telemetry
@@ -21,23 +23,10 @@ from reactor.sources.context import SourceContext
 from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
 
-MODULES = {
-    "HttpProbe": "reactor.sources.probes.http_probe",
-    "TcpProbe": "reactor.sources.probes.tcp_probe",
-    "GrpcProbe": "reactor.sources.probes.grpc_probe",
-    "ClusterProbe": "reactor.sources.probes.cluster_probe",
-    "LeaseWatch": "reactor.sources.kubernetes.lease_watch",
-    "EndpointsWatch": "reactor.sources.kubernetes.endpoints_watch",
-    "WorkloadWatch": "reactor.sources.kubernetes.workload_watch",
-    "NodeWatch": "reactor.sources.kubernetes.node_watch",
-    "PrometheusQuery": "reactor.sources.prometheus.prometheus_query",
-}
-"""Kind to the module whose `run(source, world)` runs it.
-
-AlertmanagerWebhook has none, since the receiver hears it, and Quorum has none: the core counts what others say.
-"""
+FOLDERS = ("probes", "kubernetes", "prometheus")
+"""Where the modules are: `run(source, world)` of `tcp_probe` in one of them runs a TcpProbe."""
 ELSEWHERE = frozenset({"AlertmanagerWebhook", "Quorum"})
-"""Kinds that need no module."""
+"""Kinds that need no module: the receiver takes what Alertmanager posts, and the core counts what others say."""
 GOOD_SECONDS = 60.0  # a source that ran so long before it broke is started again soon
 
 log = logging.getLogger(__name__)
@@ -76,17 +65,26 @@ def start_all(
 
 
 def is_run(kind: str) -> bool:
-    """Whether a module runs sources of this kind. Raises LookupError for one of which nobody has said who does: its
-    rules would wait for ever for something that nobody asks."""
-    if kind not in MODULES and kind not in ELSEWHERE:
-        msg = f"{kind}: no line in MODULES or ELSEWHERE of {__name__} says who runs it"
-        raise LookupError(msg)
-    return kind in MODULES
+    """Whether a module runs sources of this kind. Raises LookupError for one that has none and is not in ELSEWHERE:
+    its rules would wait without end for something that nobody asks."""
+    return kind not in ELSEWHERE and bool(module_of(kind))
+
+
+@cache
+def module_of(kind: str) -> str:
+    """The module whose `run(source, world)` runs sources of this kind. Raises LookupError where there is none."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()
+    for folder in FOLDERS:
+        module = f"reactor.sources.{folder}.{name}"
+        if importlib.util.find_spec(module) is not None:
+            return module
+    msg = f"{kind}: no module {name}.py in {', '.join(FOLDERS)} of reactor/sources runs it, and it is not in ELSEWHERE"
+    raise LookupError(msg)
 
 
 def _runner(source: LoadedSource, world: SourceContext) -> Callable[[], Awaitable[None]]:
     async def run() -> None:
-        await importlib.import_module(MODULES[source.kind]).run(source, world)
+        await importlib.import_module(module_of(source.kind)).run(source, world)
 
     return run
 

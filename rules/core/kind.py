@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from bus.messages import Action, Fact, Outcome
+from bus.messages import Action, ActionMessage, Fact, Outcome
 from rules.core.desired import Wish
 from rules.core.group import Group
 from rules.core.interests import Interest
@@ -32,6 +32,8 @@ class RuleKind(Generic[R]):
     """Why its rules act."""
     holds: frozenset[Held]
     """Why they do nothing, apart from guards, pauses and what failed."""
+    actions: tuple[type[ActionMessage], ...]
+    """What they may ask for besides a Notify, which every rule may. The executor refuses all others."""
 
     # Which groups there are, and what concerns them.
     interests: Callable[[R], Iterable[Interest]]

@@ -198,6 +198,7 @@ def _target(fact: Cluster) -> str:
 KIND: RuleKind[BudgetRule] = RuleKind(
     because=frozenset(),
     holds=frozenset(),
+    actions=(),
     interests=interests,
     objects=objects,
     first=nothing,

@@ -7,36 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from rules.rulefile.model import Notification, TrafficFailover
-from rules.rulefile.sources import (
-    AlertmanagerWebhook,
-    ClusterProbe,
-    EndpointsWatch,
-    GrpcProbe,
-    HttpProbe,
-    LeaseWatch,
-    NodeWatch,
-    PrometheusQuery,
-    Quorum,
-    TcpProbe,
-    WorkloadWatch,
-)
+from rules.rulefile.sources import LoadedSource as LoadedSource
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.zone import ZoneIsolation
 
 LoadedRule = TrafficFailover | WorkloadFailover | ClusterTaint | ZoneIsolation | Notification
-LoadedSource = (
-    HttpProbe
-    | TcpProbe
-    | GrpcProbe
-    | ClusterProbe
-    | LeaseWatch
-    | EndpointsWatch
-    | WorkloadWatch
-    | NodeWatch
-    | Quorum
-    | PrometheusQuery
-    | AlertmanagerWebhook
-)
 
 AnyRule = Annotated[LoadedRule, Field(discriminator="kind")]
 AnySource = Annotated[LoadedSource, Field(discriminator="kind")]

@@ -346,3 +346,19 @@ class AlertmanagerWebhook(Source):
     def post_proves_seconds(self) -> float:
         """For how long after it came in a POST proves that an alert fires, where no Alertmanager can be asked."""
         return self.stale_seconds if self.max_silence_seconds is None else self.max_silence_seconds
+
+
+LoadedSource = (
+    HttpProbe
+    | TcpProbe
+    | GrpcProbe
+    | ClusterProbe
+    | LeaseWatch
+    | EndpointsWatch
+    | WorkloadWatch
+    | NodeWatch
+    | Quorum
+    | PrometheusQuery
+    | AlertmanagerWebhook
+)
+"""All kinds of sources that a rule file may hold."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from bus.messages import Health
+from bus.messages import Carrier, Health
 from rules.rulefile.failback import Backoff
 from rules.rulefile.fields import KubeName, Model, Pattern, Selector
 from rules.rulefile.model import Rule
@@ -246,7 +246,7 @@ class WorkloadFailover(Rule, Policy):
     """Takes a workload off failed clusters and places it on others."""
 
     kind: Literal["WorkloadFailover"]
-    carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
+    carrier: Carrier = "Kubernetes"
     """Kubernetes: the reactor copies, scales and removes. Karmada: it writes taints and bindings, and Karmada does."""
     policies: PolicySelection | None = None
     """Carrier Karmada: all other keys come from the policies on the control plane."""
@@ -295,7 +295,7 @@ class ClusterTaint(Rule):
     """Which clusters: `cluster/east`."""
     taints: tuple[NewTaint, ...] = Field(min_length=1, max_length=100)
     """All that it puts there."""
-    carrier: Literal["Kubernetes", "Karmada"] = "Kubernetes"
+    carrier: Carrier = "Kubernetes"
     """Kubernetes: they are only known to the reactor's own rules. Karmada: they are put on the Cluster object, too."""
 
     @property

@@ -136,6 +136,7 @@ def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact],
 KIND: RuleKind[ClusterTaint] = RuleKind(
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset({Held.TARGET_UNKNOWN}),
+    actions=(SetTaints,),
     interests=interests,
     objects=objects,
     first=nothing,

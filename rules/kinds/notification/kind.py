@@ -53,6 +53,7 @@ def covers(rule: Notification, target: str) -> bool:
 KIND: RuleKind[Notification] = RuleKind(
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset(),
+    actions=(),
     interests=interests,
     objects=objects,
     first=nothing,

@@ -191,6 +191,7 @@ def _again_at(rule: QuorumRule, said: QuorumState) -> datetime:
 KIND: RuleKind[QuorumRule] = RuleKind(
     because=frozenset(),
     holds=frozenset(),
+    actions=(),
     interests=interests,
     objects=objects,
     first=nothing,

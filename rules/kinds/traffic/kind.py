@@ -534,6 +534,7 @@ KIND: RuleKind[TrafficFailover] = RuleKind(
             Held.CHANGE_REFUSED,
         }
     ),
+    actions=(SetWeights,),
     interests=interests.interests,
     objects=interests.objects,
     first=interests.first,

@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from bus.messages import Cluster, ClusterTaints, Fact, Observation, Workload, WorkloadCopy, WorkloadRef
+from bus.messages import (
+    CancelEviction,
+    Cluster,
+    ClusterTaints,
+    Evict,
+    Fact,
+    Observation,
+    Place,
+    Purge,
+    Workload,
+    WorkloadCopy,
+    WorkloadRef,
+)
 from rules.core.desired import Wish
 from rules.core.group import Group
 from rules.core.index import ANY, MANY
@@ -160,6 +172,7 @@ KIND: RuleKind[WorkloadFailover] = RuleKind(
             Held.BACKING_OFF,
         }
     ),
+    actions=(Place, Evict, Purge, CancelEviction),
     interests=interests,
     objects=objects,
     first=nothing,

@@ -236,6 +236,7 @@ KIND: RuleKind[ZoneIsolation] = RuleKind(
             Held.BACKING_OFF,
         }
     ),
+    actions=(ZoneStep,),
     interests=interests,
     objects=objects,
     first=nothing,

@@ -9,12 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from bus.messages import Notify, SetWeights, iso
+from rules.catalog import kind_of
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.story import Act, Flap, Move, Played, Story, Wait
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
-from rules.rulefile.model import Notification
 
 False_ = Mapping[str, float]
 """Rule to seconds: how soon after a failover a recovery makes it a false one."""
@@ -63,7 +63,7 @@ class Numbers:
 def numbers(stories: Iterable[Story], within: False_) -> Numbers:
     """Count. What Notification rules say to people moves nothing: it is counted by itself."""
     stories = list(stories)
-    moving = [story for story in stories if not isinstance(story.rule, Notification)]
+    moving = [story for story in stories if not kind_of(story.rule).tells]
     acts = [(act, within[story.rule.name]) for story in moving for act in story.acts]
     holds: dict[str, tuple[int, float]] = {}
     for wait in sorted((wait for story in stories for wait in story.waits), key=lambda wait: wait.reason):
@@ -82,7 +82,7 @@ def numbers(stories: Iterable[Story], within: False_) -> Numbers:
         ),
         away_seconds=sum(story.away_seconds for story in moving),
         holds=holds,
-        notifications=sum(len(story.acts) for story in stories if isinstance(story.rule, Notification)),
+        notifications=sum(len(story.acts) for story in stories if kind_of(story.rule).tells),
         approvals=sum(story.asks(act) for story in moving for act in story.acts),
         bad_served_seconds=sum(reactions) + sum(flap.seconds for story in moving for flap in story.flaps),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bus.messages import Action, Fact, Health, Hold, Notify, SetWeights
+from rules.catalog import kind_of
 from rules.core.group import Group, Member
 from rules.engine.decide import Decision
 from rules.engine.groups import Book
@@ -90,7 +91,7 @@ class Watch:
             self._waiting[what.rule, what.object] = wait
             if story.room():
                 story.waits.append(wait)
-        elif isinstance(what, Notify) == isinstance(story.rule, Notification):
+        elif isinstance(what, Notify) == kind_of(story.rule).tells:
             # Else it is a rule's word to people about its own doing, which stands here already.
             self._act(story, what, said)
 

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bus.messages import Hold, Mode, Notify
+from rules.catalog import kind_of
 from rules.rehearsal.simulate import Said
 from rules.rehearsal.testing.loader import Suite
 from rules.rehearsal.testing.possible import possible
 from rules.rehearsal.testing.tester import Result
 from rules.rulefile.guards import FileGuard
-from rules.rulefile.model import Notification, Rule
+from rules.rulefile.model import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class _Tally:
         what = said.what
         if isinstance(what, Hold):
             self.held[what.held] += 1
-        elif not isinstance(what, Notify) or isinstance(self.rule, Notification):  # its words tell what it did
+        elif not isinstance(what, Notify) or kind_of(self.rule).tells:  # its words tell what it did
             self.because[what.because] += 1
 
 

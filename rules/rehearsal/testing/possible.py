@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bus.messages import Mode
-from rules.catalog import INTERNAL, KINDS
+from rules.catalog import INTERNAL, KINDS, kind_of
 from rules.core.reasons import Because, Held
 from rules.limits.limiters import limits_of
 from rules.rulefile.failback import FailbackMode, OnDrift
 from rules.rulefile.guards import FileGuard, Guards
-from rules.rulefile.model import Notification, OnAllDown, Rule, TrafficFailover
+from rules.rulefile.model import OnAllDown, Rule, TrafficFailover
 from rules.rulefile.workload import PurgeMode, WorkloadFailover
 from rules.rulefile.zone import ZoneIsolation
 
@@ -45,7 +45,7 @@ def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Be
             _of_policy(rule, because, held)
     if isinstance(rule, WorkloadFailover | ZoneIsolation) and not rule.backs_off:
         held.discard(Held.BACKING_OFF)
-    if not isinstance(rule, Notification):
+    if not kind_of(rule).tells:
         held |= {Held.PAUSED, *_limits(rule, guards)}
         if rule.mode is not Mode.DRY_RUN:
             held.add(Held.ACTION_FAILED)

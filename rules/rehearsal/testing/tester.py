@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
+from rules.catalog import kind_of
 from rules.engine.routing import Routing
 from rules.rehearsal.answers import Answer, Answers
 from rules.rehearsal.simulate import Said, at, play
@@ -17,7 +18,6 @@ from rules.rehearsal.testing.matching import compare, fits
 from rules.rehearsal.testing.model import Expected, Inventory, OutcomeGiven, RuleTest, percents
 from rules.rehearsal.testing.model import samples as samples
 from rules.rehearsal.testing.model import schema as schema
-from rules.rulefile.model import Notification
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +110,4 @@ def _until(test: RuleTest) -> float:
 
 def _is_word_about_another(suite: Suite, said: Said) -> bool:
     """A rule's `notify` only says what the rule does: no test has to expect the same thing twice."""
-    return isinstance(said.what, Notify) and not isinstance(suite.rules.rule(said.what.rule), Notification)
+    return isinstance(said.what, Notify) and not kind_of(suite.rules.rule(said.what.rule)).tells

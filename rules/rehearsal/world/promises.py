@@ -1,7 +1,7 @@
 """The seven promises, judged from outside: by what was said, ordered and asked, never by what the engine believes.
 
 A finding says that a promise was tested, and what is wrong where it was broken. What each kind of rule has to keep is
-in `world_traffic`, `world_workload`, `world_zone` and `world_simple`.
+in `checkers/`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import Action, DecisionRecord, Fact, Health, Notify, Observation, SetTaints, SetWeights, ZoneStep
-from rules.catalog import INTERNAL
+from rules.catalog import INTERNAL, kind_of
 from rules.core.reasons import Because, Held
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
@@ -35,14 +35,15 @@ from rules.rulefile.zone import ZoneIsolation
 SAMPLE = 60.0
 """Every so many seconds it is looked whether something was lost."""
 _WORDS = {*Because, *Held}
-_ACTS: dict[type[Rule], Callable[[Any], Iterable[Finding]]] = {
-    TrafficFailover: weighted, WorkloadFailover: moved, ZoneIsolation: isolated, ClusterTaint: tainted,
-    Notification: notified,
-}  # fmt: skip
-_LOSSES: dict[type[Rule], Callable[[Told, Any, float], Iterable[Finding]]] = {
-    TrafficFailover: unmoved, WorkloadFailover: unplaced, ZoneIsolation: unisolated, ClusterTaint: untold,
-    Notification: untold,
-}  # fmt: skip
+Checks = tuple[Callable[[Any], Iterable[Finding]], Callable[[Told, Any, float], Iterable[Finding]]]
+_CHECKS: dict[type[Rule], Checks] = {
+    TrafficFailover: (weighted, unmoved),
+    WorkloadFailover: (moved, unplaced),
+    ZoneIsolation: (isolated, unisolated),
+    ClusterTaint: (tainted, untold),
+    Notification: (notified, untold),
+}
+"""What each kind has to keep: whether what it asks for is right, and whether it has missed something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,9 @@ class Witness:
                 question = Question(self.told, rule, self.routing, action, decision, second_(now), self.truth)
                 self._note(_doubled(question), action, now)
                 self._note(_named(question), action, now)
-                if not isinstance(action, Notify) or isinstance(rule, Notification):
+                if not isinstance(action, Notify) or kind_of(rule).tells:
                     self._note(guarded(question), action, now)
-                    self._note(_ACTS[type(rule)](question), action, now)
+                    self._note(_CHECKS[type(rule)][0](question), action, now)
                     self._note(founded(question), action, now)
                 self.told.ask(action)
             if fresh:
@@ -116,7 +117,7 @@ class Witness:
             for rule in self.routing.rules.values():
                 if type(rule) in INTERNAL or self.told.paused(rule.name):
                     continue
-                for finding in _LOSSES[type(rule)](self.told, rule, self._looked_at):
+                for finding in _CHECKS[type(rule)][1](self.told, rule, self._looked_at):
                     self.note(finding, self._looked_at, rule.name, finding.about)
 
     def _explained(self, decision: Decision, now: datetime) -> Finding:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from bus.messages import Action, Fact, Hold, Mode, Notify
+from rules.catalog import kind_of
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
@@ -15,7 +16,6 @@ from rules.rehearsal.simulate import Player, Said
 from rules.rehearsal.simulate import at as at_
 from rules.rehearsal.world.checkers.finding import Finding, Promise, content
 from rules.rulefile.loader import LoadedRule, RuleSet
-from rules.rulefile.model import Notification
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
 Asked = tuple[float, Action]
@@ -47,7 +47,7 @@ def _dry(rule: LoadedRule) -> LoadedRule:
 
 
 def _first(rules: Iterable[LoadedRule], acts: Iterable[Asked]) -> dict[str, Asked]:
-    tells = {rule.name for rule in rules if isinstance(rule, Notification)}
+    tells = {rule.name for rule in rules if kind_of(rule).tells}
     out: dict[str, Asked] = {}
     for at, act in acts:
         if act.rule in tells or not isinstance(act, Notify):

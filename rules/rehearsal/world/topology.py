@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import assert_never
 
 from bus.messages import Backend, Cluster, Mode, Route, RouteRef, Workload, ZoneInventory, Zones
 from rules.kinds.traffic.interests import named_ref
@@ -18,7 +17,7 @@ from rules.rehearsal.world.names import labels_for, labels_of, speaks_of, target
 from rules.rulefile.fleet import of_object
 from rules.rulefile.kinds import LoadedRule
 from rules.rulefile.loader import RuleSet
-from rules.rulefile.model import Notification, TrafficFailover
+from rules.rulefile.model import TrafficFailover
 from rules.rulefile.placement import ClusterAffinity
 from rules.rulefile.sources import AlertmanagerWebhook, Quorum, Source
 from rules.rulefile.targets import encode_segment
@@ -136,10 +135,10 @@ def _watched(rule: LoadedRule, cast: Cast) -> Iterator[tuple[str, float]]:
             yield from ((rule.target(zone.name), rule.toleration_seconds) for zone in rule.zones)
             stops = rule.practice.stop_signals if rule.practice is not None else ()
             yield from ((target, 60.0) for pattern in stops for target in targets_of(pattern, cast.tolerations))
-        case Notification():
-            yield from ((target, rule.toleration_seconds) for target in targets_of(rule.match, cast.tolerations))
         case _:
-            assert_never(rule)
+            patterns = rule.default_peers
+            found = (target for pattern in patterns for target in targets_of(pattern, cast.tolerations))
+            yield from ((target, rule.toleration_seconds) for target in found)
 
 
 def _routes(rule: TrafficFailover, cast: Cast) -> Iterator[str]:

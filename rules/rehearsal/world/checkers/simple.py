@@ -77,7 +77,7 @@ def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterato
 
 def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
     """Whether it is known to be answered that the target is bad, and whether it will be by what is on its way."""
-    if isinstance(rule, Notification):
+    if not isinstance(rule, ClusterTaint):
         is_told = told.news.get((rule.name, target), 0) % 2 == 1
         return is_told, is_told
     lane = (rule.name, target, "taints")
