@@ -169,9 +169,8 @@ async def test_a_reactor_makes_again_what_is_lost_and_says_what_it_cannot(
         await app.bus.connection.api("STREAM.DELETE.REACTOR_ACTIONS", {})
         await app.bus.connection.api("STREAM.CREATE.REACTOR_ACTIONS", {"name": "REACTOR_ACTIONS", "subjects": ["a.>"]})
         async with asyncio.timeout(15):
-            while not (said := await app._not_ready()):
+            while not any(one.startswith("bus: REACTOR_ACTIONS exists with") for one in await app._not_ready()):
                 await asyncio.sleep(0.02)
-        assert said[0].startswith("bus: REACTOR_ACTIONS exists with subjects")
 
 
 async def test_paused_consumers_are_noticed_told_once_and_resumed(

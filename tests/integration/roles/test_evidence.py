@@ -181,7 +181,7 @@ async def test_an_executor_that_asks_gets_a_no_for_what_is_not_asked_for(world: 
         action = await asked_for(decider)
         answer = await ask(world, f"{action.id}0")
     assert answer is not None
-    assert (answer.wanted, answer.detail) == (False, "the rule no longer asks for it")
+    assert (answer.wanted, answer.detail) == (False, "it is no longer asked for")
 
 
 async def test_an_executor_that_asks_gets_a_no_while_the_rule_is_paused(world: World) -> None:

@@ -258,6 +258,7 @@ async def _let_go(receiver: Reception, slow: SlowBus) -> None:
     slow.go.set()
 
 
+@pytest.mark.alone
 async def test_five_thousand_alerts_are_taken_in_half_a_second(receiver: Reception) -> None:
     raw = body(*(alert(f"{number:016x}", instance=f"pod-{number}", text="x" * 300) for number in range(5_000)))
     assert len(raw) > 2_900_000

@@ -71,7 +71,7 @@ def _a_pause_that_stops_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS: dict[str, tuple[Patch, str]] = {
-    "two zones": (_two_zones, "one zone at a time|2 <= 1|nothing is left standing"),
+    "two zones": (_two_zones, "one zone at a time|2 <= 1|nothing is left standing|last first"),
     "the last zone": (_the_last_zone, "never the last one"),
     "a service's only zone": (_a_services_only_zone, "never a service's only zone"),
     "a service's only zone, half way": (
