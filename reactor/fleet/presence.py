@@ -46,6 +46,8 @@ class Process:
     """Since when it goes by them."""
     problems: tuple[str, ...] = ()
     """Why the rule files on its disk cannot be used; empty: they are what it goes by."""
+    version: str = ""
+    """Of the reactor; empty: of a release that did not tell it."""
 
     def dump(self) -> bytes:
         """Give it as JSON."""
@@ -54,8 +56,8 @@ class Process:
     def shown(self) -> dict[str, Any]:
         """Give it for people and pipelines."""
         return {
-            "name": self.name, "roles": list(self.roles), "rules": self.rules, "since": self.since.isoformat(),
-            "problems": list(self.problems),
+            "name": self.name, "version": self.version, "roles": list(self.roles), "rules": self.rules,
+            "since": self.since.isoformat(), "problems": list(self.problems),
         }  # fmt: skip
 
     @classmethod
@@ -64,7 +66,8 @@ class Process:
         try:
             said = json.loads(body)
             since = datetime.fromisoformat(said["since"])
-            return cls(name_in(body), tuple(said["roles"]), said["rules"], since, tuple(said["problems"]))
+            version = str(said.get("version", ""))
+            return cls(name_in(body), tuple(said["roles"]), said["rules"], since, tuple(said["problems"]), version)
         except (ValueError, KeyError, TypeError) as error:
             raise Malformed(f"{body[:80]!r} says nothing of a process") from error
 

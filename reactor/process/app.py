@@ -32,6 +32,7 @@ from reactor.runtime.errors import ReactorError, Retryable
 from reactor.runtime.garbage import ShortPauses
 from reactor.runtime.loop_lag import measure
 from reactor.runtime.supervise import Loops
+from reactor.runtime.versions import installed
 from reactor.settings.model import BusSettings, Settings
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ALL_ROLES = frozenset(ROLES)
+OWN_VERSION = installed("alert-reactor")
 PROBE_SECONDS = 2.0
 SWITCH_AGAIN_SECONDS = 1.0
 """How long the next crew waits for a bus that is away."""
@@ -232,7 +234,9 @@ class App:
                 await asyncio.sleep(SWITCH_AGAIN_SECONDS)
 
     def _process(self, files: RuleFiles) -> Process:
-        return Process(self.name, tuple(sorted(self.roles)), files.digest, self._since, few(files.problems))
+        return Process(
+            self.name, tuple(sorted(self.roles)), files.digest, self._since, few(files.problems), OWN_VERSION
+        )
 
     async def _listen(self, rules: RuleSet) -> WebhookServer:
         from reactor.webhook.receiver import listening, listening_for_health

@@ -12,6 +12,7 @@ from reactor.cli.shared.bus_findings import check_all
 from reactor.fleet.presence import present
 from reactor.process.session import address, connected
 from reactor.runtime.errors import ReactorError
+from reactor.runtime.versions import installed
 from reactor.settings.model import BusSettings
 from reactor.workbench.doctor import bus as checks
 from reactor.workbench.doctor import members
@@ -58,7 +59,7 @@ async def member_findings(settings: BusSettings, url: str | None, digest: str) -
             _, partitions = await owners(bus)
     except (ReactorError, BusError) as error:
         return [Finding(members.GROUP, "all", "skipped", f"{UNREACHED}: {' '.join(str(error).split())}")]
-    return members.findings(processes, partitions, digest)
+    return members.findings(processes, partitions, digest, installed("alert-reactor"))
 
 
 def suffix(config: object, url: str | None) -> str:

@@ -11,15 +11,25 @@ from reactor.workbench.doctor.finding import Finding, Findings
 GROUP = "members"
 
 
-def findings(processes: Sequence[Process], partitions: Sequence[Mapping[str, Any]], mine: str) -> Findings:
+def findings(processes: Sequence[Process], partitions: Sequence[Mapping[str, Any]], mine: str, own: str) -> Findings:
     """Give what is to be said of processes, and of partitions as `reactor members` has them.
 
-    `mine`: the digest of the rule files here; empty: none were read.
+    `mine`: the digest of the rule files here; empty: none were read. `own`: the version of this command.
     """
     if not processes:
         return [Finding(GROUP, "processes", "failed", "no reactor runs on this bus", "reactor run")]
     alive = Finding(GROUP, "processes", "ok", ", ".join(one.name for one in processes))
-    return [alive, *_broken(processes), _rules(processes, mine), _owners(partitions)]
+    return [alive, _versions(processes, own), *_broken(processes), _rules(processes, mine), _owners(partitions)]
+
+
+def _versions(processes: Sequence[Process], own: str) -> Finding:
+    others = [f"{one.version or 'an older version'} on {one.name}" for one in processes if one.version != own]
+    if others:
+        detail = f"{own} here, {', '.join(others)}"
+        return Finding(
+            GROUP, "versions", "warning", detail, "upgrade all to one version: docs/how-to/upgrade-and-restart.md"
+        )
+    return Finding(GROUP, "versions", "ok", f"all are {own}")
 
 
 def _broken(processes: Sequence[Process]) -> Findings:

@@ -59,7 +59,13 @@ def judged(settings: Settings, snapshot: Snapshot, rules: Rules) -> Findings:
         loaded,
         _names(settings, snapshot, rules),
         *_fed(reading, unfed),
-        *of_problems(GROUP, "check", others, f"{fix} names the hint, and how to silence it", "no warnings or hints"),
+        *of_problems(
+            GROUP,
+            "check",
+            others,
+            "correct the rule, or write a comment that silences the hint: reactor check --help",
+            "no warnings or hints",
+        ),
     ]
 
 

@@ -176,42 +176,53 @@ def test_clocks_apart_are_a_warning_in_a_group_of_their_own() -> None:
 
 
 def process(name: str, digest: str = "d1", *problems: str) -> Process:
-    return Process(name, ("decider",), digest, datetime(2026, 1, 1, tzinfo=UTC), problems)
+    return Process(name, ("decider",), digest, datetime(2026, 1, 1, tzinfo=UTC), problems, "1.0")
 
 
 OWNED = [{"partition": 0, "alive": True}, {"partition": 1, "alive": True}]
 
 
 def test_members_that_are_alike_are_ok() -> None:
-    found = members.findings([process("a"), process("b")], OWNED, "d1")
-    assert said(found) == [("processes", "ok"), ("rules", "ok"), ("partitions", "ok")]
+    found = members.findings([process("a"), process("b")], OWNED, "d1", "1.0")
+    assert said(found) == [("processes", "ok"), ("versions", "ok"), ("rules", "ok"), ("partitions", "ok")]
 
 
 def test_other_rules_on_one_member_are_a_warning() -> None:
-    found = {one.name: one for one in members.findings([process("a"), process("b", "d2")], OWNED, "")}
+    found = {one.name: one for one in members.findings([process("a"), process("b", "d2")], OWNED, "", "1.0")}
     assert (found["rules"].status, found["rules"].detail) == ("warning", "rules differ: d1 on a; d2 on b")
 
 
 def test_other_rules_than_the_files_here_are_a_warning() -> None:
-    found = {one.name: one for one in members.findings([process("a")], OWNED, "d2")}
+    found = {one.name: one for one in members.findings([process("a")], OWNED, "d2", "1.0")}
     assert found["rules"].status == "warning"
     assert "the files here are d2" in found["rules"].detail
 
 
 def test_rule_files_that_a_member_cannot_use_fail() -> None:
-    found = {one.name: one for one in members.findings([process("a", "d1", "x.yaml:1: wrong")], OWNED, "")}
+    found = {one.name: one for one in members.findings([process("a", "d1", "x.yaml:1: wrong")], OWNED, "", "1.0")}
     assert found["files"].status == "failed"
     assert "x.yaml:1: wrong" in found["files"].detail
 
 
 def test_a_partition_without_a_living_owner_fails() -> None:
-    found = {one.name: one for one in members.findings([process("a")], [*OWNED, {"partition": 2, "alive": False}], "")}
+    found = {
+        one.name: one for one in members.findings([process("a")], [*OWNED, {"partition": 2, "alive": False}], "", "1.0")
+    }
     assert found["partitions"].detail == "1 of 3 partitions have no living owner: 2"
     assert found["partitions"].status == "failed"
 
 
+def test_another_version_on_a_member_is_a_warning() -> None:
+    older = Process.read(
+        b'{"name": "old", "roles": [], "rules": "d1", "since": "2026-01-01T00:00:00Z", "problems": []}'
+    )
+    found = {one.name: one for one in members.findings([process("a"), older], OWNED, "", "1.0")}
+    assert (found["versions"].status, found["versions"].detail) == ("warning", "1.0 here, an older version on old")
+    assert found["versions"].fix
+
+
 def test_no_member_at_all_fails() -> None:
-    assert said(members.findings([], [], "")) == [("processes", "failed")]
+    assert said(members.findings([], [], "", "1.0")) == [("processes", "failed")]
 
 
 # --- the disk ------------------------------------------------------------------------------------------------------

@@ -24,6 +24,11 @@ def process(name: str) -> Process:
     return Process(name, ("decider",), "digest", datetime(2026, 1, 1, tzinfo=UTC))
 
 
+def test_what_a_process_says_is_read_as_it_was_said() -> None:
+    said = Process("me", ("decider",), "digest", datetime(2026, 1, 1, tzinfo=UTC), ("a: wrong",), "1.2.3")
+    assert Process.read(said.dump()) == said
+
+
 def new(bus: MemoryBus, name: str = "me") -> Presence:
     return Presence(bus, process(name))
 
