@@ -27,6 +27,7 @@ from rules.rehearsal.testing.possible import BECAUSE, HELD
 from rules.rehearsal.world import promises, topology
 from rules.rulefile.guards import Guards
 from rules.rulefile.kinds import LoadedRule, LoadedSource
+from rules.rulefile.lint import coverage
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Source
 
@@ -99,6 +100,11 @@ def test_a_world_has_what_the_guards_of_an_unknown_kind_count() -> None:
     cast = topology.Cast((), tolerations={"service/east/shop/web": {0.0}})
     watched = list(topology._watched(Remembered(name="x", toleration_seconds=5), cast))  # type: ignore[arg-type]
     assert ("service/east/shop/web", 5) in watched
+
+
+def test_a_rule_of_an_unknown_kind_is_warned_of_where_nothing_speaks_of_its_peers() -> None:
+    (want,) = coverage.wants(Remembered(name="x"))  # type: ignore[arg-type]
+    assert list(want.targets) == ["service/**"]
 
 
 def test_every_carrier_of_a_rule_file_carries_something_out() -> None:

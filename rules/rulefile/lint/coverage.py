@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from rules.rulefile.guards import FileGuard, Guards
-from rules.rulefile.model import BackendRule, Notification, RouteSelection, TrafficFailover
+from rules.rulefile.model import BackendRule, RouteSelection, TrafficFailover
 from rules.rulefile.overlap import could_meet, is_plain
 from rules.rulefile.placement import ClusterAffinity, Placement
 from rules.rulefile.sources import EndpointsWatch, NodeWatch, Quorum, WorkloadWatch
@@ -101,10 +101,12 @@ def wants(rule: LoadedRule) -> Iterator[Want]:
             yield _backends(rule.route, rule.backends)
         case ZoneIsolation():
             yield Want((), {rule.target(zone.name): ("zones", index) for index, zone in enumerate(rule.zones)})
-        case ClusterTaint() | Notification():
+        case ClusterTaint():
             yield Want(("match",), {rule.match: ("match",)})
         case WorkloadFailover():
             yield from _clusters_and_copies(rule)
+        case _:
+            yield Want((), dict.fromkeys(rule.default_peers, ()))
 
 
 def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -> Want:
