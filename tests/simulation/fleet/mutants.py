@@ -35,8 +35,8 @@ def saved_after_publish(patch: pytest.MonkeyPatch) -> None:
     async def carry(self: Any, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
         keys = [(decision.group.rule, decision.group.object) for decision in decisions]
         self._records.changed(keys)
-        if actions := self._speaker.actions(decisions, trace):
-            await self._desk.bus.publish_all(actions)
+        if actions := self._encoder.actions(decisions, trace):
+            await self._shared.bus.publish_all(actions)
             await self._records.save(self.book, [key for key, one in zip(keys, decisions, strict=True) if one.actions])
 
     patch.setattr(Partition, "_carry", carry)

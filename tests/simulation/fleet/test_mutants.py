@@ -35,7 +35,7 @@ HUNTS = (
     Hunt("position_first", frozenset({"blind", "lost", "converged"}), crashing, 300),
     Hunt("no_intent_check", frozenset({"blind", "doubled", "early"}), unacknowledged),
     Hunt("owed_forgotten", frozenset({"lost"}), crashing, 150),
-    Hunt("windows_forgotten", frozenset({"lost"}), seeds=150),
+    Hunt("windows_forgotten", frozenset({"lost"}), crashing, 150),
     Hunt("stale_not_refused", frozenset({"blind", "doubled", "interleaved"}), unacknowledged),
     Hunt("without_evidence", frozenset({"needless"}), seeds=100),
     Hunt("acknowledged_first", frozenset({"lost", "converged"}), seeds=150),
