@@ -17,7 +17,7 @@ from nats.aio.msg import Msg
 from bus import subjects, topology
 from bus.embedded import EmbeddedServer
 from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongServer
-from bus.jetstream import Credentials, JetStreamBus, provision, pushing
+from bus.jetstream import Credentials, JetStreamBus, newest, provision, pushing
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored, stored
 from bus.jetstream.keyvalue import EXPECTED
@@ -90,6 +90,21 @@ async def test_what_is_counted_and_was_replaced_before_it_came_is_not_waited_for
         async with asyncio.timeout(60):
             while not reading.current:
                 assert await reading.next(SHORT) == ()
+
+
+async def test_what_comes_while_it_is_asked_whether_there_is_more_is_not_lost(
+    jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine nothing comes for a while, and then all at once, as the end is asked for."""
+
+    async def slow(connection: Connection, stream: str, subject: str) -> Last:
+        await asyncio.sleep(0.5)
+        return await last(connection, stream, subject)
+
+    monkeypatch.setattr(newest, "QUIET", timedelta(0))
+    monkeypatch.setattr(newest, "last", slow)
+    await jetstream.publish_all([fact(number) for number in range(100)])
+    assert len(await jetstream.last_of_each(FACTS, subjects.facts(3))) == 100
 
 
 async def test_a_publish_in_flight_over_a_crash_is_stored_once(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
