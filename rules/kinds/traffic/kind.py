@@ -82,10 +82,10 @@ def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, no
     if wish.weights is None or group.route is None:
         return
     backends = backends_of(rule, group, group.route, ref, now)
-    if rule.overflow is not None:
-        yield from traffic_overflow.evidence(rule, group, backends, wish.weights)
-        return
     home = primary_name(rule, group.route, [backend.service for backend in backends])
+    if rule.overflow is not None:
+        yield from traffic_overflow.evidence(rule, group, backends, wish.weights, home, now)
+        return
     flap = traffic_way_back.is_away(group, home) if rule.own_way_back else None
     for backend in backends:
         member, wanted = backend.member, wish.weights.get(backend.service, 0)
@@ -180,12 +180,11 @@ def _of_state(
     by_hand = traffic_by_hand.wish(rule, group, primary, secondaries)
     if by_hand is not None:
         return by_hand
-    # By hand alone the primary gets no more than it has: while it is away the others go on sharing by what they bear.
-    shared = rule.overflow is not None and rule.failback.mode is FailbackMode.MANUAL
-    if rule.own_way_back and not shared and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
-        return _coming_back(rule, group, primary, secondaries, flap, now)
+    # Before the way back: while the primary is away the others go on sharing by what they bear.
     if rule.overflow is not None:
         return _overflowing(rule, group, primary, secondaries, now)
+    if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
+        return _coming_back(rule, group, primary, secondaries, flap, now)
     # What does not serve has to be healthy now to begin, whoever has taken its weight.
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return _unsure(rule, primary)
@@ -451,24 +450,28 @@ def _primary(rule: TrafficFailover, group: Group) -> tuple[str, str] | None:
 
 def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Group:
     """The primary's signals say when it stopped being bad, and how its trial goes; all say what the tiers bear."""
-    if rule.overflow is not None:
-        rule = of_object(rule, group.object)
-        return traffic_overflow.watched(rule, group, route_ref(rule, group.object), at)
-    if group.traffic is None or not rule.own_way_back:
-        return group
     rule = of_object(rule, group.object)
-    primary = _primary(rule, group)
-    return traffic_way_back.heard(rule, group, *primary, at) if primary is not None and primary[1] == target else group
+    if group.traffic is not None and rule.own_way_back:
+        primary = _primary(rule, group)
+        if primary is not None and primary[1] == target:
+            group = traffic_way_back.heard(rule, group, *primary, at)
+    if rule.overflow is not None:
+        group = traffic_overflow.watched(rule, group, route_ref(rule, group.object), at)
+    return group
 
 
 def advance(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Group:
     """Trials and commands have an end, and what the tiers bear changes with what is settled."""
+    rule = of_object(rule, group.object)
+    group = _over_time(rule, group, now)
     if rule.overflow is not None:
-        named = of_object(rule, group.object)
-        group = traffic_overflow.watched(named, group, route_ref(named, group.object), now)
+        group = traffic_overflow.watched(rule, group, route_ref(rule, group.object), now)
+    return group
+
+
+def _over_time(rule: TrafficFailover, group: Group, now: datetime) -> Group:
     if group.traffic is None or group.route is None:
         return group
-    rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
     backends = backends_of(rule, group, group.route, ref, now)
     name = primary_name(rule, group.route, [backend.service for backend in backends]) if backends else ""

@@ -13,10 +13,12 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import Evidence, Wish
-from rules.core.group import Group, RouteState, Signal, updated
+from rules.core.group import Group, Member, RouteState, Signal, updated
 from rules.core.reasons import Because
+from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import divide
-from rules.kinds.traffic.backends import Backend, backends_of, primary_name, shares_of
+from rules.kinds.traffic.backends import Backend, backends_of, primary_name, serving, shares_of
+from rules.kinds.traffic.failback import Way
 from rules.kinds.traffic.state import Spill, TrafficState
 from rules.rulefile.failback import FailbackMode
 from rules.rulefile.model import TrafficFailover, UnknownAs
@@ -64,33 +66,60 @@ def healthy_percent(rule: TrafficFailover, backend: Backend) -> float | None:
     if not backend.weight and (backend.waits_until is not None or member.status is Health.UNKNOWN):
         return None if member.settled is None else 0.0
     signals = [signal for name, signal in member.signals.items() if rule.signals is None or name in rule.signals]
-    said = [_said(rule, signal) for signal in signals]
+    said = [_said(rule, member, signal) for signal in signals]
     if not said or any(signal.status is Health.UNKNOWN for signal in signals):
         said.append(None if member.settled is None else 100.0 * member.settled)
     return min((percent for percent in said if percent is not None), default=None)
 
 
-def _said(rule: TrafficFailover, signal: Signal) -> float | None:
+def _said(rule: TrafficFailover, member: Member, signal: Signal) -> float | None:
     if signal.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
         return 0.0
+    if _is_replaced(rule, member, signal):
+        return _by_way_back(rule, member)
     if signal.healthy_percent is not None or signal.status is Health.UNKNOWN:
         return signal.healthy_percent
     return 100.0 if signal.status is Health.HEALTHY else 0.0
 
 
+def way_of(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Way | None:
+    """Give how far a primary that is away is on its way back by signals of its own; None: it is not, or has no such."""
+    flap = traffic_way_back.is_away(group, primary.service)
+    if flap is None or rule.failback.signals is None:
+        return None
+    # Who has nobody to wait for it does not wait for having failed again.
+    flap = flap if serving(secondaries) else replace(flap, failures=0)
+    return traffic_way_back.way_back(rule, primary, flap, now)
+
+
+def _is_replaced(rule: TrafficFailover, member: Member, signal: Signal) -> bool:
+    """Whether it fell silent without traffic, and those of the way back have found the backend healthy since."""
+    since = member.settled_at if member.settled else None
+    if rule.failback.signals is None or since is None or signal.status is not Health.UNKNOWN:
+        return False
+    healthy = {name for name, one in member.signals.items() if one.status is Health.HEALTHY}
+    return signal.observed_at < since and healthy.issuperset(rule.failback.signals)
+
+
 def wanted(
-    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], standing: Mapping[str, int]
-) -> dict[str, int] | None:
+    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], standing: Mapping[str, int],
+    way: Way | None,
+) -> dict[str, int] | None:  # fmt: skip
     """Give each backend's percent as the health is at this moment; None: none bears anything.
 
-    `standing`: the weights now. With a way back by hand alone the primary gets no more than its part of them.
+    `standing`: the weights now. The primary gets no more than its part of them by itself where it comes back by hand
+    alone, or is away and `way` is not due yet; once that is due, its signals say how much of the primary is healthy.
     """
     if rule.overflow is None:
         return None
     tiers = [[primary], *([one for one in secondaries if one.tier == tier] for tier in _tiers(secondaries))]
     health = {one.service: healthy_percent(rule, one) or 0.0 for tier in tiers for one in tier}
-    by_hand = rule.failback.mode is FailbackMode.MANUAL
-    most = int(_in_percent({one: standing.get(one, 0) for one in health})[primary.service]) if by_hand else 100
+    waits = rule.failback.mode is FailbackMode.MANUAL or (way is not None and not way.due)
+    if way is not None and way.due:
+        health[primary.service] = _by_way_back(rule, primary.member)
+    most = int(_in_percent({one: standing.get(one, 0) for one in health})[primary.service]) if waits else 100
     shared = loads([_of_tier(tier, health) for tier in tiers], rule.overflow.overprovisioning_factor, most)
     if shared is None:
         return None
@@ -100,6 +129,13 @@ def wanted(
         parts = divide(load, [*shares_of(rule, bearing).values()])
         out |= {one.service: part for one, part in zip(bearing, parts, strict=True)}
     return out
+
+
+def _by_way_back(rule: TrafficFailover, member: Member | None) -> float:
+    """Who fell silent without traffic says nothing of it: it is as healthy as the signals of the way back say."""
+    signals = member.signals if member is not None else {}
+    percents = [signals[name].healthy_percent for name in rule.failback.signals or () if name in signals]
+    return min((percent for percent in percents if percent is not None), default=100.0)
 
 
 def _tiers(secondaries: Sequence[Backend]) -> list[int]:
@@ -139,7 +175,8 @@ def watched(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -
     if primary is None:
         return group
     standing = base(group, route)
-    percents = wanted(rule, primary, [one for one in backends if one is not primary], standing)
+    secondaries = [one for one in backends if one is not primary]
+    percents = wanted(rule, primary, secondaries, standing, way_of(rule, group, primary, secondaries, now))
     state = group.traffic or TrafficState()
     spill = _spill(state.spill, name, percents, standing, backends, now)
     return group if spill == state.spill else updated(group, traffic=replace(state, spill=spill))
@@ -174,20 +211,23 @@ def wish(
     if route is None:
         return None
     standing = base(group, route)
-    percents = wanted(rule, primary, secondaries, standing)
+    way = way_of(rule, group, primary, secondaries, now)
+    percents = wanted(rule, primary, secondaries, standing, way)
     if percents is None:
         return None
     stands = _in_percent({name: standing.get(name, 0) for name in percents})[primary.service]
     because = _because(percents[primary.service], stands)
     spill = group.traffic.spill if group.traffic is not None else None
-    if spill is not None and now >= due_at(rule, spill):
-        return Wish(
-            percents, because=because, detail=", ".join(_health_of(rule, one) for one in (primary, *secondaries))
-        )
+    held = way.held if way is not None else None
+    due = due_at(rule, spill) if spill is not None else None
+    if due is not None and (now >= due or (way is not None and way.due)):  # it has waited on its way back
+        detail = ", ".join(_health_of(rule, one) for one in (primary, *secondaries))
+        return Wish(percents, because=because, detail=detail, held=held)
     # What is asked for, or was written and is no more, is kept up until the change has lasted for long enough.
     ours = standing != dict(route.backends) and standing.keys() >= percents.keys()
     weights = {name: standing[name] for name in percents} if ours else None
-    return Wish(weights, because=because, look_again=due_at(rule, spill) if spill is not None else None)
+    moments = [moment for moment in (due, way.since if way is not None and not way.due else None) if moment is not None]
+    return Wish(weights, because=because, held=held, look_again=min(moments, default=None))
 
 
 def _because(percent: int, stands: float) -> str:
@@ -203,18 +243,28 @@ def _health_of(rule: TrafficFailover, backend: Backend) -> str:
 
 
 def evidence(
-    rule: TrafficFailover, group: Group, backends: Sequence[Backend], weights: Mapping[str, int]
-) -> Iterator[Evidence]:
-    """Whose share changes has to be seen once the change has lasted for long enough, as it is then."""
+    rule: TrafficFailover, group: Group, backends: Sequence[Backend], weights: Mapping[str, int], home: str,
+    now: datetime,
+) -> Iterator[Evidence]:  # fmt: skip
+    """Whose share changes has to be seen once the change has lasted for long enough, as it is then.
+
+    `home`: the primary. Where it comes back by signals of its own, these have to be seen once its way back is due.
+    """
     spill = group.traffic.spill if group.traffic is not None else None
     if spill is None or group.route is None:
         return
+    primary = next((one for one in backends if one.service == home), None)
+    others = [one for one in backends if one is not primary]
+    way = way_of(rule, group, primary, others, now) if primary is not None else None
+    due = way.since if way is not None and way.due and way.since is not None else due_at(rule, spill)
     stands = _in_percent({one.service: one.weight for one in backends})
     asked = _in_percent(weights)
     for backend in backends:
         member = backend.member
-        if member is None or backend.assumed is not None or member.status is Health.UNKNOWN:
+        if member is None or backend.assumed is not None or asked.get(backend.service) == stands[backend.service]:
             continue
-        if asked.get(backend.service) != stands[backend.service]:
+        if backend is primary and way is not None and way.due:
+            yield from traffic_way_back.needs(rule, backend.target, due)
+        elif member.status is not Health.UNKNOWN:
             healthy = member.status is Health.HEALTHY
-            yield Evidence(backend.target, healthy=healthy, since=max(due_at(rule, spill), member.since))
+            yield Evidence(backend.target, healthy=healthy, since=max(due, member.since))

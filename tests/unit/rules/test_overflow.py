@@ -248,6 +248,37 @@ def test_while_the_primary_has_nothing_the_others_go_on_sharing_by_what_they_bea
     assert [one.what.held for one in found if isinstance(one.what, Hold)] == ["NoHealthySecondary"]
 
 
+def spoken(service: str, at: float, stale: float, percent: float = 100, status: str = "Healthy") -> list[Event]:
+    [(_, fact)] = seen(service, at, percent, status)
+    return [(at, fact.model_copy(update={"signal": "ratio", "stale_seconds": stale}))]
+
+
+OWN = RULE + "  recoverySeconds: 10\n  failback: {signals: [readiness]}\n"
+
+
+def test_a_primary_that_comes_back_by_signals_of_its_own_gets_what_it_bears_and_no_more() -> None:
+    found = said(WELL, seen("a", 20, 0, "Unhealthy"), seen("b", 60, 50), seen("a", 100, 50), text=OWN)
+    assert writes(found) == [
+        (25, (0, 100, 0), "PrimaryUnhealthy"),
+        (65, (0, 70, 30), "SecondariesChanged"),
+        (110, (70, 30, 0), "PrimaryHealthy"),
+    ]
+
+
+def test_a_primary_whose_signals_of_the_way_back_are_bad_again_begins_anew() -> None:
+    again = [*seen("a", 100, 50), *seen("a", 105, 0, "Unhealthy"), *seen("a", 130, 100)]
+    found = said(WELL, seen("a", 20, 0, "Unhealthy"), again, text=OWN)
+    assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy"), (140, (100, 0, 0), "PrimaryHealthy")]
+
+
+def test_a_signal_that_is_silent_without_traffic_does_not_keep_the_primary_away() -> None:
+    text = RULE.replace("  tolerationSeconds", "  signals: [ratio]\n  tolerationSeconds")
+    text += "  recoverySeconds: 10\n  failback: {signals: [readiness]}\n"
+    ratio = [*spoken("a", 0, 30), *spoken("a", 20, 30, 0, "Unhealthy"), *spoken("b", 0, 1000), *spoken("c", 0, 1000)]
+    found = said(WELL, ratio, seen("a", 30, 0, "Unhealthy"), seen("a", 100, 50), text=text)
+    assert writes(found) == [(25, (0, 100, 0), "PrimaryUnhealthy"), (110, (70, 30, 0), "PrimaryHealthy")]
+
+
 def test_after_a_persons_failback_the_tiers_share_again() -> None:
     found = said(
         WELL, seen("a", 20, 50), seen("a", 80, 100), by_hand(100, "failbackTraffic"), by_hand(150, "releaseTraffic"),
