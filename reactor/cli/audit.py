@@ -120,8 +120,8 @@ async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSe
 def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
     """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
     from reactor.audit.decisions import Window
+    from rules.kinds.traffic.backends import service_target
     from rules.kinds.traffic.interests import named_ref
-    from rules.kinds.traffic.kind import service_target
     from rules.rulefile.model import TrafficFailover
 
     windows = {}

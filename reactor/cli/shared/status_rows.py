@@ -12,7 +12,7 @@ from reactor.runtime.visible import visible
 from rules.core.group import Group
 from rules.core.reasons import SENTENCES, Held
 from rules.core.remedies import REMEDIES
-from rules.kinds.traffic import kind as traffic
+from rules.kinds.traffic.desire import desire as traffic_desire
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.summary import is_failed_over, standing_weights, summary, wanted_weights
 
@@ -49,7 +49,7 @@ def _wanted(group: Group, rule: Rule | None, now: datetime) -> dict[str, int] | 
     """What is asked for; else what the rule wants now, as the rule files here say; else what stands."""
     wanted = wanted_weights(group)
     if wanted is None and isinstance(rule, TrafficFailover):
-        wanted = traffic.desire(rule, group, None, now).weights
+        wanted = traffic_desire(rule, group, None, now).weights
     return dict(standing_weights(group) if wanted is None else wanted)
 
 

@@ -14,8 +14,8 @@ from rules.engine.decide import Decision
 from rules.engine.groups import Book
 from rules.engine.routing import Routing
 from rules.engine.subscriptions import Key
+from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.interests import named_ref
-from rules.kinds.traffic.kind import service_target
 from rules.rehearsal.backtest.story import (
     COLUMNS,
     HEALTHY,

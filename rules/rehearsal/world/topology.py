@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from bus.messages import Backend, Cluster, Mode, Route, RouteRef, Workload, ZoneInventory, Zones
+from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.interests import named_ref
-from rules.kinds.traffic.kind import service_target
 from rules.rehearsal.simulate import START
 from rules.rehearsal.world.names import labels_for, labels_of, speaks_of, targets_of, values_of
 from rules.rulefile.fleet import of_object

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from reactor.cli.main import cli
 from rules.core.desired import Wish
 from rules.core.reasons import Because
-from rules.kinds.traffic import kind as traffic
+from rules.kinds.traffic import desire as traffic
 from rules.rehearsal.world.checkers.finding import Promise
 
 SHOP = """\

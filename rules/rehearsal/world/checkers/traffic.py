@@ -7,8 +7,8 @@ from math import inf
 
 from bus.messages import Health, SetWeights
 from rules.core.reasons import Because, Held
+from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.interests import named_ref
-from rules.kinds.traffic.kind import service_target
 from rules.rehearsal.world.checkers.finding import GRACE, Finding, Promise, Question, kept, taken_for, was_bad
 from rules.rehearsal.world.told import Standing, Told
 from rules.rehearsal.world.words import GOOD

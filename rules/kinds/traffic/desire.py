@@ -1,0 +1,402 @@
+"""TrafficFailover: what the weights of a route should be. Grown from linkerd-failover, without its two holes.
+
+Primary ready (for recoverySeconds): it takes everything. Primary not ready (for tolerationSeconds) and at least one
+secondary ready: the ready secondaries of the lowest tier that has any share the weight. Whoever serves keeps serving
+through a dip that is tolerated; whoever does not serve must be healthy now to begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bus.messages import Health, RouteRef, SetWeights
+from rules.core.desired import Act, Evidence, Wish
+from rules.core.group import Group, RouteState
+from rules.core.reasons import Because, Held
+from rules.kinds.traffic import backoff as traffic_backoff
+from rules.kinds.traffic import by_hand as traffic_by_hand
+from rules.kinds.traffic import failback as traffic_way_back
+from rules.kinds.traffic import overflow as traffic_overflow
+from rules.kinds.traffic import route_state
+from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.backends import (
+    Backend,
+    backends_of,
+    detail_of,
+    everything,
+    primary_name,
+    service_target,
+    serving,
+    shares_of,
+)
+from rules.kinds.traffic.backoff import weights_of as standing
+from rules.kinds.traffic.route_state import route_ref
+from rules.kinds.traffic.state import Flap, TrialState
+from rules.rulefile.failback import FailbackMode
+from rules.rulefile.fleet import of_object, too_long
+from rules.rulefile.model import OnAllDown, TrafficFailover, UnknownAs
+
+NOTHING = Wish()
+_HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
+"""What brings traffic back to a healthy primary, where it belongs: no guard stops that."""
+_SAFE = (*_HOME, Because.TRIAL_FAILED, Because.BY_HAND)
+"""What no guard stops: neither does one the end of a trial, or a person."""
+LONG_AGO, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+
+def uneven(group: Group, weights: Mapping[str, int]) -> bool:
+    """Whether any entry of the route stands otherwise than these weights."""
+    if group.asked is not None or group.route is None:
+        return dict(standing(group)) != dict(weights)
+    return any(weights.get(service, weight) != weight for service, weight in group.route.backends)
+
+
+def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Wish:
+    """Give the weights that the rule wants now, or why it wants none."""
+    rule = of_object(rule, group.object)
+    ref = route_ref(rule, group.object)
+    wish = _weights(rule, group, ref, now)
+    if wish.weights is None or not (uneven(group, wish.weights) or _flying(group)):
+        return wish
+    remember = dict(group.route.healthy) if group.route else {}
+    fields = {"route": ref, "weights": dict(wish.weights), "remember": remember}
+    needs = tuple(_evidence(rule, group, wish, ref, now))
+    safe, homeward = wish.because in _SAFE, wish.because == Because.TRIAL
+    act = Act(SetWeights, fields, wish.because, wish.detail, safe=safe, homeward=homeward, needs=needs)
+    return replace(wish, acts=(act,))
+
+
+def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, now: datetime) -> Iterator[Evidence]:
+    """What is left for being bad has to be bad now, and what gets traffic healthy now.
+
+    What somebody else has written is put right without a question, and what a person asks for is done: neither was
+    decided by health. Nor is the end of a trial that has proven nothing. Who comes home leaves the others for
+    the primary's sake, however they are.
+    """
+    if wish.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
+        return
+    if wish.weights is None or group.route is None:
+        return
+    backends = backends_of(rule, group, group.route, ref, now)
+    home = primary_name(rule, group.route, [backend.service for backend in backends])
+    if rule.overflow is not None:
+        yield from traffic_overflow.evidence(rule, group, backends, wish.weights, home, now)
+        return
+    flap = traffic_way_back.is_away(group, home) if rule.own_way_back else None
+    for backend in backends:
+        member, wanted = backend.member, wish.weights.get(backend.service, 0)
+        if member is None or (backend.assumed is not None and wanted):
+            continue
+        target = backend.target
+        if flap is not None and backend.service == home and wanted > backend.weight:
+            yield from _of_way_back(rule, group, backend, flap, now)
+        elif backend.weight > 0 and wanted == 0 and member.settled is False and wish.because not in _HOME:
+            yield Evidence(target, healthy=False, since=member.settled_at or member.since)
+        elif wanted > backend.weight == 0 and (backend.healthy_now or wish.because != Because.ALL_DOWN):
+            # After a time in which nobody looked at it, what is left has to be seen as late as the first look.
+            # What replaces a primary that is bad need not have been good for the recovery, what is returned to need.
+            settled_at = member.settled_at if backend.service == home else None
+            yield Evidence(target, healthy=True, since=max(settled_at or member.since, member.since))
+        elif wanted > backend.weight and group.step is not None and group.step_at is not None:
+            # The next step of a gradual return, or all of it: due when the pause of the one that stands is over.
+            over = wish.step != group.step and group.step < len(rule.steps)
+            pause = timedelta(seconds=rule.steps[group.step].pause_seconds if over else 0)
+            yield Evidence(target, healthy=True, since=group.step_at + pause)
+
+
+def _of_way_back(
+    rule: TrafficFailover, group: Group, primary: Backend, flap: Flap, now: datetime
+) -> Iterator[Evidence]:
+    """After a trial the signals that it was made for have to be Healthy at its end or later."""
+    trial = group.traffic.trial if group.traffic is not None else None
+    if trial is not None:
+        yield Evidence(primary.target, healthy=True, since=traffic_way_back.ends(rule, trial))
+        return
+    way = traffic_way_back.way_back(rule, primary, flap, now)
+    yield from traffic_way_back.needs(rule, primary.target, way.since or now)
+
+
+def _flying(group: Group) -> bool:
+    return any(isinstance(owed.action, SetWeights) for owed in group.owed)
+
+
+def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Wish:
+    route = group.route
+    if route is None:
+        return NOTHING  # not yet listed: a rule never acts on ignorance
+    if not route.exists:
+        return Wish(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
+    if route.problem:
+        return Wish(held=(Held.ROUTE_UNUSABLE, route.problem))
+    if problem := too_long(rule) if rule.route.selector is not None else "":
+        return Wish(held=(Held.ROUTE_UNUSABLE, problem))
+    backends = backends_of(rule, group, route, ref, now)
+    if not backends:
+        return NOTHING
+    if missing := [backend.service for backend in backends if backend.service not in dict(route.backends)]:
+        return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
+    name = primary_name(rule, route, [backend.service for backend in backends])
+    primary = next((backend for backend in backends if backend.service == name), None)
+    if primary is None:
+        return _fitted(route, _unknown_primary(rule, group, backends, ref, name), ref)
+    secondaries = [backend for backend in backends if backend is not primary]
+    wish = _of_state(rule, group, primary, secondaries, now)
+    if group.traffic is not None and wish.held is None:
+        wish = replace(wish, held=traffic_by_hand.refusal(group))
+    if wish.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
+        detail = f"{ref.object} has started anew and has forgotten its weights"
+        wish = replace(wish, weights=route.lost, because=Because.DRIFT, detail=detail)
+    if wish.weights is None:
+        return wish
+    in_order = {backend.service: wish.weights[backend.service] for backend in backends}
+    wish = _fitted(route, replace(wish, weights=in_order), ref)
+    return wish if wish.weights is None else replace(wish, because=_why(route, wish.weights, wish))
+
+
+def _fitted(route: RouteState, wish: Wish, ref: RouteRef) -> Wish:
+    """The weights as the route takes them."""
+    if wish.weights is None or (weights := route_state.summed(ref, route, wish.weights)) is not None:
+        return wish if wish.weights is None else replace(wish, weights=weights)
+    others = ", ".join(sorted({service for service, _ in route.backends if service not in wish.weights}))
+    return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object}: {others}, no backends of the rule, have all of the weight"))
+
+
+def _why(route: RouteState, weights: Mapping[str, int], wish: Wish) -> str:
+    """They stood like this by our own hand, or when we first saw them right, and somebody else has changed them."""
+    stood = route.written if route.written is not None else route.disturbed
+    if stood is not None and dict(stood) == weights:
+        return Because.DRIFT
+    changed = route.primary_changed and wish.because in (Because.DRIFT, Because.PRIMARY_HEALTHY)
+    return Because.PRIMARY_CHANGED if changed else wish.because
+
+
+def _of_state(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish:
+    by_hand = traffic_by_hand.wish(rule, group, primary, secondaries)
+    if by_hand is not None:
+        return by_hand
+    # Before the way back: while the primary is away the others go on sharing by what they bear.
+    if rule.overflow is not None:
+        return _overflowing(rule, group, primary, secondaries, now)
+    if rule.own_way_back and (flap := traffic_way_back.is_away(group, primary.service)) is not None:
+        return _coming_back(rule, group, primary, secondaries, flap, now)
+    # What does not serve has to be healthy now to begin, whoever has taken its weight.
+    if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
+        return _unsure(rule, primary)
+    if primary.settled and (back_at := _back_at(rule, primary)) > now:
+        return Wish(look_again=back_at if back_at < NEVER else None)
+    if primary.waits_until is not None and not primary.weight and serving(secondaries):
+        flap = traffic_way_back.is_away(group, primary.service)
+        why = traffic_backoff.why(primary.service, flap, primary.waits_until) if flap is not None else ""
+        wish = _secondaries_serve(rule, group, primary, secondaries)
+        return replace(wish, held=(Held.BACKING_OFF, why), look_again=primary.waits_until)
+    if primary.settled:
+        return _primary_serves(rule, group, primary, secondaries, now)
+    return _secondaries_serve(rule, group, primary, secondaries)
+
+
+def _overflowing(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish:
+    """Each tier keeps what it bears."""
+    if traffic_overflow.healthy_percent(rule, primary) is None:
+        return _unsure(rule, primary)
+    wish = traffic_overflow.wish(rule, group, primary, secondaries, now)
+    if wish is not None:
+        return wish
+    if primary.settled is False:
+        return _all_down(rule, primary, secondaries)
+    if rule.failback.mode is FailbackMode.MANUAL and primary.healthy_now:
+        detail = f"{primary.service} gets more only by a person's word: {', '.join(map(detail_of, secondaries))}"
+        return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
+    return NOTHING
+
+
+def _coming_back(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], flap: Flap, now: datetime
+) -> Wish:
+    """The primary is away, and comes back by signals of its own, by a trial, or by a person's word."""
+    trial = group.traffic.trial if group.traffic is not None else None
+    if trial is not None and trial.passed:
+        return _primary_serves(rule, group, primary, secondaries, now)
+    way = traffic_way_back.way_back(rule, primary, flap, now)
+    if trial is not None and not trial.failed:
+        return _tried(rule, primary, secondaries, trial)
+    if trial is None and way.due and traffic_way_back.by_trial(rule):
+        return _tried(rule, primary, secondaries, None)
+    alone = not serving(secondaries) and traffic_way_back.way_back(rule, primary, replace(flap, failures=0), now).due
+    if trial is None and (way.due or alone) and not traffic_way_back.by_trial(rule):
+        return _primary_serves(rule, group, primary, secondaries, now)
+    wish = _secondaries_serve(rule, group, primary, secondaries)
+    if wish.weights is not None:
+        wish = replace(wish, held=way.held)
+    if trial is not None and trial.failed and primary.weight:
+        wish = replace(wish, because=Because.TRIAL_FAILED, detail=f"{primary.service}: {trial.failed}")
+    return replace(wish, look_again=_first(way.since, wish.look_again))
+
+
+def _tried(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], trial: TrialState | None) -> Wish:
+    """The primary gets its percent, and those that serve keep the rest."""
+    look_again = traffic_way_back.ends(rule, trial) if trial is not None else None
+    if not serving(secondaries):
+        detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
+        return Wish(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), look_again=look_again)
+    how = traffic_way_back.trial_of(rule)
+    then = f", then {', '.join(f'{step.percent} %' for step in rule.steps)}" if rule.steps else ""
+    detail = f"{how.percent} % for {how.seconds:g} s{then}"
+    weights = _at_percent(rule, how.percent, primary, secondaries)
+    return Wish(weights, because=Because.TRIAL, detail=detail, look_again=look_again)
+
+
+def _first(*moments: datetime | None) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _unknown_primary(
+    rule: TrafficFailover, group: Group, backends: Sequence[Backend], ref: RouteRef, name: str
+) -> Wish:
+    """An error, unless linkerd-failover's own behaviour is asked for: there, it is a service like any other."""
+    if rule.on_all_down is not OnAllDown.ZERO:
+        services = ", ".join(backend.service for backend in backends)
+        return Wish(held=(Held.UNKNOWN_PRIMARY, f"{name!r} is none of the backends {services}"))
+    outside = group.members.get(service_target(ref, name))
+    if outside is not None and outside.settled:
+        return Wish({backend.service: 0 for backend in backends}, because=Because.PRIMARY_HEALTHY)
+    weights = {backend.service: int(backend.ready) for backend in backends}
+    return Wish(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
+
+
+def _unsure(rule: TrafficFailover, primary: Backend) -> Wish:
+    """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
+    return Wish(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
+
+
+def _waits(rule: TrafficFailover, backend: Backend) -> bool:
+    """Whether nobody knows how it is, and the rule waits for somebody who does."""
+    unknown = backend.member is not None and backend.member.status is Health.UNKNOWN
+    return unknown and rule.treat_unknown_as is UnknownAs.HOLD
+
+
+def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
+    """Give the moment from which a primary that does not serve may serve again.
+
+    Its window says so already, unless the bus was wiped: then a primary that is healthy for the first time that we know
+    of is taken as healthy at once, and only the weights still tell that it has been bad.
+    """
+    member = primary.member
+    if member is None or primary.weight > 0 or not member.unproven:
+        return LONG_AGO
+    return member.since + timedelta(seconds=rule.recovery_seconds) if member.status is Health.HEALTHY else NEVER
+
+
+def _primary_serves(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> Wish:
+    held = None
+    if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
+        held = (Held.TARGET_UNKNOWN, detail_of(primary))
+    step, look_again = _step(rule, group, primary, secondaries, now)
+    if step is not None:
+        weights = _at_percent(rule, rule.steps[step].percent, primary, secondaries)
+        detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
+        return Wish(weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again)
+    weights = everything(rule, primary, secondaries)
+    # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
+    passed = group.traffic is not None and group.traffic.trial is not None and group.traffic.trial.passed
+    away = primary.weight == 0 or group.step is not None or passed or _flying(group)
+    return Wish(
+        weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=detail_of(primary), held=held
+    )
+
+
+def _step(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> tuple[int | None, datetime | None]:
+    """Give the step of a gradual return that is due, and when the next one is; None: everything, at once."""
+    if group.step is None:
+        first = _first_step(rule, group, primary)
+        return (first, None) if first is not None and serving(secondaries) else (None, None)
+    if group.step >= len(rule.steps) or not serving(secondaries):
+        return None, None
+    if group.step_at is None or not primary.healthy_now:
+        return group.step, None  # not carried out yet, or no longer a moment to give it more
+    next_at = group.step_at + timedelta(seconds=rule.steps[group.step].pause_seconds)
+    if now < next_at:
+        return group.step, next_at
+    return (group.step + 1, None) if group.step + 1 < len(rule.steps) else (None, None)
+
+
+def _first_step(rule: TrafficFailover, group: Group, primary: Backend) -> int | None:
+    """With what a gradual return begins: after a trial, with the first step that is not below its percent."""
+    trial = group.traffic.trial if group.traffic is not None else None
+    least = traffic_way_back.trial_of(rule).percent if trial is not None and trial.passed else 0
+    if primary.weight and not least:
+        return None
+    return next((number for number, step in enumerate(rule.steps) if step.percent >= least), None)
+
+
+def _at_percent(
+    rule: TrafficFailover, percent: int, primary: Backend, secondaries: Sequence[Backend]
+) -> dict[str, int]:
+    serve = serving(secondaries)
+    shares = shares_of(rule, serve)
+    parts = divide(100 - percent, [shares[backend.service] for backend in serve])
+    rest = {backend.service: part for backend, part in zip(serve, parts, strict=True)}
+    return {primary.service: percent} | {backend.service: rest.get(backend.service, 0) for backend in secondaries}
+
+
+def _secondaries_serve(rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    wish = _shared(rule, primary, secondaries)
+    waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
+    if not waiting:
+        return wish
+    first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
+    flap = traffic_way_back.is_away(group, first.service)
+    why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
+    return replace(wish, held=wish.held or (Held.BACKING_OFF, why), look_again=first.waits_until)
+
+
+def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    serve = serving(secondaries)
+    if not _stays(primary, secondaries) and not any(backend.settled for backend in serve):
+        # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
+        serve = serving([backend for backend in secondaries if backend.settled is not None])
+    if not serve:
+        # Nobody is left who has been good for long enough: one that is good again now is better than none.
+        again = [backend for backend in secondaries if backend.healthy_now]
+        lowest = min((backend.tier for backend in again), default=None)
+        serve = [backend for backend in again if backend.tier == lowest]
+    if not serve:
+        return _all_down(rule, primary, secondaries)
+    shares = shares_of(rule, serve)
+    weights = {primary.service: 0} | {backend.service: shares.get(backend.service, 0) for backend in secondaries}
+    because = Because.PRIMARY_UNHEALTHY if primary.weight > 0 else Because.SECONDARIES_CHANGED
+    # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
+    held = (Held.TARGET_UNKNOWN, detail_of(primary)) if _waits(rule, primary) else None
+    return Wish(weights, because=because, detail=detail_of(primary), held=held)
+
+
+def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
+    """Whether those that serve go on as they are."""
+    return primary.weight == 0 and all(backend.settled is not False for backend in secondaries if backend.weight > 0)
+
+
+def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+    waiting = [backend for backend in secondaries if backend.settled is not False]
+    if rule.on_all_down is OnAllDown.HOLD or waiting:
+        detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
+        return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
+    everyone = [primary, *secondaries]
+    if rule.on_all_down is OnAllDown.PRIMARY:
+        weights = everything(rule, primary, secondaries)
+    elif rule.on_all_down is OnAllDown.SPREAD:
+        weights = shares_of(rule, everyone)
+    else:
+        weights = {backend.service: 0 for backend in everyone}
+    return Wish(weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
+
+
+# What is taken note of.
