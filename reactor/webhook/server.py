@@ -28,9 +28,9 @@ from reactor.webhook.auth import Guard
 from reactor.webhook.bodies import Bodies
 from reactor.webhook.body import BadBody
 from reactor.webhook.health import Health, Ready
-from reactor.webhook.pace import Pace
 from reactor.webhook.refusal import Refusal, as_json
 from reactor.webhook.taking import Taken
+from reactor.webhook.token_bucket import TokenBucket
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class WebhookServer:
         self._throttle = LogThrottle(clock)
         self._posts: Counter[str] = Counter()
         self._in_hands = in_hands
-        self._paces: dict[str, Pace] = {}
+        self._buckets: dict[str, TokenBucket] = {}
         self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
         self._health = Health(lambda: self.unready, ready, clock)
 
@@ -194,13 +194,13 @@ class WebhookServer:
     async def _journal(self, source: str, taken: Taken) -> None:
         """Store all of it, not faster than the source may."""
         now = asyncio.get_running_loop().time
-        pace = self._paces.setdefault(source, Pace(self.settings.alerts_per_second, now()))
-        if pace.owed(now()) > OWED_SECONDS:
+        bucket = self._buckets.setdefault(source, TokenBucket(self.settings.alerts_per_second, now()))
+        if bucket.owed(now()) > OWED_SECONDS:
             text = f"alerts of this source come faster than {self.settings.alerts_per_second} a second"
             raise Refusal(503, text, limit="alertsPerSecond")
         ready: list[Outgoing] = []
         for message, size in zip(taken.messages, taken.sizes, strict=True):
-            wait = pace.take(size, now())
+            wait = bucket.take(size, now())
             many = self._in_hands is not None and self._in_hands[message.subject] + len(ready) >= IN_HANDS_MAX
             if wait > 0 or many:
                 await self._store(ready)

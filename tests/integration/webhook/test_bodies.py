@@ -16,9 +16,9 @@ from reactor.runtime.errors import Retryable
 from reactor.settings.model import Receiver
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
-from reactor.webhook.pace import BURST
 from reactor.webhook.server import BODY_MEMORY_BYTES, IN_HANDS_MAX, POSTS_OF_A_SOURCE
 from reactor.webhook.taking import Taken, take
+from reactor.webhook.token_bucket import BURST
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.unit.webhook.builders import alert, body, counted, labelled
 
@@ -148,9 +148,9 @@ async def test_a_source_that_owes_a_minute_is_told_to_come_again() -> None:
     before = counted("reactor_webhook_limits_exceeded_total", limit="alertsPerSecond")
     async with reception(alerts_per_second=100) as receiver:
         flood = asyncio.create_task(receiver.post(body(*(alert(f"{one:016x}") for one in range(2 * BURST)))))
-        while not (pace := receiver.server._paces.get("am")):
+        while not (bucket := receiver.server._buckets.get("am")):
             await asyncio.sleep(0.01)
-        pace.take(7000, asyncio.get_running_loop().time())
+        bucket.take(7000, asyncio.get_running_loop().time())
         code, answer = await receiver.post(body(alert()))
         assert (code, "faster than 100 a second" in answer["error"]) == (503, True)
         assert (await receiver.post(body(alert()), to="/v1/alerts/team.ops"))[0] == 200

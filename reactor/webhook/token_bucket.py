@@ -1,7 +1,7 @@
-"""How fast alerts of one source go into the journal. Pure: time is an argument.
+"""A token bucket for each source: how fast its alerts go into the journal. Pure: time is an argument.
 
-Windows wait for all that is in the inbox, and routers take what is there in turn: what one source floods it with would
-hold up every rule. It waits at the door instead, with that source's own posts behind it.
+Windows wait for all that is in the inbox, and routers take what is there in turn: a flood of one source would hold up
+every rule. Beyond the bucket, that source's posts wait in the receiver, unanswered.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ BURST = 5_000
 """So many alerts of a source are journaled at once after a silence: one large group of Alertmanager's."""
 
 
-class Pace:
-    """One source's: a bucket that holds BURST, and fills with so many alerts a second."""
+class TokenBucket:
+    """One source's: it holds BURST tokens, one for an alert, and fills with so many a second."""
 
     def __init__(self, per_second: int, now: float) -> None:
         """`now`: seconds on any clock that goes evenly."""
