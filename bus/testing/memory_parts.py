@@ -270,11 +270,12 @@ class MemoryStore:
         for entry in await self.entries(pattern):
             yield entry
         while True:
-            for one in self._log.under(pattern, position):
-                position = one.sequence
-                yield self._standing.get(one.subject, one.subject)
-            if not self._log.under(pattern, position):
-                await self._log.changed.wait()
+            while position < self._log.sequence:  # one by one: who takes many of them pauses in between
+                position += 1
+                one = self._log.messages.get(position)
+                if one is not None and matches(pattern, one.subject):
+                    yield self._standing.get(one.subject, one.subject)
+            await self._log.changed.wait()
 
     def _expect(self, key: str, revision: int | None) -> None:
         self._check()

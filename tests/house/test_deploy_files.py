@@ -33,7 +33,7 @@ def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
     """Run a command in the repository and give what it printed; a failure shows it."""
     done = subprocess.run(
         [str(word) for word in command],
-        cwd=ROOT, env=os.environ | (env or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        cwd=ROOT, env=os.environ | (env or {}), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
     printed = done.stdout + done.stderr
@@ -408,7 +408,7 @@ def test_an_api_server_that_cannot_be_built_says_what_is_missing(tmp_path: Path)
     for name in ("bash", "rm"):
         (tmp_path / name).symlink_to(tool(name))
     script = [str(tmp_path / "bash"), str(ROOT / "scripts/api-server"), str(tmp_path / "none")]
-    done = subprocess.run(script, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(script, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     assert "Go is not here" in done.stderr
     assert "KUBEBUILDER_ASSETS" in done.stderr

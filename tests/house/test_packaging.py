@@ -26,7 +26,7 @@ def run(*command: str | Path, cwd: Path, pythonpath: str = "") -> str:
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd, env=os.environ | {"PYTHONPATH": pythonpath}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -107,7 +107,7 @@ def test_a_module_of_another_project_is_noticed_before_it_confuses(tmp_path: Pat
     done = subprocess.run(
         [sys.executable, "-m", "reactor.cli.main", "version"],
         cwd=tmp_path, env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "rules comes from" in done.stderr

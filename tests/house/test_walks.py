@@ -74,7 +74,7 @@ def walked(walk: str, copy: Path) -> Ran:
     def ran(*arguments: str, status: int = 0) -> str:
         env = {**os.environ, "PYTHONPATH": str(copy)}
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=copy, env=env, capture_output=True, text=True, timeout=120, check=False
+            [sys.executable, *arguments], cwd=copy, env=env, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout

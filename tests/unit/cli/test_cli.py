@@ -70,7 +70,7 @@ def shop(tmp_path: Path) -> Path:
 def in_a_process(code: str, *words: str | Path, seed: str = "0") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, words)], cwd=ROOT, env=os.environ | {"PYTHONHASHSEED": seed},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 
@@ -520,7 +520,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_trace(shop: Pa
         assert process.stdout.readline().startswith(b'{"at": ')
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=30) in (0, 1)
+        assert process.wait(timeout=300) in (0, 1)
 
 
 # --- schema ------------------------------------------------------------------------------------------------------

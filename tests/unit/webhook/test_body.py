@@ -38,10 +38,10 @@ BAD = {
 
 @pytest.mark.parametrize(("raw", "code"), BAD.values(), ids=BAD)
 def test_what_is_no_webhook_is_refused_quickly_and_clearly(raw: bytes, code: int) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(BadBody) as refused:
         read(raw)
-    assert time.perf_counter() - started < 0.5  # 1 ms alone; the machine may be busy
+    assert time.thread_time() - started < 0.5  # of the processor: 1 ms
     assert refused.value.code == code
     assert 5 < len(str(refused.value)) < 300
 
