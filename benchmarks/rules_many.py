@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from benchmarks.measure import Result
 from bus.messages import Backend, Fact, Health, Observation, Route, Workload
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from rules.rulefile.kinds import AnyRule
@@ -103,10 +103,10 @@ def _measured(kind: str, count: int) -> tuple[float, float]:
     rules = [_RULE.validate_json(json.dumps({"name": f"r{n}", **common, **make(n)})) for n in range(count)]
     quorums = [_quorum(n) for n in range(count)] if kind == "Quorum" else []
     routing = Routing([] if kind == "Quorum" else rules, (), quorums)
-    book = Book(routing)
+    group_store = GroupStore(routing)
     numbers = range(0, count, count // TARGETS)
     for n in numbers:
-        book.take([*_inventory(kind, n)], at(0))
+        group_store.take([*_inventory(kind, n)], at(0))
     events = [
         Observation(
             target=template.format(n=numbers[n % TARGETS]), signal="one", stale_seconds=90,
@@ -116,8 +116,8 @@ def _measured(kind: str, count: int) -> tuple[float, float]:
         for n in range(EVENTS)
     ]  # fmt: skip
     for event in events[:TARGETS]:
-        book.take([event], event.observed_at)
-    return _each(routing.homes, events), _each(lambda event: book.take([event], event.observed_at), events)
+        group_store.take([event], event.observed_at)
+    return _each(routing.homes, events), _each(lambda event: group_store.take([event], event.observed_at), events)
 
 
 def _each(act: Callable[[Observation], object], events: Sequence[Observation]) -> float:

@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.measure import Result
 from bus.messages import Backend, Health, Observation, Route
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.history import read
 from rules.rehearsal.simulate import at
@@ -55,13 +55,13 @@ def load_rules() -> Result:
 
 def decide() -> Result:
     """Observations folded in and decided on, one at a time, over 1,000 groups."""
-    book = Book(Routing(loader.load([("bench.yaml", rule_file(1000))]).rules))
+    group_store = GroupStore(Routing(loader.load([("bench.yaml", rule_file(1000))]).rules))
     for n in range(1000):
         backends = (Backend(service=f"app{n}", weight=1), Backend(service=f"app{n}-west", weight=0))
         route = Route(
             cluster="east", kind="TrafficSplit", namespace="shop", name=f"app{n}", backends=backends, observed_at=at(0)
         )
-        book.take([route], at(0))
+        group_store.take([route], at(0))
     events = [
         Observation(
             target=f"service/{'east' if n % 2 else 'west'}/shop/app{n % 1000}",
@@ -73,7 +73,7 @@ def decide() -> Result:
     ]
     began = time.perf_counter()
     for event in events:
-        book.take([event], event.observed_at)
+        group_store.take([event], event.observed_at)
     took = time.perf_counter() - began
     figures = {"events": len(events), "microseconds_per_event": round(took / len(events) * 1e6, 1)}
     return Result("decide", "one observation decided on, 1,000 groups", figures, {"microseconds_per_event": "≤ 100"})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.measure import Result
 from bus.messages import Action, Cluster, Fact, Health, Observation, Place, WorkloadCopy
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from rules.rulefile import loader
@@ -47,23 +47,23 @@ def cluster_loss() -> Result:
 def measured() -> dict[str, float]:
     """Fill a book, lose a cluster, and decide until every workload of that cluster has a new place."""
     routing = Routing.of(loader.load([("bench.yaml", RULE)]))
-    book = Book(routing)
+    group_store = GroupStore(routing)
     began = time.perf_counter()
     for number in range(CLUSTERS):
-        book.take(_cluster(number), at(0))
+        group_store.take(_cluster(number), at(0))
     for number in range(WORKLOADS):
-        book.take(_workload(number), at(1))
+        group_store.take(_workload(number), at(1))
     filled = time.perf_counter() - began
-    affected = sum(LOST in group.workload.copies for group in book.groups.values() if group.workload is not None)
+    affected = sum(LOST in group.workload.copies for group in group_store.groups.values() if group.workload is not None)
 
     began = time.perf_counter()
-    _settle(book, [_observed(f"cluster/{LOST}", Health.UNHEALTHY, LOST_AT)], at(LOST_AT))
+    _settle(group_store, [_observed(f"cluster/{LOST}", Health.UNHEALTHY, LOST_AT)], at(LOST_AT))
     noticed = time.perf_counter() - began
     placed = 0
     while placed < affected:
-        moment = book.next_alarm()
+        moment = group_store.next_alarm()
         assert moment is not None, f"{placed} of {affected} are placed, and nothing is waited for"
-        placed += sum(isinstance(action, Place) for action in _ring(book, moment))
+        placed += sum(isinstance(action, Place) for action in _ring(group_store, moment))
     decided = time.perf_counter() - began
     return {
         "workloads": WORKLOADS, "clusters": CLUSTERS, "affected": affected, "filled_seconds": round(filled, 2),
@@ -71,20 +71,20 @@ def measured() -> dict[str, float]:
     }  # fmt: skip
 
 
-def _settle(book: Book, facts: Sequence[Fact], now: datetime) -> list[Action]:
+def _settle(group_store: GroupStore, facts: Sequence[Fact], now: datetime) -> list[Action]:
     """Fold facts in, and all that groups say to each other about them, as the bus would bring it."""
     actions: list[Action] = []
     while facts:
-        decisions = book.take(facts, now)
+        decisions = group_store.take(facts, now)
         actions += [action for decision in decisions for action in decision.actions]
         facts = [fact for decision in decisions for fact in decision.says]
     return actions
 
 
-def _ring(book: Book, now: datetime) -> list[Action]:
-    decisions = book.ring(now)
+def _ring(group_store: GroupStore, now: datetime) -> list[Action]:
+    decisions = group_store.ring(now)
     actions = [action for decision in decisions for action in decision.actions]
-    return actions + _settle(book, [fact for decision in decisions for fact in decision.says], now)
+    return actions + _settle(group_store, [fact for decision in decisions for fact in decision.says], now)
 
 
 def _cluster(number: int) -> list[Fact]:

@@ -15,7 +15,7 @@ from rules.kinds.traffic import kind as traffic
 from rules.kinds.workload import kind as workload
 from rules.kinds.zone import kind as zone
 from rules.limits import limiter
-from rules.limits.limiter import BudgetRule
+from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import limiters
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import Notification, Rule, TrafficFailover
@@ -30,10 +30,10 @@ KINDS: Mapping[type[Rule], RuleKind[Any]] = {
     ZoneIsolation: zone.KIND,
     Notification: notification.KIND,
     QuorumRule: quorum.KIND,
-    BudgetRule: limiter.KIND,
+    LimiterRule: limiter.KIND,
 }
 """Any: each takes rules of its own model only, which is its key."""
-INTERNAL: frozenset[type[Rule]] = frozenset({QuorumRule, BudgetRule})
+INTERNAL: frozenset[type[Rule]] = frozenset({QuorumRule, LimiterRule})
 """Nobody writes rules of these kinds: they follow from what rule files say."""
 
 
@@ -49,7 +49,7 @@ def is_kept(group: Group) -> bool:
 
 def actors(
     rules: Iterable[Rule], file_guards: Sequence[FileGuard] = (), sources: Iterable[Source] = ()
-) -> list[BudgetRule | QuorumRule]:
+) -> list[LimiterRule | QuorumRule]:
     """Give the actors that these rules and sources need, as rules of internal kinds, to be routed like all others."""
     return [
         *limiters(rules, file_guards),

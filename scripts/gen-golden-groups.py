@@ -49,7 +49,7 @@ def _groups() -> Iterator[tuple[str, Group]]:
     """Every group after every step of every rule test of the library."""
     found: list[tuple[str, Group]] = []
 
-    class Watched(simulate.Book):
+    class Watched(simulate.GroupStore):
         def take(self, *args: Any, **keys: Any) -> Any:
             decisions = super().take(*args, **keys)
             found.extend((type(self.rules[one.group.rule]).__name__, one.group) for one in decisions)
@@ -60,7 +60,7 @@ def _groups() -> Iterator[tuple[str, Group]]:
             found.extend((type(self.rules[one.group.rule]).__name__, one.group) for one in decisions)
             return decisions
 
-    simulate.Book = Watched  # type: ignore[misc]
+    simulate.GroupStore = Watched  # type: ignore[misc]
     for path in sorted(LIBRARY.glob("*_test.yaml")):
         suite = loader.load(path.read_text("utf-8"), path.name, lambda name: (LIBRARY / name).read_text("utf-8"))
         for _ in tester.run(suite):

@@ -18,7 +18,7 @@ class Claim(Message):
     rule: Name
     object: ObjectName
     generation: Annotated[int, Field(ge=0)]
-    """Which wish of the group: the verdict on an older one means nothing."""
+    """Which desired state of the group: a reply to an older one means nothing."""
     wanted: bool = True
     """False: what was asked for is no longer wanted."""
     what: Text = ""

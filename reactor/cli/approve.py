@@ -83,7 +83,7 @@ WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
 def _shown(group: Group) -> str:
     """What names the request that was shown: if the rule wants something else by now, nothing is approved."""
     request = group.leave.request if group.leave is not None else None
-    return request.wish if request is not None else ""
+    return request.desired if request is not None else ""
 
 
 def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
@@ -115,7 +115,7 @@ def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None
 def _rejected(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
     now, plan = _again(groups, asked), _shown(asked)
     rejected = now.leave.rejected if now is not None and now.leave is not None else ()
-    if (no := next((no for no in rejected if no.wish == plan and no.since >= at), None)) is not None:
+    if (no := next((no for no in rejected if no.desired == plan and no.since >= at), None)) is not None:
         return f"rejected by {no.by} until {no.until.isoformat(timespec='seconds')}"
     if now is not None and (now.held is None or now.held.reason not in WAITING):
         return "the rule no longer asks for it" if now.held is None else f"{now.held.reason}: {now.held.detail}"

@@ -42,7 +42,7 @@ class Decider:
 
     def groups(self) -> list[Group]:
         """The groups that this process decides for."""
-        return [group for _, _, partition in self._running.values() for group in partition.book.groups.values()]
+        return [group for _, _, partition in self._running.values() for group in partition.group_store.groups.values()]
 
     def owned(self) -> list[int]:
         """The partitions that this process decides for."""

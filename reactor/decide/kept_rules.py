@@ -16,7 +16,7 @@ from bus.port import Entry, Store
 from bus.topology import GROUPS
 from reactor.runtime import telemetry
 from rules.catalog import kind_of
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.subscriptions import Key
 from rules.rulefile.kinds import AnyRule, LoadedRule
 
@@ -41,29 +41,29 @@ class KeptRules:
         self._texts[entry.key] = entry.value
         return True
 
-    async def before(self, book: Book, keys: Iterable[Key]) -> None:
+    async def before(self, group_store: GroupStore, keys: Iterable[Key]) -> None:
         """Keep what these groups will need, before they are stored. Raises Unavailable."""
-        for rule in self._needed(book, keys):
+        for rule in self._needed(group_store, keys):
             key, text = self._key(rule.name), rule.model_dump_json(by_alias=True, exclude_unset=True).encode()
             if self._texts.get(key) != text:
                 await self._store.put(key, text, revision=None)
                 self._texts[key] = text
 
-    async def tidy(self, book: Book) -> None:
+    async def tidy(self, group_store: GroupStore) -> None:
         """Forget the rules that are known here and have nothing left to bring back. Raises Unavailable."""
         if not self._texts:
             return
-        standing = {self._key(rule) for rule, object_ in book.groups if _is_kept(book, (rule, object_))}
-        known = {self._key(rule) for rule in book.rules}
+        standing = {self._key(rule) for rule, object_ in group_store.groups if _is_kept(group_store, (rule, object_))}
+        known = {self._key(rule) for rule in group_store.rules}
         for key in [key for key in self._texts if key in known and key not in standing]:
             await self._store.delete(key, revision=None)
             del self._texts[key]
 
-    def _needed(self, book: Book, keys: Iterable[Key]) -> Iterable[LoadedRule]:
+    def _needed(self, group_store: GroupStore, keys: Iterable[Key]) -> Iterable[LoadedRule]:
         for key in keys:
-            if not _is_kept(book, key):
+            if not _is_kept(group_store, key):
                 continue
-            rule = book.rules[key[0]]
+            rule = group_store.rules[key[0]]
             left = kind_of(rule).way_back_only
             if left is not None and left(rule) != rule:  # else it is what is left: the whole text is stored already
                 yield rule  # type: ignore[misc]  # the kinds that are kept are kinds of rule files
@@ -72,8 +72,8 @@ class KeptRules:
         return subjects.kept_rule(self._number, rule)
 
 
-def _is_kept(book: Book, key: Key) -> bool:
-    rule, group = book.rules.get(key[0]), book.groups.get(key)
+def _is_kept(group_store: GroupStore, key: Key) -> bool:
+    rule, group = group_store.rules.get(key[0]), group_store.groups.get(key)
     return rule is not None and group is not None and kind_of(rule).keeps(group)
 
 

@@ -38,7 +38,7 @@ from reactor.runtime.failpoints import reach
 from rules.core.reader import Reader
 from rules.core.reasons import Held
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.quorum.kind import QUORUM, QuorumRule
 
@@ -91,10 +91,10 @@ class Partition:
         self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
         self._saved_at = shared.clock.monotonic()
-        self.book = Book(shared.routing)
+        self.group_store = GroupStore(shared.routing)
         self._encoder = DecisionEncoder(number, Fence("", 0), shared.publisher)
         self._refresher = Refresher(shared.bus, shared.clock)
-        self._questions = Questions(lambda: self.book, self._refresher, shared.clock)
+        self._questions = Questions(lambda: self.group_store, self._refresher, shared.clock)
         self._catching_up = False
         self._again = CATCH_UP
         self._trace: str | None = None
@@ -150,11 +150,11 @@ class Partition:
 
     async def _load(self) -> None:
         groups, self._position = await self._records.load()
-        self.book = Book(self._shared.routing, groups, mine=self._mine)
-        self.book.reconsider(self._shared.clock.now())
-        self.book.reader = Reader(self._began, 2 * self._shared.clock.skew_seconds)
+        self.group_store = GroupStore(self._shared.routing, groups, mine=self._mine)
+        self.group_store.reconsider(self._shared.clock.now())
+        self.group_store.reader = Reader(self._began, 2 * self._shared.clock.skew_seconds)
         self._recalled = not self._position
-        await self._records.forget(self.book)  # those of rules that are no more: no fact will ever speak of them
+        await self._records.forget(self.group_store)  # those of rules that are no more: no fact will ever speak of them
         await self._chain.load(self._records.audited)
         await self._audit_owed()
         if self._position and self._records.other_rules:
@@ -170,7 +170,7 @@ class Partition:
         for start in range(0, len(facts), RING_BATCH):
             some = facts[start : start + RING_BATCH]
             now = self._as_late_as(some)
-            await self._carry(self.book.take(some, now, known=False), now, None)
+            await self._carry(self.group_store.take(some, now, known=False), now, None)
             await asyncio.sleep(0)
         self._recalled = True
 
@@ -180,7 +180,7 @@ class Partition:
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
         actions = self._encoder.actions(self._owing(), None)
-        said = self._encoder.facts(self.book.said(self._shared.clock.now()), None)
+        said = self._encoder.facts(self.group_store.said(self._shared.clock.now()), None)
         if messages := [*actions, *said]:
             await self._shared.bus.publish_all(messages)
 
@@ -192,7 +192,7 @@ class Partition:
     def _owing(self) -> list[Decision]:
         return [
             Decision(group, actions, because=("it was owed when this partition was taken over",))
-            for group in self.book.groups.values()
+            for group in self.group_store.groups.values()
             if (actions := tuple(owed.action for owed in group.owed if owed.wanted and not owed.failed))
         ]
 
@@ -224,16 +224,16 @@ class Partition:
 
     def _look_at_listening(self) -> None:
         """Let the book know how well we hear. Where windows could not be looked at for long, sources were not asked."""
-        now, alarm = self._shared.clock.now(), self.book.next_alarm()
+        now, alarm = self._shared.clock.now(), self.group_store.next_alarm()
         if alarm is not None and alarm <= now:
             self._overdue = min(alarm, self._overdue or alarm)
         if self._overdue is not None and now - self._overdue > LAP:
             self._listening_since = now
         # Who dated a fact may be as far off the bus's clock as we may be, and to the other side.
-        self.book.reader = Reader(self._listening_since, 2 * self._shared.clock.skew_seconds)
+        self.group_store.reader = Reader(self._listening_since, 2 * self._shared.clock.skew_seconds)
 
     def _wait(self) -> timedelta:
-        alarm = self.book.next_alarm()
+        alarm = self.group_store.next_alarm()
         if alarm is None:
             return CHECKPOINT
         soonest = self._again if self._catching_up else timedelta(milliseconds=1)
@@ -253,8 +253,8 @@ class Partition:
                 positions.append(delivery.sequence)
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
-        if not self._recalled and self.book.gains(facts):
-            self.book.recall(await observations(self._shared.bus, self._number, self._position))
+        if not self._recalled and self.group_store.gains(facts):
+            self.group_store.recall(await observations(self._shared.bus, self._number, self._position))
             self._recalled = True
         last = deliveries[-1]
         self._look_at_listening()
@@ -262,7 +262,7 @@ class Partition:
         known = self._is_prompt(last) and not self._runs_out(now)
         self._position = last.sequence
         with telemetry.decide_seconds.time():
-            decisions = self.book.take(facts, now, positions, known=known)
+            decisions = self.group_store.take(facts, now, positions, known=known)
         if not known:
             self._trace = last.traceparent or self._trace
         await self._carry(decisions, now, last.traceparent)
@@ -273,7 +273,7 @@ class Partition:
 
     def _runs_out(self, now: datetime) -> bool:
         """Whether a window is over by now: what speaks against it may not have come yet."""
-        alarm = self.book.next_alarm()
+        alarm = self.group_store.next_alarm()
         return alarm is not None and alarm <= now
 
     def _as_late_as(self, facts: Sequence[Fact]) -> datetime:
@@ -287,7 +287,7 @@ class Partition:
 
     async def _ring(self, known: Watermark) -> None:
         now = self._shared.clock.now()
-        alarm = self.book.next_alarm()
+        alarm = self.group_store.next_alarm()
         if alarm is None or alarm > now:
             self._catching_up, self._overdue = False, None
             return
@@ -304,21 +304,21 @@ class Partition:
         self._overdue = None
         self._now = max(self._now, until)
         trace, self._trace = self._trace, None
-        while decisions := self.book.ring(self._now, at_most=RING_BATCH):
+        while decisions := self.group_store.ring(self._now, at_most=RING_BATCH):
             await self._carry(decisions, self._now, trace)
             await asyncio.sleep(0)
 
     async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
         """Store the groups that owe or say something, then publish what they owe and say, then the audit."""
         self._records.changed((decision.group.rule, decision.group.object) for decision in decisions)
-        await self._records.forget(self.book)
+        await self._records.forget(self.group_store)
         self._questions.decided()
         await self._refresher.ask(lack for decision in decisions for lack in decision.lacks)
         loud = [decision for decision in decisions if decision.actions or decision.held or decision.says]
         if not loud:
             return
         reach("decider.decided")
-        await self._records.save(self.book, [(decision.group.rule, decision.group.object) for decision in loud])
+        await self._records.save(self.group_store, [(decision.group.rule, decision.group.object) for decision in loud])
         reach("decider.state-stored")
         if messages := [*self._encoder.actions(loud, trace), *self._encoder.facts(loud, trace)]:
             await self._shared.bus.publish_all(messages)
@@ -337,4 +337,4 @@ class Partition:
 
     async def _checkpoint(self) -> None:
         self._saved_at = self._shared.clock.monotonic()
-        await self._records.checkpoint(self.book, self._position, self._chain.head)
+        await self._records.checkpoint(self.group_store, self._position, self._chain.head)

@@ -18,7 +18,7 @@ from reactor.decide.refreshing import Refresher
 from reactor.execute.cancellation import FRESH
 from reactor.runtime.clock import Clock
 from rules.engine.evidence import Confirmation
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +31,9 @@ LOOK = 0.25
 class Questions:
     """The questions about one partition's actions."""
 
-    def __init__(self, book: Callable[[], Book], refresher: Refresher, clock: Clock) -> None:
+    def __init__(self, group_store: Callable[[], GroupStore], refresher: Refresher, clock: Clock) -> None:
         """`book`: gives the partition's groups as they are now."""
-        self._book = book
+        self._group_store = group_store
         self._refresher = refresher
         self._clock = clock
         self._decided = asyncio.Event()
@@ -50,7 +50,7 @@ class Questions:
         except ValidationError as error:
             log.warning("a refresh request cannot be read: %s", error.errors(include_url=False)[0]["msg"])
             return
-        await self._refresher.ask(self._book().ask_quorum(source, wanted.not_before, self._clock.now()))
+        await self._refresher.ask(self._group_store().ask_quorum(source, wanted.not_before, self._clock.now()))
 
     async def answer(self, body: bytes) -> bytes | None:
         """Give a WantedReply; None: there is no evidence from after the question."""
@@ -74,7 +74,7 @@ class Questions:
         """Give a yes or a no on evidence from `since` or later; None: there was none by then."""
         while True:
             decided, now = self._decided, self._clock.now()
-            answer = self._book().confirm(asked.rule, asked.object, asked.action, since, now)
+            answer = self._group_store().confirm(asked.rule, asked.object, asked.action, since, now)
             if answer.wanted is not None:
                 return answer
             if now >= until:

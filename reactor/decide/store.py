@@ -23,7 +23,7 @@ from reactor.runtime.failpoints import reach
 from reactor.runtime.slices import sliced
 from rules.core.group import Group
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.subscriptions import Key
 
 log = logging.getLogger(__name__)
@@ -101,25 +101,25 @@ class PartitionStore:
         """These are to be written with the next checkpoint."""
         self._dirty.update(keys)
 
-    async def save(self, book: Book, keys: Sequence[Key]) -> None:
+    async def save(self, group_store: GroupStore, keys: Sequence[Key]) -> None:
         """Write these groups by compare-and-set. Raises Lost where another owner has written."""
-        await self._kept.before(book, keys)
+        await self._kept.before(group_store, keys)
         writes = []
         async for key in sliced([*dict.fromkeys(keys)]):
             name = self._key(key)
-            writes.append((name, dump(book.stored(key)), self._revisions.get(name, 0)))
+            writes.append((name, dump(group_store.stored(key)), self._revisions.get(name, 0)))
         revisions = await self._store.put_all(writes)
         for (name, _, _), revision in zip(writes, revisions, strict=True):
             if revision is None:
                 raise OwnershipLost(f"partition {self._number}: {name} was written by another owner")
             self._revisions[name] = revision
         self._dirty.difference_update(keys)
-        await self._kept.tidy(book)
+        await self._kept.tidy(group_store)
 
-    async def checkpoint(self, book: Book, position: int, audited: Head) -> None:
+    async def checkpoint(self, group_store: GroupStore, position: int, audited: Head) -> None:
         """Write what has changed, then the position, and which record of the audit is the newest."""
         if self._dirty:
-            await self.save(book, sorted(self._dirty))
+            await self.save(group_store, sorted(self._dirty))
             reach("decider.groups-stored")
         if position != self._saved_position or (position and self.other_rules) or audited != self.audited:
             body = Position(position, self._stream, self._rules, audited).dump(self._owner)
@@ -128,11 +128,11 @@ class PartitionStore:
             self._saved_position, self._saved_rules, self.audited = position, self._rules, audited
             reach("decider.checkpointed")
 
-    async def forget(self, book: Book) -> None:
+    async def forget(self, group_store: GroupStore) -> None:
         """Delete the groups that are no more."""
-        await self._kept.tidy(book)
-        while book.dropped:
-            key = book.dropped.pop()
+        await self._kept.tidy(group_store)
+        while group_store.dropped:
+            key = group_store.dropped.pop()
             self._dirty.discard(key)
             name = self._key(key)
             if (revision := self._revisions.pop(name, None)) is not None:

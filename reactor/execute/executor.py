@@ -33,7 +33,7 @@ from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
-from rules.engine.observe import GOES_ON, WAITED
+from rules.engine.observe import NON_FAILURES, WAITED
 
 log = logging.getLogger(__name__)
 
@@ -237,11 +237,11 @@ class Executor:
 
     def _report(self, action: Action, outcome: Outcome) -> None:
         kind = type(action).__name__
-        status = outcome.reason if outcome.reason in GOES_ON else outcome.status  # what goes on has not failed
+        status = outcome.reason if outcome.reason in NON_FAILURES else outcome.status  # what goes on has not failed
         telemetry.actions.labels(action.rule, kind, status).inc()
         took = (outcome.observed_at - action.decided_at).total_seconds()
         telemetry.action_seconds.labels(kind).observe(max(took, 0.0))
-        level = logging.INFO if status == "Done" or status in GOES_ON else logging.WARNING
+        level = logging.INFO if status == "Done" or status in NON_FAILURES else logging.WARNING
         extra = {"rule": action.rule, "object": action.object, "id": action.id, "reason": outcome.reason}
         log.log(level, "%s: %s %s", status, kind, outcome.detail, extra=extra)
 

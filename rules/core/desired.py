@@ -58,7 +58,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class PlannedAction:
     """One action that is wanted, as yet without id and generation."""
 
     verb: type[ActionMessage]
@@ -85,7 +85,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DesiredState:
     """The answer of a kind's `desire`. Absolute: what is already so is not asked for. Empty: it wants nothing."""
 
     weights: Mapping[str, int] | None = None
@@ -103,5 +103,5 @@ class Wish:
     """The step of a gradual return that these weights are."""
     look_again: datetime | None = None
     """When to look although nothing was heard."""
-    acts: tuple[Act, ...] = ()
+    acts: tuple[PlannedAction, ...] = ()
     """What is to be done now."""

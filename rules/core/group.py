@@ -21,7 +21,7 @@ from bus.messages import Action, Health, Mode
 from rules.kinds.traffic.state import TrafficState
 from rules.kinds.workload.state import WorkloadState
 from rules.kinds.zone.state import ZoneState
-from rules.limits.state import BudgetState, LeaveState, QuorumState
+from rules.limits.state import Grants, LimiterState, QuorumState
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -186,7 +186,7 @@ StoredAction = Annotated[Action, WrapSerializer(_tagged), BeforeValidator(_untag
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class OutboxEntry:
     """An action whose outcome is not known."""
 
     action: StoredAction
@@ -259,14 +259,14 @@ class Group:
     """How its traffic goes away and comes back; None: nothing has failed yet."""
     workload: WorkloadState | None = None
     zone: ZoneState | None = None
-    budget: BudgetState | None = None
+    budget: LimiterState | None = None
     quorum: QuorumState | None = None
-    leave: LeaveState | None = None
+    leave: Grants | None = None
     """What it has asked its guards and people for."""
     acted_at: datetime | None = None
     """When something was last carried out."""
     generation: int = 0
-    owed: tuple[Owed, ...] = ()
+    owed: tuple[OutboxEntry, ...] = ()
     held: Holding | None = None
     paused: Paused | None = None
     commanded_at: datetime | None = None

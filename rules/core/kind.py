@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from bus.messages import Action, ActionMessage, Fact, Outcome
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.group import Group
 from rules.core.interests import Interest
 from rules.core.reasons import Because, Held
@@ -60,12 +60,12 @@ class RuleKind(Generic[R]):
     """(rule): whether its groups live with those of other rules of the same scopes, so that facts are stored once."""
 
     # What it wants.
-    desire: Callable[[R, Group, Group | None, datetime], Wish]
+    desire: Callable[[R, Group, Group | None, datetime], DesiredState]
     """(rule, group, around, now): the absolute desired state."""
-    forbids: Callable[[R, Group, Wish], tuple[Held, str] | None]
-    """(rule, group, wish): why a wish is never carried out, whatever led to it; None: it may be."""
-    requested: Callable[[R, Group, Wish, Sequence[Action], datetime], Group]
-    """(rule, group, wish, fresh actions, now): the wish was let through, and these of its actions are new."""
+    forbids: Callable[[R, Group, DesiredState], tuple[Held, str] | None]
+    """(rule, group, desired state): why a desired state is never carried out, whatever led to it; None: it may be."""
+    requested: Callable[[R, Group, DesiredState, Sequence[Action], datetime], Group]
+    """(rule, group, desired, fresh actions, now): `desired` was let through, and these of its actions are new."""
     tells: bool
     """Whether telling people is what it does: its words wait for guards, and nobody is told of them besides."""
 

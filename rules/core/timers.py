@@ -13,7 +13,7 @@ NO_TIME = timedelta()
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class Stopwatch:
     """How long something has been bad: it waits while nobody knows, and while it recovers."""
 
     since: datetime
@@ -26,8 +26,8 @@ class Clock:
 
 
 def ticked(
-    clock: Clock | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta
-) -> Clock | None:
+    clock: Stopwatch | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta
+) -> Stopwatch | None:
     """Give the clock of something that has been bad, or good, since then; None as status: nobody knows.
 
     No clock: there is nothing to time. It ends when it has been good for as long as `recovery`.
@@ -44,15 +44,15 @@ def ticked(
     return replace(clock, waiting_since=clock.waiting_since or max(since, clock.since), healthy_since=healthy_since)
 
 
-def _running(clock: Clock | None, since: datetime) -> Clock:
+def _running(clock: Stopwatch | None, since: datetime) -> Stopwatch:
     if clock is not None and clock.waiting_since is not None:
-        return Clock(clock.since + max(since - clock.waiting_since, NO_TIME), since)
+        return Stopwatch(clock.since + max(since - clock.waiting_since, NO_TIME), since)
     if clock is not None and clock.seen == since:
         return clock
     # It has left this status and come back, and nobody has seen what was between.
-    return Clock(since, since)
+    return Stopwatch(since, since)
 
 
-def runs(clock: Clock | None) -> bool:
+def runs(clock: Stopwatch | None) -> bool:
     """Whether the clock is running."""
     return clock is not None and clock.waiting_since is None

@@ -14,15 +14,15 @@ from typing import get_args
 
 from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
 from rules.catalog import kind_of
-from rules.core.desired import Wish, cut
-from rules.core.group import Group, Holding, Owed, updated
+from rules.core.desired import DesiredState, cut
+from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.engine.debounce import deadline, debounce, touched, window_end
 from rules.engine.evidence import Lack, ended, look_again, outdated, present, silent
 from rules.engine.guard import guard
 from rules.engine.notifications import tell
-from rules.engine.observe import GOES_ON, observe_all
+from rules.engine.observe import NON_FAILURES, observe_all
 from rules.engine.outbox import owe
 from rules.engine.pauses import ended as pause_ended
 from rules.limits.approvals import asked_anew
@@ -31,7 +31,7 @@ from rules.rulefile.model import STEPS_MAX, Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DecisionInput:
     """All that a decision rests on besides its rule: the same again gives the same decision."""
 
     before: Group
@@ -56,7 +56,7 @@ class Decision:
     """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
     lacks: tuple[Lack, ...] = ()
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
-    seen: Seen | None = field(default=None, compare=False, repr=False)
+    seen: DecisionInput | None = field(default=None, compare=False, repr=False)
     """What it was decided from."""
 
     @property
@@ -86,14 +86,14 @@ def decide(
     if not known:
         return Decision(replace(group, wake_at=now), says=tuple(kind.says(rule, before, group, facts, now)))
     lacks = () if group.rule.startswith("@") else tuple(ended(rule, group, now, reader))
-    group, wish, actions, says, missing = _asked(rule, group, around, now, file_guards, reader)
-    if wish.held is None:
-        wish = replace(wish, held=silent(lacks, now))
+    group, desired, actions, says, missing = _asked(rule, group, around, now, file_guards, reader)
+    if desired.held is None:
+        desired = replace(desired, held=silent(lacks, now))
     lacks = tuple(sorted({*lacks, *missing}))
-    wish = replace(wish, look_again=_first(wish.look_again, look_again(lacks, now)))
-    held = _holding(group, wish, now)
+    desired = replace(desired, look_again=_first(desired.look_again, look_again(lacks, now)))
+    held = _holding(group, desired, now)
     if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
-        held = replace(held, since=now)  # what is shown is what is approved: another wish is another hold
+        held = replace(held, since=now)  # what is shown is what is approved: another desired state is another hold
         begins: Holding | None = held
     else:
         begins = held if held is not None and not _same(before.held, held) else None
@@ -103,15 +103,17 @@ def decide(
     for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
         group, told = tell(rule, group, why, now)
         news += told
-    group = updated(group, wake_at=_wake(rule, group, wish.look_again, now, before, reader))
+    group = updated(group, wake_at=_wake(rule, group, desired.look_again, now, before, reader))
     because = _sentences(group) if actions or begins else ()
     says = (*says, *kind.says(rule, before, group, facts, now))
-    return Decision(group, (*actions, *news), begins, because, says, lacks, Seen(before, facts, now, around, reader))
+    return Decision(
+        group, (*actions, *news), begins, because, says, lacks, DecisionInput(before, facts, now, around, reader)
+    )
 
 
 def _asked(
     rule: Rule, group: Group, around: Group | None, now: datetime, file_guards: Sequence[FileGuard], reader: Reader
-) -> tuple[Group, Wish, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
+) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
     """Desire, agree with the present, guard, owe.
 
     In a dry run nobody answers: what follows from an action being done is rehearsed at once.
@@ -121,18 +123,18 @@ def _asked(
     says: tuple[Fact, ...] = ()
     for _ in range(ROUNDS_MAX):
         step_at = group.step_at
-        wish, lacks = present(rule, group, around, desire(rule, group, around, now), now, reader)
-        late = outdated(rule, group, around, wish, now, reader)
-        leave = guard(rule, group, wish, now, file_guards, fresh=not late)
+        desired, lacks = present(rule, group, around, desire(rule, group, around, now), now, reader)
+        late = outdated(rule, group, around, desired, now, reader)
+        leave = guard(rule, group, desired, now, file_guards, fresh=not late)
         lacks = (*lacks, *late) if leave.outdated else lacks
-        group, more = owe(rule, leave.group, leave.wish, now)
+        group, more = owe(rule, leave.group, leave.desired, now)
         actions, says = (*actions, *more), (*says, *leave.says)
-        wish = leave.wish
+        desired = leave.desired
         if group.step_at != step_at:
             # A step of a gradual return stands from now on, so only now is it known when the next one is due.
-            wish = replace(wish, look_again=desire(rule, group, around, now).look_again)
+            desired = replace(desired, look_again=desire(rule, group, around, now).look_again)
         if not more or rule.mode is not Mode.DRY_RUN:
-            return group, wish, actions, says, lacks
+            return group, desired, actions, says, lacks
     msg = f"{group.rule}: rehearsed actions follow one another without end on {group.object}"
     raise AssertionError(msg)
 
@@ -182,8 +184,8 @@ def _in_mode(rule: Rule, group: Group) -> Group:
     return replace(group, mode=rule.mode, asked=None)
 
 
-def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
-    reason, about = wish.held, wish.about
+def _holding(group: Group, desired: DesiredState, now: datetime) -> Holding | None:
+    reason, about = desired.held, desired.about
     if reason is None:
         owed = next((owed for owed in group.owed if owed.wanted and _has_failed(owed)), None)
         if owed is None:
@@ -194,9 +196,9 @@ def _holding(group: Group, wish: Wish, now: datetime) -> Holding | None:
     return replace(hold, since=group.held.since) if group.held is not None and _same(group.held, hold) else hold
 
 
-def _has_failed(owed: Owed) -> bool:
+def _has_failed(owed: OutboxEntry) -> bool:
     """What goes on has not failed: nobody is told of a hold, and `reactor status` shows how far it is."""
-    return bool(owed.failed) and owed.failed.partition(":")[0] not in GOES_ON
+    return bool(owed.failed) and owed.failed.partition(":")[0] not in NON_FAILURES
 
 
 def _same(before: Holding | None, held: Holding) -> bool:

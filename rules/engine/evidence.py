@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.desired import Act, Evidence, Wish
+from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group, Member
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
@@ -50,15 +50,15 @@ class Lack:
 
 
 def present(
-    rule: Rule, group: Group, around: Group | None, wish: Wish, now: datetime, reader: Reader = ALWAYS
-) -> tuple[Wish, tuple[Lack, ...]]:
+    rule: Rule, group: Group, around: Group | None, desired: DesiredState, now: datetime, reader: Reader = ALWAYS
+) -> tuple[DesiredState, tuple[Lack, ...]]:
     """Give the acts that the present agrees with, why the others wait, and the looks that they wait for."""
-    if not wish.acts:
-        return wish, ()
-    kept: list[Act] = []
+    if not desired.acts:
+        return desired, ()
+    kept: list[PlannedAction] = []
     lacks: list[Lack] = []
-    held, asked = wish.held, _Asked(now, reader)
-    for act in wish.acts:
+    held, asked = desired.held, _Asked(now, reader)
+    for act in desired.acts:
         since = _from_when(rule, act.needs, group, around, now)
         contradiction = next(filter(None, (_contradicted(need, group, around) for need in act.needs)), None)
         missing = [lack for need in act.needs for lack in _missing(rule, need, group, around, since, asked)]
@@ -71,9 +71,9 @@ def present(
             held = held or silent(missing, now)
         else:
             kept.append(act if not act.needs else replace(act, proven_at=_proven_at(rule, act, group, around)))
-    if len(kept) == len(wish.acts):
-        return replace(wish, acts=tuple(kept)), ()
-    return replace(wish, acts=tuple(kept), weights=None, held=held), tuple(lacks)
+    if len(kept) == len(desired.acts):
+        return replace(desired, acts=tuple(kept)), ()
+    return replace(desired, acts=tuple(kept), weights=None, held=held), tuple(lacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +86,13 @@ class _Asked:
 
 
 def outdated(
-    rule: Rule, group: Group, around: Group | None, wish: Wish, now: datetime, reader: Reader
+    rule: Rule, group: Group, around: Group | None, desired: DesiredState, now: datetime, reader: Reader
 ) -> tuple[Lack, ...]:
     """The looks that are needed anew where a guard, or a person, lets an act go long after it was found right."""
     asked = _Asked(now, reader)
     return tuple(
         lack
-        for act in wish.acts
+        for act in desired.acts
         if act.proven_at is not None and act.proven_at + OUTDATED_AFTER < now and not on_its_way(group, act)
         for need in act.needs
         for lack in _missing(rule, need, group, around, now - OUTDATED_AFTER, asked)
@@ -110,7 +110,13 @@ class Confirmation:
 
 
 def confirmed(
-    rule: Rule, group: Group, around: Group | None, act: Act, since: datetime, now: datetime, reader: Reader = ALWAYS
+    rule: Rule,
+    group: Group,
+    around: Group | None,
+    act: PlannedAction,
+    since: datetime,
+    now: datetime,
+    reader: Reader = ALWAYS,
 ) -> Confirmation:
     """Say whether the present agrees with an act that is wanted, by what was seen at `since` or later."""
     for need in act.needs:
@@ -222,7 +228,7 @@ def silent(missing: Sequence[Lack], now: datetime) -> tuple[Held, str] | None:
     return Held.SOURCE_SILENT, f"{', '.join(whose)}: not seen at {since.isoformat()} or later: {late[0].target}"
 
 
-def _proven_at(rule: Rule, act: Act, group: Group, around: Group | None) -> datetime | None:
+def _proven_at(rule: Rule, act: PlannedAction, group: Group, around: Group | None) -> datetime | None:
     """When the oldest of the looks was made that the act rests on; None: they count until they are stale."""
     found = []
     for need in act.needs:

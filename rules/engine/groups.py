@@ -36,12 +36,12 @@ from rules.engine.outbox import same
 from rules.engine.pauses import PAUSES, Pauses
 from rules.engine.retention import as_it_counts, covers, mended
 from rules.engine.routing import Routing, scope_of
-from rules.engine.subscriptions import Key, Watching
+from rules.engine.subscriptions import Key, Subscriptions
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
 
 
-class Book:
+class GroupStore:
     """The groups of one reader."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Book:
         self._mine = mine
         self._groups: dict[Key, Group] = {}
         self._of_rule: dict[str, set[Key]] = defaultdict(set)
-        self._watching = Watching(routing)
+        self._watching = Subscriptions(routing)
         self._alarms: list[tuple[datetime, Key]] = []
         self._lacking: set[Key] = set()
         """Groups that wait for a look."""
@@ -172,8 +172,8 @@ class Book:
         if owed is None or not owed.wanted:
             return Confirmation(wanted=False, detail="it is no longer asked for")
         around = self._around(key)
-        wish = kind_of(known).desire(known, group, around, now)
-        act = next((act for act in wish.acts if act.lane == owed.action.lane and same(owed.action, act)), None)
+        desired = kind_of(known).desire(known, group, around, now)
+        act = next((act for act in desired.acts if act.lane == owed.action.lane and same(owed.action, act)), None)
         if act is None:
             return Confirmation(wanted=False, detail="the rule no longer wants it")
         return confirmed(known, group, around, act, since, now, self.reader)

@@ -14,25 +14,25 @@ from datetime import datetime, timedelta
 
 from bus.messages import Fact, Mode, Notify
 from rules.catalog import kind_of
-from rules.core.desired import Act, Wish
+from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, updated
 from rules.core.reasons import Held
 from rules.engine.outbox import same
-from rules.limits.acquire import Answer, ask, keep
+from rules.limits.acquire import AcquireResult, ask, keep
 from rules.limits.approvals import approval, dropped, in_short
-from rules.limits.limiters import Limits, limits_of
+from rules.limits.limiters import RuleGuards, limits_of
 from rules.limits.windows import open_until
 from rules.rulefile.guards import Approval, FileGuard
 from rules.rulefile.model import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
-    """What may be done of a wish."""
+class GuardDecision:
+    """What may be done of a desired state."""
 
     group: Group
     """With what was asked of guards and people."""
-    wish: Wish
+    desired: DesiredState
     """Only with the acts that may be done; why the others may not is its hold."""
     says: tuple[Fact, ...] = ()
     """Claims."""
@@ -41,70 +41,78 @@ class Leave:
 
 
 def guard(
-    rule: Rule, group: Group, wish: Wish, now: datetime, file_guards: Sequence[FileGuard] = (), *, fresh: bool = True
-) -> Leave:
-    """Give what may be done of this wish, and why the rest may not. `file_guards`: those of all rule files.
+    rule: Rule,
+    group: Group,
+    desired: DesiredState,
+    now: datetime,
+    file_guards: Sequence[FileGuard] = (),
+    *,
+    fresh: bool = True,
+) -> GuardDecision:
+    """Give what may be done of this desired state, and why the rest may not. `file_guards`: those of all rule files.
 
-    `fresh`: whether what the wish rests on was seen a moment ago; otherwise no leave is used up.
+    `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no leave is used up.
     """
-    wants = bool(wish.acts) or wish.told is not None
-    refusal = _never(rule, group, wish) if wants else None
-    back = _asked_back(wish) if refusal is not None and refusal[0] is Held.PAUSED else ()
-    if refusal is not None and (back != wish.acts or wish.told is not None):
+    wants = bool(desired.acts) or desired.told is not None
+    refusal = _never(rule, group, desired) if wants else None
+    back = _asked_back(desired) if refusal is not None and refusal[0] is Held.PAUSED else ()
+    if refusal is not None and (back != desired.acts or desired.told is not None):
         answer = keep(rule, dropped(group), now)
-        return _leave(answer, Wish(held=refusal, look_again=wish.look_again, acts=back))
-    acts = _asking(group, wish)
+        return _leave(answer, DesiredState(held=refusal, look_again=desired.look_again, acts=back))
+    acts = _asking(group, desired)
     if not acts:
-        still = any(not act.safe and not act.follows for act in wish.acts)
-        return _leave(keep(rule, group if still else dropped(group), now), wish)
+        still = any(not act.safe and not act.follows for act in desired.acts)
+        return _leave(keep(rule, group if still else dropped(group), now), desired)
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
     if held is None:
         shared = limits.shared if not all(act.homeward for act in acts) else {}
-        answer = ask(rule, group, shared, in_short(acts), now, use=fresh) if shared else Answer(group)
+        answer = ask(rule, group, shared, in_short(acts), now, use=fresh) if shared else AcquireResult(group)
         if answer.granted and fresh:
-            return _leave(answer, wish)
+            return _leave(answer, desired)
         held = answer.held
     else:
         answer = keep(rule, group, now)
-    rest = tuple(act for act in wish.acts if act not in acts)
-    about = acts[0].object if held is not None else wish.about
-    look_again = _first(wish.look_again, moment)
-    wish = replace(
-        wish, weights=None, told=None, acts=rest, held=held or wish.held, about=about, look_again=look_again
+    rest = tuple(act for act in desired.acts if act not in acts)
+    about = acts[0].object if held is not None else desired.about
+    look_again = _first(desired.look_again, moment)
+    desired = replace(
+        desired, weights=None, told=None, acts=rest, held=held or desired.held, about=about, look_again=look_again
     )  # fmt: skip
-    return replace(_leave(answer, wish), outdated=answer.granted and held is None and not fresh)
+    return replace(_leave(answer, desired), outdated=answer.granted and held is None and not fresh)
 
 
-def _leave(answer: Answer, wish: Wish) -> Leave:
-    return Leave(answer.group, updated(wish, look_again=_first(wish.look_again, answer.look_again)), answer.says)
+def _leave(answer: AcquireResult, desired: DesiredState) -> GuardDecision:
+    return GuardDecision(
+        answer.group, updated(desired, look_again=_first(desired.look_again, answer.look_again)), answer.says
+    )
 
 
-def _never(rule: Rule, group: Group, wish: Wish) -> tuple[Held, str] | None:
+def _never(rule: Rule, group: Group, desired: DesiredState) -> tuple[Held, str] | None:
     if group.paused is not None:
         return Held.PAUSED, group.paused.words
-    return kind_of(rule).forbids(rule, group, wish)
+    return kind_of(rule).forbids(rule, group, desired)
 
 
-def _asked_back(wish: Wish) -> tuple[Act, ...]:
+def _asked_back(desired: DesiredState) -> tuple[PlannedAction, ...]:
     """What a pause does not stop: it is for what the reactor does of itself, and nobody may be locked in by it."""
-    return tuple(act for act in wish.acts if act.safe and act.by_hand)
+    return tuple(act for act in desired.acts if act.safe and act.by_hand)
 
 
-def _asking(group: Group, wish: Wish) -> tuple[Act, ...]:
+def _asking(group: Group, desired: DesiredState) -> tuple[PlannedAction, ...]:
     """What needs leave: all that begins something, is no step back to safety, and is not on its way."""
-    acts = [act for act in wish.acts if not act.safe and not act.follows and not _on_its_way(group, act)]
-    if wish.told is not None:
-        acts.append(Act(Notify, {"message": wish.told}, wish.because, wish.detail))
+    acts = [act for act in desired.acts if not act.safe and not act.follows and not _on_its_way(group, act)]
+    if desired.told is not None:
+        acts.append(PlannedAction(Notify, {"message": desired.told}, desired.because, desired.detail))
     return tuple(acts)
 
 
-def _on_its_way(group: Group, act: Act) -> bool:
+def _on_its_way(group: Group, act: PlannedAction) -> bool:
     return any(owed.wanted and owed.action.lane == act.lane and same(owed.action, act) for owed in group.owed)
 
 
 def _own(
-    rule: Rule, group: Group, limits: Limits, acts: Sequence[Act], now: datetime
+    rule: Rule, group: Group, limits: RuleGuards, acts: Sequence[PlannedAction], now: datetime
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Check the limits that need nobody else: give the group, why it has to wait, and until when."""
     by_itself = not all(act.by_hand for act in acts)

@@ -21,7 +21,7 @@ RETRY_MAX = timedelta(minutes=5)
 RETRY_AWAY = timedelta(seconds=3)
 """Where the API server does not answer: once it is back, what is still wanted is done within five seconds."""
 WAITED = "Waited"
-GOES_ON = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
+NON_FAILURES = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.
 
 InProgress: it takes longer than one call, and gets on. Maintained: a complete isolation is checked for as long as it is
@@ -113,8 +113,8 @@ def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
         return kind_of(rule).said(rule, group, owed.action, fact)
     if fact.status == "Refused" or not owed.wanted:
         return replace(group, owed=rest)
-    goes_on = (fact.reason or "") in GOES_ON
-    wait = GOES_ON[fact.reason or ""] if goes_on else _retry_after(fact, owed.tries)
+    goes_on = (fact.reason or "") in NON_FAILURES
+    wait = NON_FAILURES[fact.reason or ""] if goes_on else _retry_after(fact, owed.tries)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
     tries, rounds = owed.tries + (not goes_on), owed.rounds + goes_on
     again = replace(owed, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from bus.messages import Action, Mode, Notify
 from rules.catalog import kind_of
-from rules.core.desired import Act, Wish, cut
-from rules.core.group import Group, Owed
+from rules.core.desired import DesiredState, PlannedAction, cut
+from rules.core.group import Group, OutboxEntry
 from rules.rulefile.model import Rule
 
 RESEND = timedelta(seconds=15)
@@ -20,23 +20,23 @@ def mode_of(rule: Rule) -> Mode:
     return Mode.ENFORCE if rule.mode is Mode.APPROVE else rule.mode
 
 
-def owe(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+def owe(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Give the group with what it owes now, and the actions to publish: new ones, and those that are due again."""
     if kind_of(rule).tells:
-        group, fresh = _news(rule, group, wish, now) if wish.told is not None else (group, ())
+        group, fresh = _news(rule, group, desired, now) if desired.told is not None else (group, ())
     else:
-        group, fresh = _acts(rule, group, wish, now)
+        group, fresh = _acts(rule, group, desired, now)
     return _again(group, fresh, now)
 
 
-def _acts(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+def _acts(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     before, fresh = group, []
-    wanted = {act.lane for act in wish.acts}
+    wanted = {act.lane for act in desired.acts}
     for owed in before.owed:
         if not isinstance(owed.action, Notify) and owed.action.lane not in wanted:
-            # It may still be carried out: it is kept in mind, so that the next wish goes beyond it.
+            # It may still be carried out: it is kept in mind, so that the next desired state goes beyond it.
             group = _with(group, owed, wanted=False, at=now)
-    for act in wish.acts:
+    for act in desired.acts:
         flying = _flying(group, act.lane)
         if flying is not None and same(flying.action, act):
             group = _with(group, flying, wanted=True, at=now)
@@ -48,11 +48,11 @@ def _acts(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, t
             # Rehearsed, and so not said again.
             group = kind_of(rule).done(rule, replace(group, acted_at=now), action, now)
         else:
-            group = replace(group, owed=(*group.owed, Owed(action, now + RESEND)))
-    return kind_of(rule).requested(rule, group, wish, fresh, now), tuple(fresh)
+            group = replace(group, owed=(*group.owed, OutboxEntry(action, now + RESEND)))
+    return kind_of(rule).requested(rule, group, desired, fresh, now), tuple(fresh)
 
 
-def _action(rule: Rule, group: Group, act: Act, now: datetime) -> Action:
+def _action(rule: Rule, group: Group, act: PlannedAction, now: datetime) -> Action:
     return act.verb(
         **act.fields, id=f"{group.rule}/{act.object or group.object}/{group.generation}", rule=group.rule,
         object=act.object or group.object, lane=act.lane, generation=group.generation, mode=mode_of(rule),
@@ -61,38 +61,38 @@ def _action(rule: Rule, group: Group, act: Act, now: datetime) -> Action:
     )  # type: ignore[return-value]  # fmt: skip
 
 
-def same(action: Action, act: Act) -> bool:
+def same(action: Action, act: PlannedAction) -> bool:
     """Whether the action does what the act wants."""
     return type(action) is act.verb and all(getattr(action, name) == value for name, value in act.fields.items())
 
 
-def on_its_way(group: Group, act: Act) -> bool:
+def on_its_way(group: Group, act: PlannedAction) -> bool:
     """Whether just this was asked for, and its outcome is not known."""
     return any(owed.action.lane == act.lane and same(owed.action, act) for owed in group.owed)
 
 
-def _flying(group: Group, lane: str) -> Owed | None:
+def _flying(group: Group, lane: str) -> OutboxEntry | None:
     mine = (owed for owed in group.owed if not isinstance(owed.action, Notify) and owed.action.lane == lane)
     return next(mine, None)
 
 
-def _with(group: Group, flying: Owed, *, wanted: bool, at: datetime) -> Group:
+def _with(group: Group, flying: OutboxEntry, *, wanted: bool, at: datetime) -> Group:
     """What is owed, with this one wanted or not; one that is wanted again is published again at once."""
     if flying.wanted is wanted:
         return group
     return replace(group, owed=(*_without(group, flying), replace(flying, wanted=wanted, retry_at=at)))
 
 
-def _without(group: Group, owed: Owed | None) -> tuple[Owed, ...]:
+def _without(group: Group, owed: OutboxEntry | None) -> tuple[OutboxEntry, ...]:
     return tuple(other for other in group.owed if other is not owed)
 
 
-def _news(rule: Rule, group: Group, wish: Wish, now: datetime) -> tuple[Group, tuple[Action, ...]]:
-    group = replace(group, generation=group.generation + 1, told=wish.told)
+def _news(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+    group = replace(group, generation=group.generation + 1, told=desired.told)
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,
-        generation=group.generation, mode=mode_of(rule), because=wish.because, detail=cut(wish.detail),
-        decided_at=now, to=rule.notify, message=cut(wish.message), resolves=wish.told == "Healthy",
+        generation=group.generation, mode=mode_of(rule), because=desired.because, detail=cut(desired.detail),
+        decided_at=now, to=rule.notify, message=cut(desired.message), resolves=desired.told == "Healthy",
     )  # fmt: skip
     return owe_news(group, action, now), (action,)
 
@@ -101,7 +101,7 @@ def owe_news(group: Group, action: Notify, now: datetime) -> Group:
     """Give the group that owes people this word."""
     if action.mode is not Mode.ENFORCE:
         return group
-    return replace(group, owed=(*group.owed, Owed(action, now + RESEND)))
+    return replace(group, owed=(*group.owed, OutboxEntry(action, now + RESEND)))
 
 
 def _again(group: Group, fresh: tuple[Action, ...], now: datetime) -> tuple[Group, tuple[Action, ...]]:
@@ -113,5 +113,5 @@ def _again(group: Group, fresh: tuple[Action, ...], now: datetime) -> tuple[Grou
     return replace(group, owed=owed), (*fresh, *due)
 
 
-def _is_due(owed: Owed, now: datetime) -> bool:
+def _is_due(owed: OutboxEntry, now: datetime) -> bool:
     return owed.wanted and now >= owed.retry_at

@@ -15,7 +15,7 @@ HEARD_MAX = 100_000
 """How many targets' last observations are kept for groups that may still appear."""
 
 
-class Watching:
+class Subscriptions:
     """The targets of all groups, and what was last heard of each target."""
 
     def __init__(self, routing: Routing) -> None:

@@ -15,7 +15,7 @@ from bus.messages import Claim, Fact, Notify, Verdict
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.limits.limiters import REHEARSED, holds_slots, spends
-from rules.limits.state import Asked, LeaveState
+from rules.limits.state import GrantRequest, Grants
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Notification, Rule
 
@@ -30,7 +30,7 @@ CLOSED = (Held.WIDESPREAD_FAILURE, Held.DISRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AcquireResult:
     """What came of asking."""
 
     group: Group
@@ -42,17 +42,17 @@ class Answer:
 
 def ask(
     rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime, *, use: bool = True
-) -> Answer:
+) -> AcquireResult:
     """Ask these guards in turn for leave to do what the group wants now. `use`: it is done as soon as all grant it.
 
     One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
     they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
     in which groups could wait for, or give way to, each other for ever.
     """
-    leave = group.leave or LeaveState()
+    leave = group.leave or Grants()
     generation = max(leave.generation, group.generation)
     given_back, waits = _given_back(rule, group, guards)
-    asked: dict[str, Asked] = {}
+    asked: dict[str, GrantRequest] = {}
     says: list[Fact] = []
     held: tuple[Held, str] | None = None
     granted = True
@@ -63,7 +63,7 @@ def ask(
             continue
         if granted and (waits is None or guard == waits) and (part is None or part.spent):
             generation += 1
-            part = Asked(generation, now, now)
+            part = GrantRequest(generation, now, now)
             says.append(_claim(group, guard, part, now, what=what))
         elif part is None:
             continue
@@ -77,7 +77,7 @@ def ask(
     if granted and use:
         asked = {guard: replace(part, spent=True) for guard, part in asked.items()}
     group = replace(group, leave=replace(leave, generation=generation, asked=asked))
-    return Answer(group, tuple(says), granted, held, min(moments, default=None))
+    return AcquireResult(group, tuple(says), granted, held, min(moments, default=None))
 
 
 def _given_back(rule: Rule, group: Group, guards: Mapping[str, Guards]) -> tuple[frozenset[str], str | None]:
@@ -108,21 +108,21 @@ def _has(guards: Guards) -> bool:
     return holds_slots(guards) or spends(guards)
 
 
-def keep(rule: Rule, group: Group, now: datetime) -> Answer:
+def keep(rule: Rule, group: Group, now: datetime) -> AcquireResult:
     """Keep what is claimed while something done by it is in flight, and give it back once nothing is."""
     leave = group.leave
     if leave is None or not leave.asked:
-        return Answer(group)
+        return AcquireResult(group)
     if not _in_flight(rule, group):
         says = tuple(_claim(group, guard, part, now, wanted=False) for guard, part in leave.asked.items())
-        return Answer(replace(group, leave=replace(leave, asked={})), says)
+        return AcquireResult(replace(group, leave=replace(leave, asked={})), says)
     due = {guard for guard, part in leave.asked.items() if now >= part.said_at + GRANTED}
     asked = {guard: replace(part, said_at=now) if guard in due else part for guard, part in leave.asked.items()}
     if due:
         group = replace(group, leave=replace(leave, asked=asked))
     says = tuple(_claim(group, guard, asked[guard], now) for guard in asked if guard in due)
     moment = min(part.said_at + GRANTED for part in asked.values())
-    return Answer(group, says, look_again=moment)
+    return AcquireResult(group, says, look_again=moment)
 
 
 def hear(group: Group, fact: Verdict, now: datetime) -> Group:
@@ -145,13 +145,13 @@ def _in_flight(rule: Rule, group: Group) -> bool:
     )
 
 
-def _patience(part: Asked) -> timedelta:
+def _patience(part: GrantRequest) -> timedelta:
     if part.granted is None:
         return UNANSWERED
     return GRANTED if part.granted else DENIED
 
 
-def _why(group: Group, guard: str, part: Asked, now: datetime) -> tuple[Held, str] | None:
+def _why(group: Group, guard: str, part: GrantRequest, now: datetime) -> tuple[Held, str] | None:
     if part.granted is None:
         if now < part.since + UNANSWERED:
             return None  # it takes a moment, and is no hold yet
@@ -161,7 +161,9 @@ def _why(group: Group, guard: str, part: Asked, now: datetime) -> tuple[Held, st
     return Held(part.reason), detail
 
 
-def _claim(group: Group, guard: str, part: Asked, now: datetime, *, wanted: bool = True, what: str = "") -> Claim:
+def _claim(
+    group: Group, guard: str, part: GrantRequest, now: datetime, *, wanted: bool = True, what: str = ""
+) -> Claim:
     return Claim(
         guard=guard, rule=group.rule, object=group.object, generation=part.generation, wanted=wanted, what=what,
         observed_at=now,

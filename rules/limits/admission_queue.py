@@ -9,14 +9,14 @@ from datetime import datetime
 from bus.messages import Claim
 from rules.core.group import updated
 from rules.core.reasons import Held
-from rules.limits.rates import Bucket, Census, Disrupted, disrupted, rate, widespread
-from rules.limits.state import Claimed
+from rules.limits.rates import Bucket, DisruptionBudget, PeerHealth, disrupted, rate, widespread
+from rules.limits.state import QueuedRequest
 from rules.rulefile.guards import Guards
 
 Refusal = tuple[Held, str]
 
 
-def queued(claims: Iterable[Claimed], facts: Iterable[Claim], now: datetime) -> tuple[Claimed, ...]:
+def queued(claims: Iterable[QueuedRequest], facts: Iterable[Claim], now: datetime) -> tuple[QueuedRequest, ...]:
     """Give the claims with what groups say of their own folded in, in the order in which they are served.
 
     All that was read together at once: ten thousand workloads may ask in the same moment.
@@ -27,8 +27,8 @@ def queued(claims: Iterable[Claimed], facts: Iterable[Claim], now: datetime) -> 
     return tuple(sorted(known.values(), key=lambda one: (one.since, one.key)))
 
 
-def _said(known: Claimed | None, fact: Claim, at: datetime) -> Claimed:
-    new = Claimed(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
+def _said(known: QueuedRequest | None, fact: Claim, at: datetime) -> QueuedRequest:
+    new = QueuedRequest(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
     if known is None:
         return new
     # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
@@ -43,11 +43,11 @@ def _said(known: Claimed | None, fact: Claim, at: datetime) -> Claimed:
 
 
 def answered(
-    guards: Guards, peers: Census, claims: Sequence[Claimed], bucket: Bucket, now: datetime
-) -> tuple[tuple[Claimed, ...], Bucket]:
+    guards: Guards, peers: PeerHealth, claims: Sequence[QueuedRequest], bucket: Bucket, now: datetime
+) -> tuple[tuple[QueuedRequest, ...], Bucket]:
     """Give the claims with their answers, and what is left in the bucket."""
     speed, gate = rate(guards, peers), _gate(guards, peers)
-    out: list[Claimed] = []
+    out: list[QueuedRequest] = []
     flying = [one for one in claims if one.slot]
     waiting = 0
     for one in claims:
@@ -68,7 +68,7 @@ def answered(
     return tuple(out), bucket
 
 
-def _gate(guards: Guards, peers: Census) -> Refusal | None:
+def _gate(guards: Guards, peers: PeerHealth) -> Refusal | None:
     """Why nobody may act, also of those that were let go and have not acted yet."""
     if (reason := widespread(guards, peers)) is not None:
         return reason
@@ -78,7 +78,12 @@ def _gate(guards: Guards, peers: Census) -> Refusal | None:
 
 
 def _refusal(
-    guards: Guards, peers: Census, claim: Claimed, flying: Sequence[Claimed], bucket: Bucket, waiting: int
+    guards: Guards,
+    peers: PeerHealth,
+    claim: QueuedRequest,
+    flying: Sequence[QueuedRequest],
+    bucket: Bucket,
+    waiting: int,
 ) -> Refusal | None:
     """Why it is not this one's turn yet."""
     most = guards.max_concurrent
@@ -88,10 +93,10 @@ def _refusal(
     if bucket.at is None:
         return None
     pace = f"{rate(guards, peers):g} per second, {waiting} waiting before it"
-    if disrupted(guards, peers) is not Disrupted.NORMAL:
+    if disrupted(guards, peers) is not DisruptionBudget.NORMAL:
         return Held.DISRUPTED, f"{_disruption(guards, peers)}: {pace}"
     return Held.RATE_LIMITED, pace
 
 
-def _disruption(guards: Guards, peers: Census) -> str:
+def _disruption(guards: Guards, peers: PeerHealth) -> str:
     return f"{disrupted(guards, peers)}, {peers.bad} of {peers.total} peers are bad"

@@ -11,34 +11,34 @@ from datetime import datetime, timedelta
 from pydantic_core import to_jsonable_python
 
 from bus.messages import Approve, Reject
-from rules.core.desired import Act, cut, told
+from rules.core.desired import PlannedAction, cut, told
 from rules.core.group import Group
 from rules.core.reasons import Held
-from rules.limits.state import LeaveState, Rejection, Request
+from rules.limits.state import ApprovalRequest, Grants, Rejection
 
 REJECTED_MAX = 16
 """How many plans that were rejected a group remembers: the newest ones."""
 
 
 def approval(
-    group: Group, acts: Sequence[Act], expire_seconds: float, now: datetime
+    group: Group, acts: Sequence[PlannedAction], expire_seconds: float, now: datetime
 ) -> tuple[Group, tuple[Held, str] | None, datetime | None]:
     """Give the group with what a person was asked, why these acts may not go yet, and when that changes by itself.
 
-    Another wish is another request. One that has expired is asked for again after as long a time once more, while the
-    same is still wanted. A yes that comes meanwhile and names the same plan counts.
+    Another desired state is another request. One that has expired is asked for again after as long a time once more,
+    while the same is still wanted. A yes that comes meanwhile and names the same plan counts.
     """
-    leave, wish = group.leave or LeaveState(), fingerprint(acts)
+    leave, desired = group.leave or Grants(), fingerprint(acts)
     standing = tuple(no for no in leave.rejected if now < no.until)
     request = leave.request
     if standing != leave.rejected:
-        over = {no.wish for no in leave.rejected} - {no.wish for no in standing}
-        request = None if request is not None and request.wish in over else request
+        over = {no.desired for no in leave.rejected} - {no.desired for no in standing}
+        request = None if request is not None and request.desired in over else request
         group = replace(group, leave=(leave := replace(leave, request=request, rejected=standing)))
-    if request is None or request.wish != wish:
-        request = Request(wish, now)
+    if request is None or request.desired != desired:
+        request = ApprovalRequest(desired, now)
         group = replace(group, leave=replace(leave, request=request))
-    if (no := next((no for no in standing if no.wish == wish), None)) is not None:
+    if (no := next((no for no in standing if no.desired == desired), None)) is not None:
         said = f"by {no.by}: {no.reason}; not asked again before {no.until.isoformat()}"
         return group, (Held.REJECTED, f"{said}: {in_short(acts)}"), no.until
     good_for = timedelta(seconds=expire_seconds)
@@ -49,7 +49,7 @@ def approval(
         if now < ends:
             return group, None, ends
     if now >= again:
-        request = Request(wish, now)
+        request = ApprovalRequest(desired, now)
         group = replace(group, leave=replace(leave, request=request))
         until = now + good_for
     elif now >= until:
@@ -61,7 +61,7 @@ def approval(
 def asked_anew(before: Group, after: Group) -> bool:
     """Whether a person is asked for something else than before: it has to be shown, or the yes is to what was."""
     asked, asks = (group.leave.request if group.leave is not None else None for group in (before, after))
-    return asks is not None and (asked is None or asked.wish != asks.wish)
+    return asks is not None and (asked is None or asked.desired != asks.desired)
 
 
 def dropped(group: Group) -> Group:
@@ -78,45 +78,45 @@ def hear(group: Group, fact: Approve) -> Group:
     request = leave.request if leave is not None else None
     if leave is None or request is None or request.approved_at is not None or fact.observed_at < request.asked_at:
         return group
-    if fact.request not in ("", request.wish):
+    if fact.request not in ("", request.desired):
         return group
-    named = fact.request == request.wish
-    if any(no.wish == request.wish and no.since > fact.observed_at for no in leave.rejected):
+    named = fact.request == request.desired
+    if any(no.desired == request.desired and no.since > fact.observed_at for no in leave.rejected):
         return group
     yes = replace(request, approved_at=fact.observed_at, named=named, by=fact.who, reason=fact.reason)
-    others = tuple(no for no in leave.rejected if no.wish != request.wish)
+    others = tuple(no for no in leave.rejected if no.desired != request.desired)
     return replace(group, leave=replace(leave, request=yes, rejected=others))
 
 
 def refuse(group: Group, fact: Reject) -> Group:
     """Fold a no in. It takes back a yes that is older, and is remembered also where the plan is not wanted just now."""
-    leave = group.leave or LeaveState()
+    leave = group.leave or Grants()
     request, at = leave.request, fact.observed_at
-    wish = fact.request or (request.wish if request is not None and at >= request.asked_at else "")
-    mine = request is not None and request.wish == wish
-    if not wish or (mine and request is not None and request.approved_at is not None and request.approved_at > at):
+    desired = fact.request or (request.desired if request is not None and at >= request.asked_at else "")
+    mine = request is not None and request.desired == desired
+    if not desired or (mine and request is not None and request.approved_at is not None and request.approved_at > at):
         return group
-    if any(no.wish == wish and no.since > at for no in leave.rejected):
+    if any(no.desired == desired and no.since > at for no in leave.rejected):
         return group
-    no = Rejection(wish, fact.who, fact.reason, at, at + timedelta(seconds=fact.for_seconds))
-    rejected = (*(other for other in leave.rejected if other.wish != wish), no)[-REJECTED_MAX:]
+    no = Rejection(desired, fact.who, fact.reason, at, at + timedelta(seconds=fact.for_seconds))
+    rejected = (*(other for other in leave.rejected if other.desired != desired), no)[-REJECTED_MAX:]
     if mine and request is not None:
         request = replace(request, approved_at=None, named=False, by="", reason="")
     return replace(group, leave=replace(leave, request=request, rejected=rejected))
 
 
-def fingerprint(acts: Sequence[Act]) -> str:
+def fingerprint(acts: Sequence[PlannedAction]) -> str:
     """Give 16 hex digits, the same for the same acts whatever led to them."""
     said = [[act.verb.__name__, act.lane, act.object, to_jsonable_python(dict(act.fields))] for act in acts]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def in_short(acts: Sequence[Act]) -> str:
+def in_short(acts: Sequence[PlannedAction]) -> str:
     """Say in one line what would be done."""
     return cut(", ".join(f"{act.verb.__name__} {_what(act)}".strip() + f" ({act.because})" for act in acts))
 
 
-def _what(act: Act) -> str:
+def _what(act: PlannedAction) -> str:
     """What a person has to see before saying yes: numbers and places, not how it is carried out."""
     shown = ("weights", "clusters", "from_", "purge_mode", "zone", "step", "taints")
     words = [told(name.rstrip("_"), act.fields[name]) for name in shown if act.fields.get(name)]

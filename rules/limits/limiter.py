@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pydantic import PrivateAttr
 
 from bus.messages import Claim, Cluster, Fact, Health, Mode, Observation, Verdict
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
 from rules.core.group import Group, updated
 from rules.core.index import Index, pattern_of
@@ -21,8 +21,8 @@ from rules.core.interests import Interest, listed, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Held
 from rules.limits.admission_queue import answered, queued
-from rules.limits.rates import Bucket, Census, rate
-from rules.limits.state import BudgetState, Claimed, Listed
+from rules.limits.rates import Bucket, PeerHealth, rate
+from rules.limits.state import LimiterState, Listed, QueuedRequest
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment, matches
@@ -33,7 +33,7 @@ PEERS_MAX = 100_000
 """Of how many targets it is kept whether they are peers."""
 
 
-class BudgetRule(Rule):
+class LimiterRule(Rule):
     """A guard in the form of a rule. Nobody writes it: it follows from the guards in rule files."""
 
     name: str
@@ -82,7 +82,7 @@ class BudgetRule(Rule):
         return self.name.removeprefix("@")
 
 
-def interests(rule: BudgetRule) -> Iterable[Interest]:
+def interests(rule: LimiterRule) -> Iterable[Interest]:
     """Claims, and how the peers are."""
     yield Interest(("Claim", rule.guard))
     for pattern in rule.peers:
@@ -90,7 +90,7 @@ def interests(rule: BudgetRule) -> Iterable[Interest]:
         yield Interest(listed(pattern))
 
 
-def objects(rule: BudgetRule, fact: Fact) -> Iterable[str]:
+def objects(rule: LimiterRule, fact: Fact) -> Iterable[str]:
     """The one group there is, where the fact concerns it."""
     match fact:
         case Claim():
@@ -104,14 +104,14 @@ def objects(rule: BudgetRule, fact: Fact) -> Iterable[str]:
     return ("*",) if concerned else ()
 
 
-def covers(_rule: BudgetRule, object_: str) -> bool:
+def covers(_rule: LimiterRule, object_: str) -> bool:
     """Whether the guard has this group."""
     return object_ == "*"
 
 
-def observe(_rule: BudgetRule, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(_rule: LimiterRule, group: Group, fact: Fact, now: datetime) -> Group:
     """Fold a claim or a cluster of the inventory in."""
-    state = group.budget or BudgetState()
+    state = group.budget or LimiterState()
     if isinstance(fact, Claim):
         return replace(group, budget=replace(state, inbox=(*state.inbox, fact)))
     if isinstance(fact, Cluster):
@@ -123,9 +123,9 @@ def observe(_rule: BudgetRule, group: Group, fact: Fact, now: datetime) -> Group
     return group
 
 
-def advance(rule: BudgetRule, group: Group, _around: Group | None, now: datetime) -> Group:
+def advance(rule: LimiterRule, group: Group, _around: Group | None, now: datetime) -> Group:
     """Forget who is silent, fill the bucket, and answer all claims in the order of the queue."""
-    state = group.budget or BudgetState()
+    state = group.budget or LimiterState()
     group = forget(group, now, _listed(state))
     peers = census(rule, group)
     speed = rate(rule.guards, peers)
@@ -140,12 +140,12 @@ def advance(rule: BudgetRule, group: Group, _around: Group | None, now: datetime
     return updated(group, budget=state)
 
 
-def census(rule: BudgetRule, group: Group) -> Census:
+def census(rule: LimiterRule, group: Group) -> PeerHealth:
     """Count the peers: those heard of, and those that only the inventory knows, which are not bad.
 
     Too few for `at_least` count as none, so that a limit on bad ones means nothing.
     """
-    listed = (group.budget or BudgetState()).listed
+    listed = (group.budget or LimiterState()).listed
     total = bad = 0
     for target, member in group.members.items():
         if rule.is_peer(target) and (target not in listed or listed[target].exists):
@@ -153,30 +153,30 @@ def census(rule: BudgetRule, group: Group) -> Census:
             bad += member.status is not Health.HEALTHY
     for target, one in listed.items():
         total += one.exists and target not in group.members and rule.is_peer(target)
-    return Census(total, bad) if total >= rule.at_least else Census(0, 0)
+    return PeerHealth(total, bad) if total >= rule.at_least else PeerHealth(0, 0)
 
 
-def _listed(state: BudgetState) -> Callable[[str], bool]:
+def _listed(state: LimiterState) -> Callable[[str], bool]:
     """Who is not forgotten, however silent: what the inventory says exists is Unknown, and counts as bad."""
     return lambda target: target in state.listed and state.listed[target].exists
 
 
-def desire(_rule: BudgetRule, group: Group, _around: Group | None, now: datetime) -> Wish:
+def desire(_rule: LimiterRule, group: Group, _around: Group | None, now: datetime) -> DesiredState:
     """Give when to look again: when the next token is due, or somebody is to be forgotten."""
-    state = group.budget or BudgetState()
+    state = group.budget or LimiterState()
     moments = [one.said_at + FORGOTTEN for one in state.claims]
     moments += [end] if (end := next_end(group, now, _listed(state))) is not None else []
     if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.claims):
         due = Bucket(state.tokens, state.tokens_at).due(state.rate)
         moments += [due] if due is not None else []
-    return Wish(look_again=min(moments, default=None))
+    return DesiredState(look_again=min(moments, default=None))
 
 
-def says(rule: BudgetRule, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+def says(rule: LimiterRule, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
     """Give the answers: to whoever asks, also again, and to those whose answer has changed."""
     asking = {(fact.rule, fact.object) for fact in facts if isinstance(fact, Claim)}
-    known = {one.key: one for one in (before.budget or BudgetState()).claims}
-    claims = [one for one in (after.budget or BudgetState()).claims if one.wanted]
+    known = {one.key: one for one in (before.budget or LimiterState()).claims}
+    claims = [one for one in (after.budget or LimiterState()).claims if one.wanted]
     return tuple(
         Verdict(
             guard=rule.guard, rule=one.rule, object=one.object, generation=one.generation, granted=one.granted,
@@ -187,7 +187,7 @@ def says(rule: BudgetRule, before: Group, after: Group, facts: Sequence[Fact], n
     )  # fmt: skip
 
 
-def _answer(claim: Claimed | None) -> tuple[int, bool, str] | None:
+def _answer(claim: QueuedRequest | None) -> tuple[int, bool, str] | None:
     return (claim.generation, claim.granted, claim.reason) if claim is not None else None
 
 
@@ -195,7 +195,7 @@ def _target(fact: Cluster) -> str:
     return f"cluster/{encode_segment(fact.name)}"
 
 
-KIND: RuleKind[BudgetRule] = RuleKind(
+KIND: RuleKind[LimiterRule] = RuleKind(
     because=frozenset(),
     holds=frozenset(),
     actions=(),

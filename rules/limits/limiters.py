@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bus.messages import Mode
 from rules.core.index import Index, pattern_of
-from rules.limits.limiter import BudgetRule
+from rules.limits.limiter import LimiterRule
 from rules.rulefile.guards import FileGuard, Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import matches
@@ -28,7 +28,7 @@ REHEARSED = "~dry-run"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RuleGuards:
     """All that limits one rule."""
 
     own: tuple[Guards, ...]
@@ -56,7 +56,7 @@ class GuardsByRule:
         return self._known[name]
 
 
-def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
+def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> RuleGuards:
     """Give the limits of a rule: its own, those of its file that mean it, and the defaults of its kind."""
     mine = [guard for guard in file_guards if any(matches(pattern, rule.name) for pattern in guard.rules)]
     own: tuple[Guards, ...] = (*([rule.guards] if rule.guards is not None else []), *mine)
@@ -70,10 +70,10 @@ def limits_of(rule: Rule, file_guards: Iterable[FileGuard] = ()) -> Limits:
             shared["evictions"] = EVICTIONS
     suffix = REHEARSED if rule.mode is Mode.DRY_RUN else ""
     in_order = sorted(shared.items(), key=lambda one: (spends(one[1]), holds_slots(one[1]), one[0]))
-    return Limits(own, {f"{name}{suffix}": guards for name, guards in in_order if guards.shared})
+    return RuleGuards(own, {f"{name}{suffix}": guards for name, guards in in_order if guards.shared})
 
 
-def limiters(rules: Iterable[Rule], file_guards: Sequence[FileGuard] = ()) -> list[BudgetRule]:
+def limiters(rules: Iterable[Rule], file_guards: Sequence[FileGuard] = ()) -> list[LimiterRule]:
     """Give the limits that several groups of these rules share, each as a rule of an internal kind."""
     asked: dict[str, tuple[Guards, list[Rule]]] = {}
     by_rule = GuardsByRule(file_guards)
@@ -85,11 +85,11 @@ def limiters(rules: Iterable[Rule], file_guards: Sequence[FileGuard] = ()) -> li
     return [_budget(name, guards, who) for name, (guards, who) in asked.items()]
 
 
-def _budget(name: str, guards: Guards, rules: Sequence[Rule]) -> BudgetRule:
+def _budget(name: str, guards: Guards, rules: Sequence[Rule]) -> LimiterRule:
     peers: list[str] = []
     if guards.counts_peers:
         peers = [guards.peers] if guards.peers is not None else [peer for rule in rules for peer in rule.default_peers]
-    return BudgetRule(
+    return LimiterRule(
         name=f"@{name}", guards=guards, guarded=tuple(rule.name for rule in rules), peers=tuple(dict.fromkeys(peers)),
         signals=rules[0].signals if name.startswith("rule.") else None,
         at_least=CLUSTERS_MIN if guards is CLUSTERS else 0,

@@ -29,7 +29,7 @@ def amount(share: int | str, total: int, rounding: Rounding) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class PeerHealth:
     """How the peers are."""
 
     total: int
@@ -41,7 +41,7 @@ class Census:
         return self.total - self.bad
 
 
-def widespread(guards: Guards, peers: Census) -> tuple[Held, str] | None:
+def widespread(guards: Guards, peers: PeerHealth) -> tuple[Held, str] | None:
     """Give why so many bad peers are reason enough to do nothing: Cluster API's and the node healthcheck's gates.
 
     What is equal to a limit is allowed.
@@ -60,7 +60,7 @@ def widespread(guards: Guards, peers: Census) -> tuple[Held, str] | None:
     return None
 
 
-class Disrupted(StrEnum):
+class DisruptionBudget(StrEnum):
     """How much of the peers is bad, in the words of the Kubernetes node lifecycle controller."""
 
     NORMAL = "Normal"
@@ -68,24 +68,24 @@ class Disrupted(StrEnum):
     FULL = "FullDisruption"
 
 
-def disrupted(guards: Guards, peers: Census) -> Disrupted:
+def disrupted(guards: Guards, peers: PeerHealth) -> DisruptionBudget:
     """Give the state of the peers (ComputeZoneState); without the guard it is always normal."""
     disruption = guards.disruption
     if disruption is None:
-        return Disrupted.NORMAL
+        return DisruptionBudget.NORMAL
     if peers.bad and not peers.good:
-        return Disrupted.FULL
+        return DisruptionBudget.FULL
     threshold = amount(disruption.unhealthy_at, peers.total, disruption.rounding)
     partial = peers.bad >= max(threshold, PARTIAL_MIN)
-    return Disrupted.PARTIAL if partial else Disrupted.NORMAL
+    return DisruptionBudget.PARTIAL if partial else DisruptionBudget.NORMAL
 
 
-def rate(guards: Guards, peers: Census) -> float | None:
+def rate(guards: Guards, peers: PeerHealth) -> float | None:
     """Give how many actions may begin per second while the peers are like this; None: as many as there are."""
     disruption, state = guards.disruption, disrupted(guards, peers)
-    if disruption is None or state is Disrupted.NORMAL:
+    if disruption is None or state is DisruptionBudget.NORMAL:
         return guards.rate_per_second
-    if state is Disrupted.FULL or peers.total <= disruption.large_size:
+    if state is DisruptionBudget.FULL or peers.total <= disruption.large_size:
         return 0
     return disruption.secondary_rate_per_second
 

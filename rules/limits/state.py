@@ -10,7 +10,7 @@ from bus.messages import Claim, Health
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class QueuedRequest:
     """What one group has asked a guard for, and the answer."""
 
     rule: str
@@ -46,10 +46,10 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetState:
+class LimiterState:
     """A guard that several groups share."""
 
-    claims: tuple[Claimed, ...] = ()
+    claims: tuple[QueuedRequest, ...] = ()
     """In the order in which they are served."""
     inbox: tuple[Claim, ...] = ()
     """Said in this step and not in the queue yet; never stored."""
@@ -79,7 +79,7 @@ class QuorumState:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GrantRequest:
     """One guard's part of a claim."""
 
     generation: int
@@ -98,10 +98,10 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApprovalRequest:
     """What a person was asked to approve."""
 
-    wish: str
+    desired: str
     """A fingerprint: the yes holds for exactly this."""
     asked_at: datetime
     approved_at: datetime | None = None
@@ -115,7 +115,7 @@ class Request:
 class Rejection:
     """A person's no to a plan."""
 
-    wish: str
+    desired: str
     """The plan's fingerprint."""
     by: str
     reason: str
@@ -125,13 +125,13 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveState:
+class Grants:
     """What a group has asked its guards and people for, and what they said."""
 
     generation: int = 0
     """Of the last claim that was made; no two claims of a group ever have the same one."""
-    asked: Mapping[str, Asked] = field(default_factory=dict)
+    asked: Mapping[str, GrantRequest] = field(default_factory=dict)
     """By guard. A guard is asked once those before it have granted."""
-    request: Request | None = None
+    request: ApprovalRequest | None = None
     rejected: tuple[Rejection, ...] = ()
     """What people said no to, the newest last. It outlives the request: what is dropped may be wanted again."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bus.messages import ActionMessage, Outcome
-from rules.rehearsal.timeline import Said, at
+from rules.rehearsal.timeline import Emitted, at
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Answer:
     """One outcome, of the action that `means` recognises."""
 
     second: float
-    means: Callable[[Said], bool]
+    means: Callable[[Emitted], bool]
     status: Literal["Done", "Failed", "Refused"]
     reason: str | None = None
     detail: str = ""
@@ -35,9 +35,9 @@ class Answers:
     given: tuple[Answer, ...] = ()
     unmet: list[Answer] = field(default_factory=list)
     """Those that meant no action of a rule that enforces."""
-    _asked: list[Said] = field(default_factory=list)
+    _asked: list[Emitted] = field(default_factory=list)
 
-    def asked(self, said: Said) -> bool:
+    def asked(self, said: Emitted) -> bool:
         """Take note of an action, and give whether one of the outcomes is meant for it."""
         self._asked.append(said)
         return any(answer.second >= said.at and answer.means(said) for answer in self.given)

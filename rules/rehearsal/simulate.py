@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from bus.messages import Action, Backend, Fact, Hold, Mode, Outcome, Route, ZoneStep
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.quorum.kind import QUORUM
 from rules.kinds.traffic.interests import named_ref
 from rules.kinds.traffic.route_state import sum_of
 from rules.rehearsal.kinds import completed
 from rules.rehearsal.timeline import START as START
+from rules.rehearsal.timeline import Emitted as Emitted
 from rules.rehearsal.timeline import Event as Event
-from rules.rehearsal.timeline import Said as Said
 from rules.rehearsal.timeline import at as at
 from rules.rehearsal.timeline import second as second
 from rules.rulefile.model import Rule, TrafficFailover
@@ -32,7 +32,7 @@ ROUNDS_MAX = 100_000
 def play(
     routing: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True,
     answers: Answers | None = None,
-) -> Iterator[Said]:  # fmt: skip
+) -> Iterator[Emitted]:  # fmt: skip
     """Play a history, sorted by second, and give what comes out of it. Rules alone have no guards of their files.
 
     Facts of one instant are taken together. With `outcomes`, each action is Done at once and the routes follow it, but
@@ -40,7 +40,7 @@ def play(
     """
     routing = routing if isinstance(routing, Routing) else Routing(routing)
     history = completed(history, routing.rules.values())
-    player = Player(Book(routing), outcomes=outcomes, answers=answers)
+    player = Simulator(GroupStore(routing), outcomes=outcomes, answers=answers)
     first = min((when for when, _ in history), default=0.0)
     assumed = [(first, route) for route in assumed_routes(routing.rules.values(), (fact for _, fact in history), first)]
     events = {when: [fact for _, fact in facts] for when, facts in groupby([*assumed, *history], key=lambda e: e[0])}
@@ -61,46 +61,46 @@ def _is_a_look(action: Action) -> bool:
     return isinstance(action, ZoneStep) and (action.step, action.status) == ("Verify", "Done")
 
 
-class Player:
+class Simulator:
     """A book on virtual time, with the outcomes of its actions."""
 
-    def __init__(self, book: Book, *, outcomes: bool, answers: Answers | None = None) -> None:
-        self._book = book
+    def __init__(self, group_store: GroupStore, *, outcomes: bool, answers: Answers | None = None) -> None:
+        self._group_store = group_store
         self._outcomes = outcomes
         self._answers = answers
         self._said: set[str] = set()
         self._quorums: dict[str, datetime | None] = {
-            name.removeprefix(QUORUM): None for name in book.rules if name.startswith(QUORUM)
+            name.removeprefix(QUORUM): None for name in group_store.rules if name.startswith(QUORUM)
         }
         """When each was last asked."""
 
-    def until(self, moment: datetime) -> Iterator[Said]:
+    def until(self, moment: datetime) -> Iterator[Emitted]:
         """Everything that happens by itself before this moment."""
-        while (alarm := self._book.next_alarm()) is not None and alarm < moment:
+        while (alarm := self._group_store.next_alarm()) is not None and alarm < moment:
             yield from self.ring(alarm)
 
-    def ring(self, now: datetime) -> Iterator[Said]:
-        yield from self._follow(self._book.ring(now), now)
+    def ring(self, now: datetime) -> Iterator[Emitted]:
+        yield from self._follow(self._group_store.ring(now), now)
 
-    def take(self, facts: Sequence[Fact], now: datetime) -> Iterator[Said]:
+    def take(self, facts: Sequence[Fact], now: datetime) -> Iterator[Emitted]:
         known = [self._completed(fact) for fact in facts]
-        yield from self._follow(self._book.take(known, now), now)
+        yield from self._follow(self._group_store.take(known, now), now)
 
-    def answer(self, now: datetime) -> Iterator[Said]:
+    def answer(self, now: datetime) -> Iterator[Emitted]:
         """Take the outcomes that are given for this moment, also of what is asked for in it."""
         if self._answers is not None and second(now) in (answer.second for answer in self._answers.given):
             yield from self.ring(now)
-            yield from self._follow(self._book.take([*self._answers.due(second(now))], now), now)
+            yield from self._follow(self._group_store.take([*self._answers.due(second(now))], now), now)
 
     def _completed(self, fact: Fact) -> Fact:
         """An outcome in a history names its action only: find whose it is."""
         if isinstance(fact, Outcome) and not fact.rule:
-            for group in self._book.groups.values():
+            for group in self._group_store.groups.values():
                 if any(owed.action.id == fact.action for owed in group.owed):
                     return fact.model_copy(update={"rule": group.rule, "object": group.object})
         return fact
 
-    def _follow(self, decisions: Sequence[Decision], now: datetime) -> Iterator[Said]:
+    def _follow(self, decisions: Sequence[Decision], now: datetime) -> Iterator[Emitted]:
         for _ in range(ROUNDS_MAX):
             fresh: list[Action] = []
             for decision in decisions:
@@ -109,20 +109,20 @@ class Player:
                         self._said.add(action.id)
                         fresh.append(action)
                         if not _is_a_look(action):
-                            yield Said(second(now), action, decision.because)
+                            yield Emitted(second(now), action, decision.because)
                 if decision.held is not None:
                     group, held = decision.group, decision.held
                     hold = Hold(
                         rule=group.rule, object=held.about or group.object, held=held.reason, detail=held.detail,
                         decided_at=now,
                     )  # fmt: skip
-                    yield Said(second(now), hold, decision.because)
+                    yield Emitted(second(now), hold, decision.because)
             self._ask_quorums(decisions, now)
             done = [self._done(action, now) for action in fresh if self._is_done_at_once(action, now)]
             said = [fact for decision in decisions for fact in decision.says]
             if not done and not said:
                 return
-            decisions = self._book.take([*done, *said], now)
+            decisions = self._group_store.take([*done, *said], now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)
 
@@ -131,12 +131,12 @@ class Player:
         for lack in (lack for decision in decisions for lack in decision.lacks):
             if lack.source in self._quorums and lack.since <= now and self._quorums[lack.source] != now:
                 self._quorums[lack.source] = now
-                self._book.ask_quorum(lack.source, lack.since, now)
+                self._group_store.ask_quorum(lack.source, lack.since, now)
 
     def _is_done_at_once(self, action: Action, now: datetime) -> bool:
         if action.mode is not Mode.ENFORCE:  # a rehearsal has no outcome
             return False
-        waits = self._answers is not None and self._answers.asked(Said(second(now), action, ()))
+        waits = self._answers is not None and self._answers.asked(Emitted(second(now), action, ()))
         return self._outcomes and not waits
 
     def _done(self, action: Action, now: datetime) -> Outcome:

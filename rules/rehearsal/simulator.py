@@ -22,7 +22,7 @@ from bus.messages import (
 from rules.core.actions import in_words as words_of
 from rules.core.reasons import sentence
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import Emitted, play
 from rules.rulefile.model import Rule
 
 
@@ -64,7 +64,7 @@ def clock(second: float) -> str:
     return f"{days}d {text}" if days else text
 
 
-def line(said: Said) -> dict[str, Any]:
+def line(said: Emitted) -> dict[str, Any]:
     """One thing that came out, with the keys that users and checks rely on; of a dry run, rule tests see the mode."""
     what = said.what
     if isinstance(what, Hold):

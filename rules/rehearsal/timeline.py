@@ -24,7 +24,7 @@ def second(moment: datetime) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Emitted:
     """One thing that came out: an action that is new, or a hold that begins."""
 
     at: float

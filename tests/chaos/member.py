@@ -70,8 +70,8 @@ def shorten() -> None:
         for module, names in spans.items():
             for name in names:
                 setattr(module, name, getattr(module, name) * scale)
-    for reason in observe.GOES_ON:
-        observe.GOES_ON[reason] *= SCALE
+    for reason in observe.NON_FAILURES:
+        observe.NON_FAILURES[reason] *= SCALE
     for queue in topology.QUEUES:
         object.__setattr__(queue, "ack_wait", queue.ack_wait * SCALE)  # frozen for everybody else
         if queue.in_progress is not None:

@@ -97,7 +97,7 @@ def test_a_kind_without_peers_cannot_be_written() -> None:
 
 
 def test_a_world_has_what_the_guards_of_an_unknown_kind_count() -> None:
-    cast = topology.Cast((), tolerations={"service/east/shop/web": {0.0}})
+    cast = topology.Topology((), tolerations={"service/east/shop/web": {0.0}})
     watched = list(topology._watched(Remembered(name="x", toleration_seconds=5), cast))  # type: ignore[arg-type]
     assert ("service/east/shop/web", 5) in watched
 

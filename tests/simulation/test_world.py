@@ -13,7 +13,7 @@ import pytest
 
 from rules.core.group import Group
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.rehearsal import history
 from rules.rehearsal.world.checkers.finding import Promise
 from rules.rehearsal.world.play import play_history, play_world
@@ -88,12 +88,12 @@ def test_the_same_seed_is_the_same_world_and_another_seed_another_one() -> None:
 @pytest.mark.parametrize("name", ["active_passive", "directly", "zones", "limits"])
 def test_a_reactor_that_crashes_at_every_step_does_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = play_world(rule_set(name), 3, 8)
-    keep = Book._keep
+    keep = GroupStore._keep
 
-    def crashing(self: Book, group: Group) -> None:
+    def crashing(self: GroupStore, group: Group) -> None:
         keep(self, load(dump(group)))
 
-    monkeypatch.setattr(Book, "_keep", crashing)
+    monkeypatch.setattr(GroupStore, "_keep", crashing)
     crashed = play_world(rule_set(name), 3, 8)
     assert crashed.history == whole.history
     assert not crashed.broken

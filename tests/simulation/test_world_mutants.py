@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Health, Mode
-from rules.core.desired import Act, Wish
+from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Signal
 from rules.core.reasons import Because
 from rules.engine import debounce, decide, guard, observe, signals, unbroken
@@ -25,7 +25,7 @@ from rules.kinds.zone import admission as zone_admission
 from rules.kinds.zone import desire as zone_wish
 from rules.kinds.zone import request as zone_request
 from rules.limits import limiter as budget_
-from rules.limits.rates import Census
+from rules.limits.rates import PeerHealth
 from rules.rehearsal import history
 from rules.rehearsal.world.checkers.finding import Promise
 from rules.rehearsal.world.play import play_history, play_world
@@ -93,7 +93,7 @@ def _unknown_taken_for_healthy(patch: pytest.MonkeyPatch) -> None:
 
 def _acts_against_the_present(patch: pytest.MonkeyPatch) -> None:
     """What stands behind a mistake, and would stop its acts: each promise is kept twice."""
-    patch.setattr(decide, "present", lambda _rule, _group, _around, wish, _now, _reader: (wish, ()))
+    patch.setattr(decide, "present", lambda _rule, _group, _around, desired, _now, _reader: (desired, ()))
 
 
 def _the_first_signal_decides(patch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def _a_hold_that_nobody_hears_of(patch: pytest.MonkeyPatch) -> None:
 def _ids_used_again(patch: pytest.MonkeyPatch) -> None:
     action = owe._action
 
-    def stuck(rule: Any, group: Any, act: Act, now: Any) -> Any:
+    def stuck(rule: Any, group: Any, act: PlannedAction, now: Any) -> Any:
         return action(rule, group, act, now).model_copy(update={"id": f"{group.rule}/{group.object}/1"})
 
     patch.setattr(owe, "_action", stuck)
@@ -142,20 +142,20 @@ def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
     """The primary's weight is taken away from what stands, instead of saying how all of them should stand."""
     serve = traffic._shared
 
-    def delta(rule: Any, primary: Any, secondaries: Any) -> Wish:
-        wish = serve(rule, primary, secondaries)
-        if wish.weights is None:
-            return wish
+    def delta(rule: Any, primary: Any, secondaries: Any) -> DesiredState:
+        desired = serve(rule, primary, secondaries)
+        if desired.weights is None:
+            return desired
         return replace(
-            wish, weights={one.service: max(one.weight - (one is primary), 0) for one in [primary, *secondaries]}
+            desired, weights={one.service: max(one.weight - (one is primary), 0) for one in [primary, *secondaries]}
         )
 
     patch.setattr(traffic, "_shared", delta)
 
 
 def _zero_where_all_is_down(patch: pytest.MonkeyPatch) -> None:
-    def zero(_rule: Any, primary: Any, secondaries: Any) -> Wish:
-        return Wish({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
+    def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredState:
+        return DesiredState({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
 
     patch.setattr(traffic, "_all_down", zero)
 
@@ -190,7 +190,7 @@ def _a_zone_that_is_not_proven_well(patch: pytest.MonkeyPatch) -> None:
 
 
 def _too_many_bad_peers_are_no_reason(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(budget_, "census", lambda *_: Census(0, 0))
+    patch.setattr(budget_, "census", lambda *_: PeerHealth(0, 0))
 
 
 def _a_pause_that_nobody_minds(patch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def _a_decision_by_what_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
     calls = iter(range(10**9))
     action = owe._action
 
-    def drifting(rule: Any, group: Any, act: Act, now: Any) -> Any:
+    def drifting(rule: Any, group: Any, act: PlannedAction, now: Any) -> Any:
         return action(rule, group, act, now).model_copy(update={"detail": f"call {next(calls)}"})
 
     patch.setattr(owe, "_action", drifting)

@@ -10,7 +10,7 @@ from typing import Any
 
 from reactor.cli.shared.files import count, shown
 from rules.core.errors import Problem
-from rules.rehearsal.simulate import Said, second
+from rules.rehearsal.simulate import Emitted, second
 from rules.rehearsal.simulator import line
 from rules.rehearsal.testing import tester
 from rules.rehearsal.testing.coverage import Covered
@@ -76,7 +76,7 @@ def report(
 ) -> dict[str, Any]:
     """Give all of it, for machines."""
 
-    def happened(said: Said) -> dict[str, Any]:
+    def happened(said: Emitted) -> dict[str, Any]:
         return {**line(said), "why": list(said.because)}
 
     return {

@@ -10,7 +10,7 @@ from reactor.workbench.backtest.run import Backtested
 from reactor.workbench.backtest.style import STYLE
 from reactor.workbench.backtest.text import COLUMNS, difference, length, row, summary, told
 from rules.rehearsal.backtest.report import depends, moment, numbers, timeline
-from rules.rehearsal.backtest.story import HEALTHY, UNHEARD, Played, Story
+from rules.rehearsal.backtest.story import HEALTHY, UNHEARD, Played, RuleTimeline
 
 MARKS_SHOWN = 500
 LANES_SHOWN = 60
@@ -85,7 +85,7 @@ def _stories(played: Played, done: Backtested) -> Iterator[str]:
         yield from _marks(story, within)
 
 
-def _lanes(story: Story, played: Played) -> Iterator[str]:
+def _lanes(story: RuleTimeline, played: Played) -> Iterator[str]:
     lanes = sorted(story.lanes.values(), key=lambda lane: (not lane.columns.strip(_QUIET), lane.object, lane.target))
     shown = lanes[:LANES_SHOWN]
     for object_ in picture.objects(story):
@@ -108,7 +108,7 @@ def _scale(played: Played) -> Iterator[str]:
         yield moment(float(round(second))).replace("T", " ").removesuffix("Z")[:16]
 
 
-def _marks(story: Story, within: float) -> Iterator[str]:
+def _marks(story: RuleTimeline, within: float) -> Iterator[str]:
     marks = timeline(story)
     items = [f"<time>{escape(moment(mark.at))}</time>{escape(told(mark, within))}" for mark in marks[:MARKS_SHOWN]]
     yield from _list(items, len(marks) + story.left_out, "in the order of time")

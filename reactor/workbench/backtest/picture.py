@@ -11,7 +11,7 @@ from html import escape
 from itertools import groupby
 
 from rules.rehearsal.backtest.report import moment
-from rules.rehearsal.backtest.story import COLUMNS, HEALTHY, UNHEALTHY, UNKNOWN, Act, Lane, Move, Story
+from rules.rehearsal.backtest.story import COLUMNS, HEALTHY, UNHEALTHY, UNKNOWN, Act, Lane, Move, RuleTimeline
 
 Place = tuple[float, float]
 _COLOURS = {HEALTHY: "good", UNKNOWN: "unknown", UNHEALTHY: "bad"}
@@ -38,7 +38,7 @@ def lane(lane: Lane) -> str:
     return _bar(f"health of {lane.target}", boxes)
 
 
-def doings(story: Story, object_: str, first: float, until: float) -> str:
+def doings(story: RuleTimeline, object_: str, first: float, until: float) -> str:
     """Draw what the rule did with one object: when it was failed over, each action, each hold."""
 
     def x(second: float) -> float:
@@ -61,7 +61,7 @@ def doings(story: Story, object_: str, first: float, until: float) -> str:
     return _bar(f"what {story.rule.name} did with {object_}", boxes)
 
 
-def objects(story: Story) -> list[str]:
+def objects(story: RuleTimeline) -> list[str]:
     """The things that a rule did something with or looked at, sorted."""
     found = {lane.object for lane in story.lanes.values()} | {wait.object for wait in story.waits}
     return sorted(found | {act.action.object for act in story.acts})

@@ -9,7 +9,7 @@ from reactor.workbench.backtest.run import Backtested
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
 from rules.rehearsal.backtest.report import Mark, Numbers, depends, moment, numbers, timeline
-from rules.rehearsal.backtest.story import Act, Flap, Move, Played, Story, Wait
+from rules.rehearsal.backtest.story import Act, Flap, Move, Played, RuleTimeline, Wait
 
 LINES_MAX = 100
 """Of one rule's timeline; JSON has all of it."""
@@ -32,7 +32,7 @@ def lines(done: Backtested) -> Iterator[str]:
         yield from _swept(*done.swept, done)
 
 
-def _story(story: Story, within: float) -> Iterator[str]:
+def _story(story: RuleTimeline, within: float) -> Iterator[str]:
     rule = story.rule
     yield (
         f"{rule.name}  {rule.kind}, {rule.mode.value}, toleration {length(rule.toleration_seconds)}, "
@@ -126,7 +126,7 @@ def _compared(pairs: Sequence[Pair]) -> Iterator[str]:
 COLUMNS = ("failovers", "false", "flaps avoided", "react median", "react longest", "bad, served", "failed over")
 
 
-def row(stories: Iterable[Story], done: Backtested) -> tuple[str, ...]:
+def row(stories: Iterable[RuleTimeline], done: Backtested) -> tuple[str, ...]:
     """One line of a table, in the order of COLUMNS."""
     found = numbers(stories, done.within)
     reactions = (found.reaction_median, found.reaction_max)

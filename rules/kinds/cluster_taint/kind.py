@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
-from rules.core.desired import Act, Evidence, Wish
+from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
@@ -59,20 +59,20 @@ def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datet
     return replace(group, workload=replace(state, taints=None))
 
 
-def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Wish:
+def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> DesiredState:
     """Give the taints that are to be put on the cluster, or taken off."""
     member, state = group.members.get(group.object), group.workload or WorkloadState()
     if member is None or (rule.signals is not None and not any(name in member.signals for name in rule.signals)):
-        return Wish()  # an alert that never fired is no reason to worry
+        return DesiredState()  # an alert that never fired is no reason to worry
     held = None
     waits = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.HOLD
     if waits and (member.window is not None or not member.settled):
         held = (Held.TARGET_UNKNOWN, f"{group.object}: {member.detail or 'Unknown'}")
     if member.settled is None:
-        return Wish(held=held)
+        return DesiredState(held=held)
     want = () if member.settled else _timed(rule, state)
     if [_content(taint) for taint in want] == [_content(taint) for taint in state.taints or ()]:
-        return Wish(held=held)
+        return DesiredState(held=held)
     fields = {
         "cluster": group.object.partition("/")[2], "taints": want, "before": state.taints or (),
         "carrier": rule.carrier,
@@ -80,8 +80,8 @@ def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: dateti
     detail = f"{group.object} is {member.status}" + (f" ({member.detail})" if member.detail else "")
     since = member.settled_at or member.since
     needs = (Evidence(group.object, healthy=False, since=since),) if want else ()
-    act = Act(SetTaints, fields, Because.TARGET_CHANGED, detail, lane="taints", safe=not want, needs=needs)
-    return Wish(acts=(act,), held=held)
+    act = PlannedAction(SetTaints, fields, Because.TARGET_CHANGED, detail, lane="taints", safe=not want, needs=needs)
+    return DesiredState(acts=(act,), held=held)
 
 
 def _timed(rule: ClusterTaint, state: WorkloadState) -> tuple[Taint, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from bus.messages import Fact, Health, Observation, iso
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.group import Group
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
@@ -16,21 +16,21 @@ from rules.rulefile.targets import matches
 from rules.rulefile.template import substitute
 
 
-def desire(rule: Notification, group: Group, _around: Group | None, _now: datetime) -> Wish:
+def desire(rule: Notification, group: Group, _around: Group | None, _now: datetime) -> DesiredState:
     """Give what people should be told. A target that was good from the start is no news."""
     member = group.members.get(group.object)
     if member is None or member.settled is None:
-        return Wish()
+        return DesiredState()
     told = "Healthy" if member.settled else "Unhealthy"
     if told == group.told or (member.settled and group.told is None):
-        return Wish()
+        return DesiredState()
     # Where Unknown counts as bad, people are not told that somebody knows.
     unknown = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY
     words = dict(member.labels) | {
         "target": group.object, "status": "Unknown" if unknown else told, "since": iso(member.since),
         "detail": member.detail,
     }  # fmt: skip
-    return Wish(
+    return DesiredState(
         told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail
     )
 

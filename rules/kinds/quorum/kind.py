@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from bus.messages import Fact, Health, Mode, Observation
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
 from rules.core.group import Group, Member, updated
 from rules.core.interests import Interest, observed
@@ -159,10 +159,10 @@ def _healthy_percent(source: Quorum, group: Group) -> float:
     return 100 * sum(member.status is Health.HEALTHY for member in members) / len(members)
 
 
-def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Wish:
+def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> DesiredState:
     """Give when to say it again, or somebody is to be forgotten."""
     moments = [_again_at(rule, group.quorum) if group.quorum is not None else None, next_end(group, now)]
-    return Wish(look_again=min((at for at in moments if at is not None), default=None))
+    return DesiredState(look_again=min((at for at in moments if at is not None), default=None))
 
 
 def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:

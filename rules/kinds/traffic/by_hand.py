@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic.backends import Backend, detail_of, everything, serving, shares_of
@@ -140,7 +140,9 @@ def drifted(rule: TrafficFailover, group: Group, before: Mapping[str, int], at: 
     return replace(group, traffic=replace(state, drift=None if put_back else drift))
 
 
-def wish(rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]) -> Wish | None:
+def desired(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]
+) -> DesiredState | None:
     """What is wanted while somebody has the traffic in hand; None: nobody has."""
     state = group.traffic
     if state is None:
@@ -150,7 +152,7 @@ def wish(rule: TrafficFailover, group: Group, primary: Backend, secondaries: Seq
         words = f"by {override.by} {until}: {override.reason}"
         settled = group.route is not None and group.route.written == override.weights
         because = Because.DRIFT if settled else Because.BY_HAND
-        return Wish(
+        return DesiredState(
             override.weights, because=because, detail=words, held=(Held.OVERRIDDEN, words), look_again=override.until
         )
     if state.drift is not None:
@@ -158,16 +160,18 @@ def wish(rule: TrafficFailover, group: Group, primary: Backend, secondaries: Seq
     return None
 
 
-def _left(rule: TrafficFailover, group: Group, drift: Drift, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+def _left(
+    rule: TrafficFailover, group: Group, drift: Drift, primary: Backend, secondaries: Sequence[Backend]
+) -> DesiredState:
     now = standing(group)
     text = ", ".join(f"{service}={weight}" for service, weight in now.items())
     held = (Held.DRIFTED_BY_HAND, f"{text} since {drift.since.isoformat()}; `reactor traffic release` ends it")
     weights = _without_bad(rule, now, (), primary, secondaries)
     if weights == now:
-        return Wish(held=held)
+        return DesiredState(held=held)
     left = [backend for backend in [primary, *secondaries] if now.get(backend.service) and not weights[backend.service]]
     because = Because.PRIMARY_UNHEALTHY if primary in left else Because.SECONDARIES_CHANGED
-    return Wish(weights, because=because, detail=detail_of(left[0]), held=held)
+    return DesiredState(weights, because=because, detail=detail_of(left[0]), held=held)
 
 
 def refusal(group: Group) -> tuple[Held, str] | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
-from rules.core.desired import Act, Evidence, Wish
+from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group, RouteState
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic import backoff as traffic_backoff
@@ -38,7 +38,7 @@ from rules.rulefile.failback import FailbackMode
 from rules.rulefile.fleet import of_object, too_long
 from rules.rulefile.model import OnAllDown, TrafficFailover, UnknownAs
 
-NOTHING = Wish()
+NOTHING = DesiredState()
 _HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 """What brings traffic back to a healthy primary, where it belongs: no guard stops that."""
 _SAFE = (*_HOME, Because.TRIAL_FAILED, Because.BY_HAND)
@@ -53,55 +53,57 @@ def uneven(group: Group, weights: Mapping[str, int]) -> bool:
     return any(weights.get(service, weight) != weight for service, weight in group.route.backends)
 
 
-def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Wish:
+def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> DesiredState:
     """Give the weights that the rule wants now, or why it wants none."""
     rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
-    wish = _weights(rule, group, ref, now)
-    if wish.weights is None or not (uneven(group, wish.weights) or _flying(group)):
-        return wish
+    desired = _weights(rule, group, ref, now)
+    if desired.weights is None or not (uneven(group, desired.weights) or _flying(group)):
+        return desired
     remember = dict(group.route.healthy) if group.route else {}
-    fields = {"route": ref, "weights": dict(wish.weights), "remember": remember}
-    needs = tuple(_evidence(rule, group, wish, ref, now))
-    safe, homeward = wish.because in _SAFE, wish.because == Because.TRIAL
-    act = Act(SetWeights, fields, wish.because, wish.detail, safe=safe, homeward=homeward, needs=needs)
-    return replace(wish, acts=(act,))
+    fields = {"route": ref, "weights": dict(desired.weights), "remember": remember}
+    needs = tuple(_evidence(rule, group, desired, ref, now))
+    safe, homeward = desired.because in _SAFE, desired.because == Because.TRIAL
+    act = PlannedAction(SetWeights, fields, desired.because, desired.detail, safe=safe, homeward=homeward, needs=needs)
+    return replace(desired, acts=(act,))
 
 
-def _evidence(rule: TrafficFailover, group: Group, wish: Wish, ref: RouteRef, now: datetime) -> Iterator[Evidence]:
+def _evidence(
+    rule: TrafficFailover, group: Group, desired: DesiredState, ref: RouteRef, now: datetime
+) -> Iterator[Evidence]:
     """What is left for being bad has to be bad now, and what gets traffic healthy now.
 
     What somebody else has written is put right without a question, and what a person asks for is done: neither was
     decided by health. Nor is the end of a trial that has proven nothing. Who comes home leaves the others for
     the primary's sake, however they are.
     """
-    if wish.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
+    if desired.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
         return
-    if wish.weights is None or group.route is None:
+    if desired.weights is None or group.route is None:
         return
     backends = backends_of(rule, group, group.route, ref, now)
     home = primary_name(rule, group.route, [backend.service for backend in backends])
     if rule.overflow is not None:
-        yield from traffic_overflow.evidence(rule, group, backends, wish.weights, home, now)
+        yield from traffic_overflow.evidence(rule, group, backends, desired.weights, home, now)
         return
     flap = traffic_way_back.is_away(group, home) if rule.own_way_back else None
     for backend in backends:
-        member, wanted = backend.member, wish.weights.get(backend.service, 0)
+        member, wanted = backend.member, desired.weights.get(backend.service, 0)
         if member is None or (backend.assumed is not None and wanted):
             continue
         target = backend.target
         if flap is not None and backend.service == home and wanted > backend.weight:
             yield from _of_way_back(rule, group, backend, flap, now)
-        elif backend.weight > 0 and wanted == 0 and member.settled is False and wish.because not in _HOME:
+        elif backend.weight > 0 and wanted == 0 and member.settled is False and desired.because not in _HOME:
             yield Evidence(target, healthy=False, since=member.settled_at or member.since)
-        elif wanted > backend.weight == 0 and (backend.healthy_now or wish.because != Because.ALL_DOWN):
+        elif wanted > backend.weight == 0 and (backend.healthy_now or desired.because != Because.ALL_DOWN):
             # After a time in which nobody looked at it, what is left has to be seen as late as the first look.
             # What replaces a primary that is bad need not have been good for the recovery, what is returned to need.
             settled_at = member.settled_at if backend.service == home else None
             yield Evidence(target, healthy=True, since=max(settled_at or member.since, member.since))
         elif wanted > backend.weight and group.step is not None and group.step_at is not None:
             # The next step of a gradual return, or all of it: due when the pause of the one that stands is over.
-            over = wish.step != group.step and group.step < len(rule.steps)
+            over = desired.step != group.step and group.step < len(rule.steps)
             pause = timedelta(seconds=rule.steps[group.step].pause_seconds if over else 0)
             yield Evidence(target, healthy=True, since=group.step_at + pause)
 
@@ -122,60 +124,62 @@ def _flying(group: Group) -> bool:
     return any(isinstance(owed.action, SetWeights) for owed in group.owed)
 
 
-def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Wish:
+def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> DesiredState:
     route = group.route
     if route is None:
         return NOTHING  # not yet listed: a rule never acts on ignorance
     if not route.exists:
-        return Wish(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
+        return DesiredState(held=(Held.ROUTE_NOT_FOUND, f"{ref.object} does not exist"))
     if route.problem:
-        return Wish(held=(Held.ROUTE_UNUSABLE, route.problem))
+        return DesiredState(held=(Held.ROUTE_UNUSABLE, route.problem))
     if problem := too_long(rule) if rule.route.selector is not None else "":
-        return Wish(held=(Held.ROUTE_UNUSABLE, problem))
+        return DesiredState(held=(Held.ROUTE_UNUSABLE, problem))
     backends = backends_of(rule, group, route, ref, now)
     if not backends:
         return NOTHING
     if missing := [backend.service for backend in backends if backend.service not in dict(route.backends)]:
-        return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
+        return DesiredState(held=(Held.ROUTE_UNUSABLE, f"{ref.object} has no backend {missing[0]}"))
     name = primary_name(rule, route, [backend.service for backend in backends])
     primary = next((backend for backend in backends if backend.service == name), None)
     if primary is None:
         return _fitted(route, _unknown_primary(rule, group, backends, ref, name), ref)
     secondaries = [backend for backend in backends if backend is not primary]
-    wish = _of_state(rule, group, primary, secondaries, now)
-    if group.traffic is not None and wish.held is None:
-        wish = replace(wish, held=traffic_by_hand.refusal(group))
-    if wish.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
+    desired = _of_state(rule, group, primary, secondaries, now)
+    if group.traffic is not None and desired.held is None:
+        desired = replace(desired, held=traffic_by_hand.refusal(group))
+    if desired.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
         detail = f"{ref.object} has started anew and has forgotten its weights"
-        wish = replace(wish, weights=route.lost, because=Because.DRIFT, detail=detail)
-    if wish.weights is None:
-        return wish
-    in_order = {backend.service: wish.weights[backend.service] for backend in backends}
-    wish = _fitted(route, replace(wish, weights=in_order), ref)
-    return wish if wish.weights is None else replace(wish, because=_why(route, wish.weights, wish))
+        desired = replace(desired, weights=route.lost, because=Because.DRIFT, detail=detail)
+    if desired.weights is None:
+        return desired
+    in_order = {backend.service: desired.weights[backend.service] for backend in backends}
+    desired = _fitted(route, replace(desired, weights=in_order), ref)
+    return desired if desired.weights is None else replace(desired, because=_why(route, desired.weights, desired))
 
 
-def _fitted(route: RouteState, wish: Wish, ref: RouteRef) -> Wish:
+def _fitted(route: RouteState, desired: DesiredState, ref: RouteRef) -> DesiredState:
     """The weights as the route takes them."""
-    if wish.weights is None or (weights := route_state.summed(ref, route, wish.weights)) is not None:
-        return wish if wish.weights is None else replace(wish, weights=weights)
-    others = ", ".join(sorted({service for service, _ in route.backends if service not in wish.weights}))
-    return Wish(held=(Held.ROUTE_UNUSABLE, f"{ref.object}: {others}, no backends of the rule, have all of the weight"))
+    if desired.weights is None or (weights := route_state.summed(ref, route, desired.weights)) is not None:
+        return desired if desired.weights is None else replace(desired, weights=weights)
+    others = ", ".join(sorted({service for service, _ in route.backends if service not in desired.weights}))
+    return DesiredState(
+        held=(Held.ROUTE_UNUSABLE, f"{ref.object}: {others}, no backends of the rule, have all of the weight")
+    )
 
 
-def _why(route: RouteState, weights: Mapping[str, int], wish: Wish) -> str:
+def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredState) -> str:
     """They stood like this by our own hand, or when we first saw them right, and somebody else has changed them."""
     stood = route.written if route.written is not None else route.disturbed
     if stood is not None and dict(stood) == weights:
         return Because.DRIFT
-    changed = route.primary_changed and wish.because in (Because.DRIFT, Because.PRIMARY_HEALTHY)
-    return Because.PRIMARY_CHANGED if changed else wish.because
+    changed = route.primary_changed and desired.because in (Because.DRIFT, Because.PRIMARY_HEALTHY)
+    return Because.PRIMARY_CHANGED if changed else desired.because
 
 
 def _of_state(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
-) -> Wish:
-    by_hand = traffic_by_hand.wish(rule, group, primary, secondaries)
+) -> DesiredState:
+    by_hand = traffic_by_hand.desired(rule, group, primary, secondaries)
     if by_hand is not None:
         return by_hand
     # Before the way back: while the primary is away the others go on sharing by what they bear.
@@ -187,12 +191,12 @@ def _of_state(
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return _unsure(rule, primary)
     if primary.settled and (back_at := _back_at(rule, primary)) > now:
-        return Wish(look_again=back_at if back_at < NEVER else None)
+        return DesiredState(look_again=back_at if back_at < NEVER else None)
     if primary.waits_until is not None and not primary.weight and serving(secondaries):
         flap = traffic_way_back.is_away(group, primary.service)
         why = traffic_backoff.why(primary.service, flap, primary.waits_until) if flap is not None else ""
-        wish = _secondaries_serve(rule, group, primary, secondaries)
-        return replace(wish, held=(Held.BACKING_OFF, why), look_again=primary.waits_until)
+        desired = _secondaries_serve(rule, group, primary, secondaries)
+        return replace(desired, held=(Held.BACKING_OFF, why), look_again=primary.waits_until)
     if primary.settled:
         return _primary_serves(rule, group, primary, secondaries, now)
     return _secondaries_serve(rule, group, primary, secondaries)
@@ -200,24 +204,24 @@ def _of_state(
 
 def _overflowing(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
-) -> Wish:
+) -> DesiredState:
     """Each tier keeps what it bears."""
     if traffic_overflow.healthy_percent(rule, primary) is None:
         return _unsure(rule, primary)
-    wish = traffic_overflow.wish(rule, group, primary, secondaries, now)
-    if wish is not None:
-        return wish
+    desired = traffic_overflow.desired(rule, group, primary, secondaries, now)
+    if desired is not None:
+        return desired
     if primary.settled is False:
         return _all_down(rule, primary, secondaries)
     if rule.failback.mode is FailbackMode.MANUAL and primary.healthy_now:
         detail = f"{primary.service} gets more only by a person's word: {', '.join(map(detail_of, secondaries))}"
-        return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
+        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, detail))
     return NOTHING
 
 
 def _coming_back(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], flap: Flap, now: datetime
-) -> Wish:
+) -> DesiredState:
     """The primary is away, and comes back by signals of its own, by a trial, or by a person's word."""
     trial = group.traffic.trial if group.traffic is not None else None
     if trial is not None and trial.passed:
@@ -230,25 +234,27 @@ def _coming_back(
     alone = not serving(secondaries) and traffic_way_back.way_back(rule, primary, replace(flap, failures=0), now).due
     if trial is None and (way.due or alone) and not traffic_way_back.by_trial(rule):
         return _primary_serves(rule, group, primary, secondaries, now)
-    wish = _secondaries_serve(rule, group, primary, secondaries)
-    if wish.weights is not None:
-        wish = replace(wish, held=way.held)
+    desired = _secondaries_serve(rule, group, primary, secondaries)
+    if desired.weights is not None:
+        desired = replace(desired, held=way.held)
     if trial is not None and trial.failed and primary.weight:
-        wish = replace(wish, because=Because.TRIAL_FAILED, detail=f"{primary.service}: {trial.failed}")
-    return replace(wish, look_again=_first(way.since, wish.look_again))
+        desired = replace(desired, because=Because.TRIAL_FAILED, detail=f"{primary.service}: {trial.failed}")
+    return replace(desired, look_again=_first(way.since, desired.look_again))
 
 
-def _tried(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], trial: TrialState | None) -> Wish:
+def _tried(
+    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], trial: TrialState | None
+) -> DesiredState:
     """The primary gets its percent, and those that serve keep the rest."""
     look_again = traffic_way_back.ends(rule, trial) if trial is not None else None
     if not serving(secondaries):
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
-        return Wish(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), look_again=look_again)
+        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), look_again=look_again)
     how = traffic_way_back.trial_of(rule)
     then = f", then {', '.join(f'{step.percent} %' for step in rule.steps)}" if rule.steps else ""
     detail = f"{how.percent} % for {how.seconds:g} s{then}"
     weights = _at_percent(rule, how.percent, primary, secondaries)
-    return Wish(weights, because=Because.TRIAL, detail=detail, look_again=look_again)
+    return DesiredState(weights, because=Because.TRIAL, detail=detail, look_again=look_again)
 
 
 def _first(*moments: datetime | None) -> datetime | None:
@@ -257,21 +263,21 @@ def _first(*moments: datetime | None) -> datetime | None:
 
 def _unknown_primary(
     rule: TrafficFailover, group: Group, backends: Sequence[Backend], ref: RouteRef, name: str
-) -> Wish:
+) -> DesiredState:
     """An error, unless linkerd-failover's own behaviour is asked for: there, it is a service like any other."""
     if rule.on_all_down is not OnAllDown.ZERO:
         services = ", ".join(backend.service for backend in backends)
-        return Wish(held=(Held.UNKNOWN_PRIMARY, f"{name!r} is none of the backends {services}"))
+        return DesiredState(held=(Held.UNKNOWN_PRIMARY, f"{name!r} is none of the backends {services}"))
     outside = group.members.get(service_target(ref, name))
     if outside is not None and outside.settled:
-        return Wish({backend.service: 0 for backend in backends}, because=Because.PRIMARY_HEALTHY)
+        return DesiredState({backend.service: 0 for backend in backends}, because=Because.PRIMARY_HEALTHY)
     weights = {backend.service: int(backend.ready) for backend in backends}
-    return Wish(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
+    return DesiredState(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
 
 
-def _unsure(rule: TrafficFailover, primary: Backend) -> Wish:
+def _unsure(rule: TrafficFailover, primary: Backend) -> DesiredState:
     """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
-    return Wish(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
+    return DesiredState(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
 
 
 def _waits(rule: TrafficFailover, backend: Backend) -> bool:
@@ -294,7 +300,7 @@ def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
 
 def _primary_serves(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
-) -> Wish:
+) -> DesiredState:
     held = None
     if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
         held = (Held.TARGET_UNKNOWN, detail_of(primary))
@@ -302,12 +308,14 @@ def _primary_serves(
     if step is not None:
         weights = _at_percent(rule, rule.steps[step].percent, primary, secondaries)
         detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
-        return Wish(weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again)
+        return DesiredState(
+            weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again
+        )
     weights = everything(rule, primary, secondaries)
     # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
     passed = group.traffic is not None and group.traffic.trial is not None and group.traffic.trial.passed
     away = primary.weight == 0 or group.step is not None or passed or _flying(group)
-    return Wish(
+    return DesiredState(
         weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=detail_of(primary), held=held
     )
 
@@ -348,18 +356,20 @@ def _at_percent(
     return {primary.service: percent} | {backend.service: rest.get(backend.service, 0) for backend in secondaries}
 
 
-def _secondaries_serve(rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
-    wish = _shared(rule, primary, secondaries)
+def _secondaries_serve(
+    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]
+) -> DesiredState:
+    desired = _shared(rule, primary, secondaries)
     waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
     if not waiting:
-        return wish
+        return desired
     first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
     flap = traffic_way_back.is_away(group, first.service)
     why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
-    return replace(wish, held=wish.held or (Held.BACKING_OFF, why), look_again=first.waits_until)
+    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), look_again=first.waits_until)
 
 
-def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> DesiredState:
     serve = serving(secondaries)
     if not _stays(primary, secondaries) and not any(backend.settled for backend in serve):
         # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
@@ -376,7 +386,7 @@ def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backe
     because = Because.PRIMARY_UNHEALTHY if primary.weight > 0 else Because.SECONDARIES_CHANGED
     # It was bad when it was last heard of, and nobody knows now: until somebody does, the rule cannot go back.
     held = (Held.TARGET_UNKNOWN, detail_of(primary)) if _waits(rule, primary) else None
-    return Wish(weights, because=because, detail=detail_of(primary), held=held)
+    return DesiredState(weights, because=because, detail=detail_of(primary), held=held)
 
 
 def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
@@ -384,11 +394,11 @@ def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
     return primary.weight == 0 and all(backend.settled is not False for backend in secondaries if backend.weight > 0)
 
 
-def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> Wish:
+def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> DesiredState:
     waiting = [backend for backend in secondaries if backend.settled is not False]
     if rule.on_all_down is OnAllDown.HOLD or waiting:
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
-        return Wish(held=(Held.NO_HEALTHY_SECONDARY, detail))
+        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, detail))
     everyone = [primary, *secondaries]
     if rule.on_all_down is OnAllDown.PRIMARY:
         weights = everything(rule, primary, secondaries)
@@ -396,7 +406,7 @@ def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Bac
         weights = shares_of(rule, everyone)
     else:
         weights = {backend.service: 0 for backend in everyone}
-    return Wish(weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
+    return DesiredState(weights, because=Because.ALL_DOWN, detail=f"onAllDown: {rule.on_all_down}")
 
 
 # What is taken note of.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
-from rules.core.desired import Evidence, Wish
+from rules.core.desired import DesiredState, Evidence
 from rules.core.group import Group, Member, RouteState, Signal, updated
 from rules.core.reasons import Because
 from rules.kinds.traffic import failback as traffic_way_back
@@ -203,9 +203,9 @@ def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
     return spill.since + timedelta(seconds=max(rule.toleration_seconds, recovery))
 
 
-def wish(
+def desired(
     rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
-) -> Wish | None:
+) -> DesiredState | None:
     """Give the weights by what each tier bears; None: no tier bears anything."""
     route = group.route
     if route is None:
@@ -222,12 +222,12 @@ def wish(
     due = due_at(rule, spill) if spill is not None else None
     if due is not None and (now >= due or (way is not None and way.due)):  # it has waited on its way back
         detail = ", ".join(_health_of(rule, one) for one in (primary, *secondaries))
-        return Wish(percents, because=because, detail=detail, held=held)
+        return DesiredState(percents, because=because, detail=detail, held=held)
     # What is asked for, or was written and is no more, is kept up until the change has lasted for long enough.
     ours = standing != dict(route.backends) and standing.keys() >= percents.keys()
     weights = {name: standing[name] for name in percents} if ours else None
     moments = [moment for moment in (due, way.since if way is not None and not way.due else None) if moment is not None]
-    return Wish(weights, because=because, held=held, look_again=min(moments, default=None))
+    return DesiredState(weights, because=because, held=held, look_again=min(moments, default=None))
 
 
 def _because(percent: int, stands: float) -> str:

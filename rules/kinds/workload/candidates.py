@@ -12,7 +12,7 @@ from rules.kinds.workload import backoff as workload_backoff
 from rules.kinds.workload.affinity import affine
 from rules.kinds.workload.eviction import blocked, unblocked_at
 from rules.kinds.workload.spread import Option
-from rules.kinds.workload.state import UNHEARD, ClusterState, Left, WorkloadState
+from rules.kinds.workload.state import UNHEARD, ClusterState, Departure, WorkloadState
 from rules.kinds.workload.tolerations import leaves_at, may_come
 from rules.rulefile.placement import AffinityTerm, ClusterAffinity, OnInsufficient, SpreadConstraint, Strategy
 from rules.rulefile.workload import Policy
@@ -22,7 +22,7 @@ HOLDS, CHOSEN = 100, 50
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SchedulingRequest:
     """A workload that has to leave clusters."""
 
     policy: Policy
@@ -69,20 +69,20 @@ class Candidates:
         return tuple(option for tier in self.tiers for option in tier)
 
 
-def opens_at(question: Question) -> datetime | None:
+def opens_at(question: SchedulingRequest) -> datetime | None:
     """Give the moment in which the next cluster is no longer blocked; None: no block ends by itself."""
     ends = (unblocked_at(left, block_seconds(question.policy, left)) for left in question.state.left.values())
     return min((end for end in ends if end is not None and end > question.now), default=None)
 
 
-def block_seconds(policy: Policy, left: Left) -> float | None:
+def block_seconds(policy: Policy, left: Departure) -> float | None:
     """How long the policy blocks a cluster that was left for this cause."""
     failover = policy.failover
     behaviour = failover and (failover.application if left.cause == "Application" else failover.cluster)
     return behaviour.block_predecessor_seconds if behaviour else None
 
 
-def candidates(question: Question, term: ClusterAffinity | None) -> Candidates:
+def candidates(question: SchedulingRequest, term: ClusterAffinity | None) -> Candidates:
     """Give the clusters of this group of affinities that could have a copy, and those that have one and stay well."""
     overflow = term.overflow_affinities if isinstance(term, AffinityTerm) else ()
     tiers: list[list[str]] = [[] for _ in (term, *overflow)]
@@ -103,7 +103,7 @@ def candidates(question: Question, term: ClusterAffinity | None) -> Candidates:
 
 
 def _measured(
-    question: Question, tiers: Sequence[Sequence[str]], held: Mapping[str, int], refused: tuple[str, ...]
+    question: SchedulingRequest, tiers: Sequence[Sequence[str]], held: Mapping[str, int], refused: tuple[str, ...]
 ) -> Candidates:
     known = {name: state.available for name, state in question.clusters.items() if state.available is not None}
     # A room that nobody knows is taken as enough: the largest known one, or all that is wanted.
@@ -134,7 +134,7 @@ def _bad(cluster: ClusterState) -> bool:
     return bool(cluster.clocks) or cluster.gone or cluster.status not in (None, Health.HEALTHY)
 
 
-def _refusal(question: Question, name: str, cluster: ClusterState) -> str:
+def _refusal(question: SchedulingRequest, name: str, cluster: ClusterState) -> str:
     """Why no new copy may go to this cluster; empty: it may."""
     state, policy = question.state, question.policy
     if cluster.gone or (not cluster.listed and cluster.status is None):
@@ -171,7 +171,7 @@ def group_of(constraint: SpreadConstraint, name: str, cluster: ClusterState) -> 
     return name if constraint.field == "cluster" else _fields(cluster).get(constraint.field, "")
 
 
-def _counts(question: Question) -> Iterator[int]:
+def _counts(question: SchedulingRequest) -> Iterator[int]:
     copies, moves = question.state.copies, question.state.moves
     for name in {**copies, **dict.fromkeys(question.leaving)}:
         if name in question.leaving or name not in moves or name in question.waiting:
@@ -179,18 +179,18 @@ def _counts(question: Question) -> Iterator[int]:
             yield (copy.replicas if copy is not None else moves[name].replicas) or 0
 
 
-def each_of(question: Question) -> int:
+def each_of(question: SchedulingRequest) -> int:
     """How many replicas a copy has that is no share."""
     return max(_counts(question), default=0) if question.state.replicas is None else question.state.replicas
 
 
-def total_of(question: Question) -> int:
+def total_of(question: SchedulingRequest) -> int:
     if question.state.replicas is not None:
         return question.state.replicas
     total = sum(_counts(question))
     return total if question.state.wanted_replicas is None else min(total, question.state.wanted_replicas)
 
 
-def strategy_of(question: Question) -> Strategy:
+def strategy_of(question: SchedulingRequest) -> Strategy:
     """What has no replicas, or none at the moment, cannot be divided."""
     return question.policy.strategy if total_of(question) else "duplicated"

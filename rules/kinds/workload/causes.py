@@ -18,7 +18,7 @@ from rules.kinds.workload import surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
-from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Move, WorkloadState
+from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadState
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
 from rules.rulefile.checks import workload as workload_checks
 from rules.rulefile.model import UnknownAs
@@ -28,7 +28,7 @@ from rules.rulefile.yaml import Document
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class EvictionDue:
     """The toleration of a copy's cluster, or of the copy itself, ends at this moment."""
 
     at: datetime
@@ -101,13 +101,13 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     )  # fmt: skip
 
 
-def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> Due | None:
+def next_due(policy: Policy, cluster: ClusterState, copy: Copy, now: datetime) -> EvictionDue | None:
     """Give when and why the workload leaves this cluster, as it stands now; None: nothing runs against it."""
     dues = [_by_cluster(policy, cluster, now), _by_application(policy, copy)]
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
 
-def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Due | None:
+def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> EvictionDue | None:
     if not cluster.acute or policy.failover is None or policy.failover.cluster is None:
         return None
     standing = [taint for taint in cluster.acute if taint.time_added is None or taint.time_added <= now]
@@ -122,18 +122,18 @@ def _by_cluster(policy: Policy, cluster: ClusterState, now: datetime) -> Due | N
     others = [taint for taint in cluster.acute if taint.key not in own]
     by_others = leaves_at(others, with_defaults(policy.placement.cluster_tolerations))
     because = Because.CLUSTER_TAINTED if not own or by_others == at else Because.CLUSTER_UNHEALTHY
-    return Due(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
+    return EvictionDue(at, "Cluster", because, f"{'deleted' if cluster.gone else cluster.status or 'tainted'}: {names}")
 
 
-def _by_application(policy: Policy, copy: Copy) -> Due | None:
+def _by_application(policy: Policy, copy: Copy) -> EvictionDue | None:
     application = policy.failover.application if policy.failover is not None else None
     at = fails_at(application, copy) if application is not None else None
     if at is None or copy.bad is None:
         return None
-    return Due(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
+    return EvictionDue(at, "Application", Because.WORKLOAD_UNHEALTHY, f"bad since {copy.bad.since.isoformat()}")
 
 
-def over(policy: Policy, move: Move, cluster: ClusterState, copy: Copy | None) -> bool:
+def over(policy: Policy, move: Relocation, cluster: ClusterState, copy: Copy | None) -> bool:
     """Whether the cause of a move has passed: not that it waits, but that it is good again."""
     if move.cause == "Application":
         return copy is None or copy.bad is None
@@ -169,7 +169,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
         if move is None and name in state.evicting and rule.mode is not Mode.DRY_RUN:
             move = moves[name] = _begun(policy, copy, due, now)
         if move is None and due is not None and due.at <= now:
-            moves[name] = Move(due.cause, due.because, due.detail, copy.replicas)
+            moves[name] = Relocation(due.cause, due.because, due.detail, copy.replicas)
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
         del moves[name]
     placing = any(isinstance(owed.action, Place) for owed in group.owed)
@@ -180,7 +180,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     return group if after == state else replace(group, workload=after)
 
 
-def _begun(policy: Policy, copy: Copy, due: Due | None, now: datetime) -> Move:
+def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -> Relocation:
     """An eviction whose task stands though we remember none: its outcome never came, or our memory was wiped.
 
     Without a cause it is taken back, else it goes on.
@@ -189,7 +189,7 @@ def _begun(policy: Policy, copy: Copy, due: Due | None, now: datetime) -> Move:
     because = due.because if due is not None else Because.TOLERATION_ELAPSED
     grace = behaviour_of(policy, cause).grace_seconds
     detail = due.detail if due is not None else "its eviction task stands"
-    return Move(
+    return Relocation(
         cause, because, detail, copy.replicas, placed=True, evicted_at=now, purge_mode=PurgeMode.GRACEFULLY,
         grace_seconds=600 if grace is None else grace,
     )  # fmt: skip

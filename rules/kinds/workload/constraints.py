@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rules.kinds.workload.candidates import Question, group_of
+from rules.kinds.workload.candidates import SchedulingRequest, group_of
 from rules.kinds.workload.state import UNHEARD, ClusterState
 from rules.rulefile.placement import SpreadConstraint
 from rules.rulefile.workload import Policy
@@ -45,7 +45,7 @@ class Limit:
         return {self.groups[name] for name in names} - {""}
 
 
-def limits_of(question: Question, options: Collection[str]) -> list[Limit]:
+def limits_of(question: SchedulingRequest, options: Collection[str]) -> list[Limit]:
     """Give what each constraint asks of copies on these clusters, and on those that hold one now."""
     return limits_that_stood(question.policy, question.clusters, {*question.stay, *question.leaving}, options)
 
@@ -64,12 +64,12 @@ def limits_that_stood(
     return out
 
 
-def broken(question: Question, plan: Collection[str]) -> SpreadConstraint | None:
+def broken(question: SchedulingRequest, plan: Collection[str]) -> SpreadConstraint | None:
     """Give a constraint that this placement would break; None: it breaks none."""
     return next((one.constraint for one in limits_of(question, plan) if not one.holds(plan)), None)
 
 
-def choices(question: Question, options: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:
+def choices(question: SchedulingRequest, options: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:
     """Give the choices of so many new clusters that break no constraint, in the order in which they are preferred."""
     limits = limits_of(question, options)
     stay = tuple(question.stay)

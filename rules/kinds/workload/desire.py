@@ -13,19 +13,19 @@ from typing import Any
 
 from bus.messages import CancelEviction, Evict, Eviction, Health, Mode, Place, Purge, WorkloadRef
 from bus.messages.workloads import placed
-from rules.core.desired import Act, Evidence, Wish
+from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.kinds.workload import backoff as workload_backoff
-from rules.kinds.workload.candidates import Question, opens_at
-from rules.kinds.workload.causes import Due, behaviour_of, member_of, next_due, over, policy_of
+from rules.kinds.workload.candidates import SchedulingRequest, opens_at
+from rules.kinds.workload.causes import EvictionDue, behaviour_of, member_of, next_due, over, policy_of
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import borne_until, bound, next_purge, purged_because
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.preservation import injected, preserved
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
-from rules.kinds.workload.state import UNHEARD, ClusterState, Move, WorkloadState
+from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadState
 from rules.kinds.workload.surplus import is_needed, may_return, needed_again
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import Policy, PurgeMode, WorkloadFailover
@@ -36,7 +36,7 @@ Hold = tuple[Held, str]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Inputs:
     """All that one decision goes by."""
 
     rule: WorkloadFailover
@@ -45,7 +45,7 @@ class View:
     state: WorkloadState
     clusters: Mapping[str, ClusterState]
     now: datetime
-    dues: Mapping[str, Due]
+    dues: Mapping[str, EvictionDue]
     """For each copy that something runs against."""
 
     def due(self, name: str) -> bool:
@@ -73,36 +73,36 @@ class View:
         return any(said.observed_at >= moment for said in member.signals.values())
 
 
-def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:
+def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> DesiredState:
     """Give what is to be done now, and why the rest is not."""
     state = group.workload
     if state is None:
-        return Wish()  # never listed: a rule does not act on ignorance
+        return DesiredState()  # never listed: a rule does not act on ignorance
     policy = policy_of(rule, state)
     if policy is None:
-        return Wish()
+        return DesiredState()
     if not isinstance(policy, Policy):
-        return Wish(held=(Held.POLICY_UNUSABLE, policy))
+        return DesiredState(held=(Held.POLICY_UNUSABLE, policy))
     going_back = any(move.purge_mode == PurgeMode.DIRECTLY for move in state.moves.values())
     if not state.exists or not (state.copies or going_back):
         return _vanished(group, state)
     clusters = clusters_of(around)
     found = {name: next_due(policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()}
     dues = {name: due for name, due in found.items() if due is not None}
-    return _wish(View(rule, policy, group, state, clusters, now, dues))
+    return _desired(Inputs(rule, policy, group, state, clusters, now, dues))
 
 
-def _vanished(group: Group, state: WorkloadState) -> Wish:
+def _vanished(group: Group, state: WorkloadState) -> DesiredState:
     """The workload is gone; whoever took it away hears what was begun for it elsewhere."""
     begun = {name for owed in group.owed if isinstance(owed.action, Place) for name in owed.action.clusters}
     if not state.moves and not begun:
-        return Wish()
+        return DesiredState()
     left = f"; its placement on {', '.join(sorted(begun))} was under way, and what it needs may stand there"
-    return Wish(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone{left if begun else ''}"))
+    return DesiredState(held=(Held.WORKLOAD_NOT_FOUND, f"{group.object} is gone{left if begun else ''}"))
 
 
-def _wish(view: View) -> Wish:
-    acts: list[Act] = []
+def _desired(view: Inputs) -> DesiredState:
+    acts: list[PlannedAction] = []
     holds: list[Hold] = []
     looks = [due.at for due in view.dues.values() if due.at > view.now]
     pending = [
@@ -111,7 +111,7 @@ def _wish(view: View) -> Wish:
     again = _needed_again(view)
     if pending and not again:
         for item in _relocation(view, pending):
-            if isinstance(item, Act):
+            if isinstance(item, PlannedAction):
                 acts.append(item)
             elif isinstance(item, datetime):
                 looks.append(item)
@@ -124,7 +124,7 @@ def _wish(view: View) -> Wish:
             acts.append(_wanted_again(view, name))
         elif move.placed and move.evicted_at is not None:
             ending = _ending(view, name, move)
-            acts += [ending] if isinstance(ending, Act) else []
+            acts += [ending] if isinstance(ending, PlannedAction) else []
             holds += [ending] if isinstance(ending, tuple) else []
     holds += _unsure(view)
     if view.state.overruled and (view.state.moves or view.state.left):
@@ -132,13 +132,13 @@ def _wish(view: View) -> Wish:
     looks += [at for at in _turns(view) if at > view.now]
     if (purge_at := next_purge(view.state.moves.values(), view.now)) is not None:
         looks.append(purge_at)
-    return Wish(acts=tuple(acts), held=holds[0] if holds else None, look_again=min(looks, default=None))
+    return DesiredState(acts=tuple(acts), held=holds[0] if holds else None, look_again=min(looks, default=None))
 
 
 # --- to another place ----------------------------------------------------------------------------------------------
 
 
-def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetime]:
+def _relocation(view: Inputs, pending: list[str]) -> Iterator[PlannedAction | Hold | datetime]:
     """Place and evict, in the order of the purge mode; a hold, and when to look again, where there is no place."""
     moves, policy = view.state.moves, view.policy
     modes = {name: moves[name].purge_mode or behaviour_of(policy, moves[name].cause).purge_mode for name in pending}
@@ -170,7 +170,7 @@ def _relocation(view: View, pending: list[str]) -> Iterator[Act | Hold | datetim
         yield min(view.now + LOOK_FOR_ROOM, opens_at(_question(view, pending)) or view.now + LOOK_FOR_ROOM)
 
 
-def _written(view: View, leaving: list[str]) -> Act | None:
+def _written(view: Inputs, leaving: list[str]) -> PlannedAction | None:
     """Karmada: the Place that is written already, though the scheduler's answer is not known. None: there is none.
 
     Where the copies are by now says nothing of where they have to be: they are on their way.
@@ -185,22 +185,22 @@ def _written(view: View, leaving: list[str]) -> Act | None:
         if all(one.from_ in view.state.evicting for one in flying.evictions):
             move = view.state.moves[leaving[0]]
             fields = {name: getattr(flying, name) for name in _place(view, leaving, flying.clusters).fields}
-            return Act(Place, fields, move.because, flying.detail, lane="place", follows=True)
+            return PlannedAction(Place, fields, move.because, flying.detail, lane="place", follows=True)
     return None
 
 
-def _question(view: View, leaving: list[str]) -> Question:
+def _question(view: Inputs, leaving: list[str]) -> SchedulingRequest:
     policy = view.policy
     flying = [owed.action.clusters for owed in view.group.owed if isinstance(owed.action, Place)]
     not_begun = (name for name, move in view.state.moves.items() if not move.placed and move.evicted_at is None)
-    return Question(
+    return SchedulingRequest(
         policy, view.state, view.clusters, leaving, policy.placement.on_insufficient or view.rule.on_insufficient,
         view.now, chosen={name for clusters in flying for name in clusters},
         waiting={name for name in not_begun if not view.due(name)},
     )  # fmt: skip
 
 
-def _place(view: View, leaving: list[str], plan: Mapping[str, int]) -> Act:
+def _place(view: Inputs, leaving: list[str], plan: Mapping[str, int]) -> PlannedAction:
     for owed in view.group.owed:
         # What is on its way and as good is not asked for again with other numbers, because rooms have changed.
         flying = owed.action
@@ -218,10 +218,12 @@ def _place(view: View, leaving: list[str], plan: Mapping[str, int]) -> Act:
     detail = "; ".join(f"{name}: {view.state.moves[name].detail}" for name in leaving)
     follows = any(view.state.moves[name].evicted_at for name in leaving)  # Directly: this is its second half
     needs = (*_left(view, leaving), *_taking(view, plan.keys() - view.state.copies.keys(), leaving))
-    return Act(Place, fields, move.because, detail, lane="place", follows=follows, needs=() if follows else needs)
+    return PlannedAction(
+        Place, fields, move.because, detail, lane="place", follows=follows, needs=() if follows else needs
+    )
 
 
-def _evictions(view: View, leaving: Iterable[str]) -> Iterator[Eviction]:
+def _evictions(view: Inputs, leaving: Iterable[str]) -> Iterator[Eviction]:
     """What Karmada is told together with the placement. Evict follows, and has the outcome of the Place."""
     for name in leaving:
         move = view.state.moves[name]
@@ -229,7 +231,7 @@ def _evictions(view: View, leaving: Iterable[str]) -> Iterator[Eviction]:
             yield Eviction.model_validate({"from_": name, **_manner(view, move)})
 
 
-def _manner(view: View, move: Move) -> dict[str, Any]:
+def _manner(view: Inputs, move: Relocation) -> dict[str, Any]:
     behaviour = behaviour_of(view.policy, move.cause)
     return {
         "purge_mode": behaviour.purge_mode.value, "grace_period_seconds": behaviour.grace_seconds,
@@ -237,7 +239,7 @@ def _manner(view: View, move: Move) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _left(view: View, names: Iterable[str]) -> Iterator[Evidence]:
+def _left(view: Inputs, names: Iterable[str]) -> Iterator[Evidence]:
     """What is left has to be bad now; one that is left for its taints may be well."""
     for name in names:
         due = view.dues.get(name)
@@ -247,7 +249,7 @@ def _left(view: View, names: Iterable[str]) -> Iterator[Evidence]:
             yield Evidence(whole, healthy=False, since=due.at, unknown=True)
 
 
-def _taking(view: View, names: Iterable[str], leaving: Iterable[str]) -> Iterator[Evidence]:
+def _taking(view: Inputs, names: Iterable[str], leaving: Iterable[str]) -> Iterator[Evidence]:
     """What gets a copy has to be healthy now, where anything is known of its health."""
     since = max((due.at for name in leaving if (due := view.dues.get(name)) is not None), default=view.now)
     for name in sorted(names):
@@ -257,9 +259,9 @@ def _taking(view: View, names: Iterable[str], leaving: Iterable[str]) -> Iterato
 
 
 def _evict(
-    view: View, name: str, move: Move, *, follows: bool, labels: Mapping[str, str] | None = None,
+    view: Inputs, name: str, move: Relocation, *, follows: bool, labels: Mapping[str, str] | None = None,
     plan: Mapping[str, int] | None = None,
-) -> Act:  # fmt: skip
+) -> PlannedAction:  # fmt: skip
     """`plan`: where the workload is to be, where this is the first that is heard of it."""
     stay = bound(view.state.copies, view.state.moves)
     plan = {other: copy.replicas or 0 for other, copy in stay.items()} if plan is None else plan
@@ -275,27 +277,27 @@ def _evict(
     detail = f"{move.because}: {move.detail}"
     needs = tuple(_left(view, [name])) if not move.surplus else ()
     because = Because.RECOVERED if move.surplus else Because.TOLERATION_ELAPSED
-    return Act(Evict, fields, because, detail, lane=f"evict/{name}", follows=follows, needs=needs)
+    return PlannedAction(Evict, fields, because, detail, lane=f"evict/{name}", follows=follows, needs=needs)
 
 
-def _needed_again(view: View) -> frozenset[str]:
+def _needed_again(view: Inputs) -> frozenset[str]:
     if not is_needed(view.state.moves):
         return frozenset()
     sick = [name for name in view.state.moves if view.due(name)]
     return needed_again(view.state, sick, partial(limits_that_stood, view.policy, view.clusters))
 
 
-def _wanted_again(view: View, name: str) -> Act:
+def _wanted_again(view: Inputs, name: str) -> PlannedAction:
     """A copy that was too many stays after all: it takes the place of one that has to leave now."""
     why = next(move for move in view.state.moves.values() if not move.placed and not move.surplus)
     detail = f"{name}: it stays for what has to leave: {why.detail}"
-    return Act(CancelEviction, view.fields(name), why.because, detail, lane=f"evict/{name}", safe=True)
+    return PlannedAction(CancelEviction, view.fields(name), why.because, detail, lane=f"evict/{name}", safe=True)
 
 
 # --- the old copy --------------------------------------------------------------------------------------------------
 
 
-def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
+def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | None:
     """Purge the old copy, keep it after all, or say why it is still there."""
     state, now = view.state, view.now
     stay = {other: view.health(other) for other in bound(state.copies, state.moves)}
@@ -319,7 +321,7 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
     told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in stay.items()) or "no copies"
     if isinstance(why, Because):
         needs = tuple(_staying(view, move, stay, over=why is Because.GRACE_ELAPSED))
-        return Act(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True, needs=needs)
+        return PlannedAction(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True, needs=needs)
     cluster = view.clusters.get(name, UNHEARD)
     passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
@@ -331,13 +333,13 @@ def _ending(view: View, name: str, move: Move) -> Act | Hold | None:
         failover = view.policy.failover
         on = failover and (failover.application if move.cause == "Application" else failover.cluster)
         why = Because.RECOVERED if on else Because.RULE_CHANGED
-        return Act(CancelEviction, view.fields(name), why, detail, lane=f"evict/{name}", safe=True)
+        return PlannedAction(CancelEviction, view.fields(name), why, detail, lane=f"evict/{name}", safe=True)
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it
     return why, f"{name} keeps its copy; {told}"
 
 
-def _staying(view: View, move: Move, stay: Mapping[str, Health | None], *, over: bool) -> Iterator[Evidence]:
+def _staying(view: Inputs, move: Relocation, stay: Mapping[str, Health | None], *, over: bool) -> Iterator[Evidence]:
     """The healthy copies are to carry on alone: seen so since they are, or since the grace period is `over`."""
     end = (move.evicted_at or view.now) + timedelta(seconds=(move.grace_seconds or 0) if over else 0)
     for name, status in stay.items():
@@ -350,7 +352,7 @@ def _staying(view: View, move: Move, stay: Mapping[str, Health | None], *, over:
 # --- what waits ----------------------------------------------------------------------------------------------------
 
 
-def _unsure(view: View) -> Iterator[Hold]:
+def _unsure(view: Inputs) -> Iterator[Hold]:
     """Copies that would have to be looked after, if only somebody knew how they are."""
     failover = view.policy.failover
     for name, copy in view.state.copies.items():
@@ -368,7 +370,7 @@ def _unsure(view: View) -> Iterator[Hold]:
             yield Held.PRECONDITIONS_NOT_MET, f"{name}: bad since {copy.bad.since.isoformat()}"
 
 
-def _turns(view: View) -> Iterator[datetime]:
+def _turns(view: Inputs) -> Iterator[datetime]:
     """When bad copies change without a word: a toleration ends, though it may not count yet; a recovery is complete."""
     application = view.policy.failover.application if view.policy.failover is not None else None
     for copy in view.state.copies.values():

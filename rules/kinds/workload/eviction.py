@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from bus.messages import Health
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
-from rules.kinds.workload.state import Copy, Left, Move
+from rules.kinds.workload.state import Copy, Departure, Relocation
 from rules.rulefile.workload import ApplicationFailover, OnGraceExpired, PreConditions
 
 
@@ -65,7 +65,7 @@ def purged_because(
     return Because.GRACE_ELAPSED
 
 
-def next_purge(moves: Iterable[Move], now: datetime) -> datetime | None:
+def next_purge(moves: Iterable[Relocation], now: datetime) -> datetime | None:
     """Give the moment in which the next grace is over; None: none is running."""
     ends = [
         move.evicted_at + timedelta(seconds=move.grace_seconds)
@@ -75,7 +75,7 @@ def next_purge(moves: Iterable[Move], now: datetime) -> datetime | None:
     return min((end for end in ends if end > now), default=None)
 
 
-def evicted(moves: Mapping[str, Move], cluster: str, move: Move) -> Mapping[str, Move]:
+def evicted(moves: Mapping[str, Relocation], cluster: str, move: Relocation) -> Mapping[str, Relocation]:
     """Give the moves with this one. One that is open already is never replaced: its grace does not begin again."""
     known = moves.get(cluster)
     if known is not None and known.evicted_at is not None:
@@ -83,12 +83,12 @@ def evicted(moves: Mapping[str, Move], cluster: str, move: Move) -> Mapping[str,
     return dict(sorted({**moves, cluster: move}.items()))
 
 
-def bound(copies: Mapping[str, Copy], moves: Mapping[str, Move]) -> dict[str, Copy]:
+def bound(copies: Mapping[str, Copy], moves: Mapping[str, Relocation]) -> dict[str, Copy]:
     """Give the copies that stay."""
     return {name: copy for name, copy in copies.items() if name not in moves}
 
 
-def unblocked_at(left: Left, block_seconds: float | None) -> datetime | None:
+def unblocked_at(left: Departure, block_seconds: float | None) -> datetime | None:
     """Give the moment from which a cluster that was left may be used again; None: never.
 
     `block_seconds` None: it is not blocked; 0: for ever.
@@ -98,7 +98,7 @@ def unblocked_at(left: Left, block_seconds: float | None) -> datetime | None:
     return left.at + timedelta(seconds=block_seconds) if block_seconds > 0 else None
 
 
-def blocked(left: Left, block_seconds: float | None, now: datetime) -> bool:
+def blocked(left: Departure, block_seconds: float | None, now: datetime) -> bool:
     """Whether a cluster that was left is still closed to the workload."""
     until = unblocked_at(left, block_seconds)
     return until is None or now < until

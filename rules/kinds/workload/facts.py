@@ -28,7 +28,7 @@ from rules.core.group import Group
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.eviction import evicted
-from rules.kinds.workload.state import Copy, Left, Move, WorkloadState
+from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadState
 from rules.rulefile.workload import WorkloadFailover
 
 PLACED_ELSEWHERE = "PlacedElsewhere"
@@ -128,7 +128,7 @@ def _gone(state: WorkloadState, name: str) -> WorkloadState:
         return state  # it went first: the move ends when its replacement is placed
     left = state.left
     if move.evicted_at is not None and not move.surplus:
-        left = dict(sorted({**left, name: Left(move.evicted_at, move.cause)}.items()))
+        left = dict(sorted({**left, name: Departure(move.evicted_at, move.cause)}.items()))
     return replace(state, moves=_without(state.moves, name), left=left)
 
 
@@ -182,7 +182,7 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     if name not in state.copies:
         return state
     # It was carried out although nobody wants it any more: a move without its cause is taken back at once.
-    known = state.moves.get(name) or Move("Application", action.because, action.detail, action.replicas)
+    known = state.moves.get(name) or Relocation("Application", action.because, action.detail, action.replicas)
     directly = action.purge_mode == "Directly"
     move = replace(
         known, evicted_at=at, purge_mode=action.purge_mode, grace_seconds=action.grace_period_seconds,
@@ -191,7 +191,7 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     state = replace(state, moves=evicted(state.moves, name, move))
     if not directly:
         return state
-    left = dict(sorted({**state.left, name: Left(at, known.cause)}.items()))
+    left = dict(sorted({**state.left, name: Departure(at, known.cause)}.items()))
     return replace(state, copies=_without(state.copies, name), left=left)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.group import Group, Member, updated
 from rules.core.timers import runs, ticked
 from rules.kinds.workload import backoff as workload_backoff
@@ -171,7 +171,7 @@ def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) 
     return replace(group, workload=replace(group.workload or WorkloadState(), clusters=clusters))
 
 
-def desire(rule: WorkloadFailover, group: Group, now: datetime) -> Wish:
+def desire(rule: WorkloadFailover, group: Group, now: datetime) -> DesiredState:
     """The census does nothing; it wakes when a cluster has recovered."""
     recovery = timedelta(seconds=rule.recovery_seconds)
     moments = [
@@ -181,7 +181,7 @@ def desire(rule: WorkloadFailover, group: Group, now: datetime) -> Wish:
         if clock.healthy_since is not None
     ]
     moments += [state.waits_until for state in clusters_of(group).values() if state.waits_until is not None]
-    return Wish(look_again=min((moment for moment in moments if moment > now), default=None))
+    return DesiredState(look_again=min((moment for moment in moments if moment > now), default=None))
 
 
 def stirs(_rule: WorkloadFailover, before: Group, after: Group, others: Iterable[Group]) -> Iterable[Group]:

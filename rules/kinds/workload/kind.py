@@ -23,7 +23,7 @@ from bus.messages import (
     WorkloadCopy,
     WorkloadRef,
 )
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.group import Group
 from rules.core.index import ANY, MANY
 from rules.core.interests import Interest, any_of
@@ -123,11 +123,11 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     return workload_away.advance(rule, workload_causes.advance(rule, group, around, now), around)
 
 
-def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Wish:
+def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> DesiredState:
     """Give what the rule wants now."""
     if group.object == CENSUS:
         return workload_census.desire(rule, group, now)
-    return workload_wish.desire(rule, group, around, now) if _is_meant(group) else Wish()
+    return workload_wish.desire(rule, group, around, now) if _is_meant(group) else DesiredState()
 
 
 def passes_over(rule: WorkloadFailover) -> bool:

@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Health
-from rules.core.timers import Clock
+from rules.core.timers import Stopwatch
 from rules.kinds.workload.state import ClusterState, Outage
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN
-from rules.limits.rates import Census, widespread
+from rules.limits.rates import PeerHealth, widespread
 from rules.rulefile.guards import Guards
 from rules.rulefile.workload import WorkloadFailover
 
@@ -26,7 +26,7 @@ def assess(
     rule: WorkloadFailover, outage: Outage | None, clusters: Mapping[str, ClusterState], at: datetime
 ) -> tuple[Outage | None, Mapping[str, ClusterState]]:
     """Give the outage that goes on now, and the clusters: where one has just ended, with less on their clocks."""
-    peers = Census(
+    peers = PeerHealth(
         sum(not one.gone for one in clusters.values()),
         sum(not one.gone and one.status not in (None, Health.HEALTHY) for one in clusters.values()),
     )
@@ -40,7 +40,7 @@ def assess(
     return None, {name: replace(one, clocks=_less(one.clocks, outage, at)) for name, one in clusters.items()}
 
 
-def _too_many(guards: Guards | None, peers: Census) -> bool:
+def _too_many(guards: Guards | None, peers: PeerHealth) -> bool:
     """By the rule's own limit where it counts clusters, else by the default one."""
     own = guards is not None and (guards.max_unhealthy is not None or guards.min_healthy is not None)
     if guards is not None and own and guards.peers in (None, CLUSTERS.peers):
@@ -48,11 +48,11 @@ def _too_many(guards: Guards | None, peers: Census) -> bool:
     return peers.total >= CLUSTERS_MIN and widespread(CLUSTERS, peers) is not None
 
 
-def _less(clocks: Mapping[str, Clock], outage: Outage, at: datetime) -> Mapping[str, Clock]:
+def _less(clocks: Mapping[str, Stopwatch], outage: Outage, at: datetime) -> Mapping[str, Stopwatch]:
     return {key: _without(clock, outage, at) for key, clock in clocks.items()}
 
 
-def _without(clock: Clock, outage: Outage, at: datetime) -> Clock:
+def _without(clock: Stopwatch, outage: Outage, at: datetime) -> Stopwatch:
     """Give the clock without the time that it ran during the outage; it stood while it waited."""
     until = min(at, clock.waiting_since or at)
     began = clock.since if outage.whole else max(clock.since, outage.since)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from rules.kinds.workload.state import Move
+from rules.kinds.workload.state import Relocation
 from rules.rulefile.jsonpath import NoValue, read
 from rules.rulefile.workload import Behaviour, Policy, StatePreservation
 
@@ -57,7 +57,7 @@ def labels_of(wanted: StatePreservation, state: State) -> dict[str, str] | str:
     return {one.alias_label_name: state[one.json_path] for one in wanted.rules}
 
 
-def injected(moves: Iterable[Move], plan: Collection[str], before: Collection[str]) -> dict[str, str]:
+def injected(moves: Iterable[Relocation], plan: Collection[str], before: Collection[str]) -> dict[str, str]:
     """Give the labels of the new copy: those of the newest eviction, into the only cluster, if that is a new one.
 
     `plan`: all clusters that hold the workload afterwards; `before`: those that held a copy.

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from rules.kinds.workload.candidates import (
     Candidates,
-    Question,
+    SchedulingRequest,
     affine_to,
     candidates,
     each_of,
@@ -32,7 +32,7 @@ STAYS = 1_000_000
 """A region that holds a copy comes before any that does not."""
 
 
-def land(question: Question) -> dict[str, int]:
+def land(question: SchedulingRequest) -> dict[str, int]:
     """Give the whole placement without the clusters that are left: cluster to replicas. Raises Insufficient.
 
     Clusters that flap are taken where there is no place without them.
@@ -45,7 +45,7 @@ def land(question: Question) -> dict[str, int]:
     return _landed(replace(question, anyone=True))
 
 
-def _landed(question: Question) -> dict[str, int]:
+def _landed(question: SchedulingRequest) -> dict[str, int]:
     placement = question.policy.placement
     terms: Sequence[AffinityTerm | ClusterAffinity | None] = placement.cluster_affinities or [
         placement.cluster_affinity
@@ -62,7 +62,7 @@ def _landed(question: Question) -> dict[str, int]:
     raise Insufficient(reason, ", and then ".join(refused))
 
 
-def _kept(question: Question, found: Candidates, plan: dict[str, int]) -> dict[str, int]:
+def _kept(question: SchedulingRequest, found: Candidates, plan: dict[str, int]) -> dict[str, int]:
     """Give the plan where it breaks no spread constraint, else the best one that does not. Raises Insufficient."""
     constraint = broken(question, plan)
     if constraint is None:
@@ -79,7 +79,7 @@ def _kept(question: Question, found: Candidates, plan: dict[str, int]) -> dict[s
     raise Insufficient("constraint_broken", f"no choice of clusters keeps what stands now ({words(constraint)})")
 
 
-def _counts(question: Question, planned: int, most: int) -> Iterator[int]:
+def _counts(question: SchedulingRequest, planned: int, most: int) -> Iterator[int]:
     """How many new clusters are tried, the best number first. What is divided may go to fewer, or to more."""
     first = min(question.missing, most)
     if strategy_of(question) == "duplicated":
@@ -89,7 +89,7 @@ def _counts(question: Question, planned: int, most: int) -> Iterator[int]:
         yield from range(first + 1, most + 1)
 
 
-def _assigned_to(question: Question, found: Candidates, chosen: Sequence[str]) -> dict[str, int]:
+def _assigned_to(question: SchedulingRequest, found: Candidates, chosen: Sequence[str]) -> dict[str, int]:
     """Give the placement on just these clusters and those that stay: a copy on each of them."""
     if strategy_of(question) == "duplicated":
         return dict(sorted({**question.stay, **dict.fromkeys(chosen, each_of(question))}.items()))
@@ -102,7 +102,9 @@ def _assigned_to(question: Question, found: Candidates, chosen: Sequence[str]) -
     return plan
 
 
-def _shared(question: Question, found: Candidates, plan: Mapping[str, int], missing: Sequence[str]) -> dict[str, int]:
+def _shared(
+    question: SchedulingRequest, found: Candidates, plan: Mapping[str, int], missing: Sequence[str]
+) -> dict[str, int]:
     """Give the plan with one replica for each of those that would have none, from those that have most."""
     out = dict(plan)
     giving = {option.name for option in found.options} & plan.keys()
@@ -116,7 +118,7 @@ def _shared(question: Question, found: Candidates, plan: Mapping[str, int], miss
     return dict(sorted(out.items()))
 
 
-def _assigned(question: Question, found: Candidates) -> dict[str, int]:
+def _assigned(question: SchedulingRequest, found: Candidates) -> dict[str, int]:
     stay = question.stay
     if not stay and not found.options:
         raise Insufficient("no_cluster_fits", "no cluster fits")
@@ -138,7 +140,7 @@ def _assigned(question: Question, found: Candidates) -> dict[str, int]:
 
 
 def _divided(
-    question: Question, found: Candidates, held: Mapping[str, int], wanted: int, strategy: Strategy
+    question: SchedulingRequest, found: Candidates, held: Mapping[str, int], wanted: int, strategy: Strategy
 ) -> dict[str, int]:
     if not found.options:
         raise Insufficient("no_cluster_fits", "no cluster fits besides those that hold it and are bad themselves")
@@ -161,7 +163,7 @@ def _divided(
         raise Insufficient("not_enough_room", str(error)) from error
 
 
-def _weight(question: Question, name: str) -> int:
+def _weight(question: SchedulingRequest, name: str) -> int:
     scheduling = question.policy.placement.replica_scheduling
     preference = scheduling.weight_preference if scheduling is not None else None
     cluster = question.clusters.get(name, UNHEARD)
@@ -169,7 +171,9 @@ def _weight(question: Question, name: str) -> int:
     return max((one.weight for one in rules if affine_to(one.target_cluster, name, cluster)), default=0)
 
 
-def _spread(question: Question, found: Candidates, stay: Mapping[str, int], needs: int | None = None) -> list[Option]:
+def _spread(
+    question: SchedulingRequest, found: Candidates, stay: Mapping[str, int], needs: int | None = None
+) -> list[Option]:
     """Choose clusters within the policy's bounds. `needs` None: every copy is a full one, so it is their number."""
     constraints = question.policy.placement.spread_constraints
     bounds = _bounds(next((one for one in constraints if one.field == "cluster"), None))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from bus.messages import Health, Taint
-from rules.core.timers import Clock
+from rules.core.timers import Stopwatch
 
 Cause = Literal["Cluster", "Application"]
 
@@ -39,7 +39,7 @@ class ClusterState:
     """None: never heard of."""
     known: bool = False
     """Somebody once knew how it was: only then does Unknown mean that it is unreachable."""
-    clocks: Mapping[str, Clock] = field(default_factory=dict)
+    clocks: Mapping[str, Stopwatch] = field(default_factory=dict)
     """The taints that it has by its own health: key to since when."""
     failures: int = 0
     """How often it had failed again soon after its recovery, when it last recovered."""
@@ -74,12 +74,12 @@ class Copy:
     """When it was last created or resized: health seen before says nothing about it."""
     first_status_at: datetime | None = None
     once_healthy: bool = False
-    bad: Clock | None = None
+    bad: Stopwatch | None = None
     """How long it has been bad."""
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Relocation:
     """The workload leaves a cluster: the toleration has run out, and the old copy is not gone yet."""
 
     cause: Cause
@@ -101,7 +101,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Departure:
     """The workload has left a cluster."""
 
     at: datetime
@@ -138,13 +138,13 @@ class WorkloadState:
     """When inventory last spoke of single copies."""
     copies: Mapping[str, Copy] = field(default_factory=dict)
     """Where it is, those that leave included."""
-    moves: Mapping[str, Move] = field(default_factory=dict)
+    moves: Mapping[str, Relocation] = field(default_factory=dict)
     """Which clusters it is leaving."""
     evicting: tuple[str, ...] = ()
     """Karmada: which of our eviction tasks stand, as inventory last told it and actions went on from there."""
     overruled: str = ""
     """What Karmada's scheduler has made of the last action, where that is not what was asked."""
-    left: Mapping[str, Left] = field(default_factory=dict)
+    left: Mapping[str, Departure] = field(default_factory=dict)
     """Which clusters it has left, as long as they are blocked for it."""
     wanted_copies: int | None = None
     """How many copies there were when the first of them had to leave; None: none moves, and none is too many."""

@@ -13,14 +13,14 @@ from itertools import combinations, islice
 
 from rules.core.reasons import Because
 from rules.kinds.workload.constraints import LOOKS_MAX, Limit
-from rules.kinds.workload.state import Copy, Move, WorkloadState
+from rules.kinds.workload.state import Copy, Relocation, WorkloadState
 from rules.rulefile.workload import PurgeMode, WorkloadFailover
 
 Limits = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
 """What each constraint asks of copies that are on the first clusters now, and may be on the others."""
 
 
-def counted(state: WorkloadState, moves: Mapping[str, Move], *, placing: bool) -> WorkloadState:
+def counted(state: WorkloadState, moves: Mapping[str, Relocation], *, placing: bool) -> WorkloadState:
     """Remember how many copies, and replicas, there were when the first of them had to leave; until they are again.
 
     `placing`: a copy is being made.
@@ -53,8 +53,8 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
 
 
 def with_surplus(
-    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Move], limits: Limits
-) -> dict[str, Move]:
+    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Relocation], limits: Limits
+) -> dict[str, Relocation]:
     """Give the moves with those of copies that are too many; one that is needed again and has not begun is none.
 
     `limits`: what the spread constraints ask of the copies that stay, by where they are.
@@ -67,7 +67,7 @@ def with_surplus(
     too_many = _too_many(stay, len(stay) - wanted, limits([*stay], [])) if len(stay) > wanted else ()
     for name in too_many:
         detail = "what it was placed for has come back"
-        new = Move("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
+        new = Relocation("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
         out[name] = moves.get(name, new)
     return out
 
@@ -113,6 +113,6 @@ def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit]) -> 
     return newest[:count]
 
 
-def is_needed(moves: Mapping[str, Move]) -> bool:
+def is_needed(moves: Mapping[str, Relocation]) -> bool:
     """Whether a copy has to leave and nothing is placed for it yet."""
     return any(not move.placed and not move.surplus for move in moves.values())

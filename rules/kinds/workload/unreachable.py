@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bus.messages import Action, Evict, Health, Outcome, Purge
-from rules.core.group import Group, Owed
+from rules.core.group import Group, OutboxEntry
 from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.inventory import clusters_of
-from rules.kinds.workload.state import UNHEARD, ClusterState, Move, WorkloadState
+from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadState
 from rules.rulefile.workload import WorkloadFailover
 
 UNREACHABLE = "ClusterUnreachable"
@@ -32,7 +32,7 @@ def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, 
     state = group.workload or WorkloadState()
     if rule.carrier != "Kubernetes" or not isinstance(action, Evict) or fact.reason not in (UNREACHABLE, UNKNOWN):
         return group
-    move: Move | None = state.moves.get(action.from_)
+    move: Relocation | None = state.moves.get(action.from_)
     if move is None or move.evicted_at is not None:
         return group
     directly = action.purge_mode == "Directly"
@@ -53,7 +53,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None) -> Group
     return group if owed == group.owed else replace(group, owed=owed)
 
 
-def _waiting(owed: Owed, clusters: Mapping[str, ClusterState]) -> Owed:
+def _waiting(owed: OutboxEntry, clusters: Mapping[str, ClusterState]) -> OutboxEntry:
     if not isinstance(owed.action, Purge) or not owed.failed.startswith(UNREACHABLE):
         return owed
     away = clusters.get(owed.action.from_, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rules.core.reasons import Held
-from rules.kinds.zone.question import Limits, Request
+from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest
 
 FORCEABLE = frozenset({Held.COOLDOWN, Held.REMAINING_ZONES_UNHEALTHY, Held.INSUFFICIENT_CAPACITY})
 """Never two zones, never the last, never a service's only zone, never blind: those cannot be forced."""
@@ -44,7 +44,7 @@ Failing = str | None
 """Why a guard refuses; None: it does not."""
 
 
-def admit(request: Request, limits: Limits) -> Answer:
+def admit(request: AdmissionRequest, limits: AdmissionLimits) -> Answer:
     """Give the answer to a request."""
     if request.paused:
         return Answer(admit=False, reason=Held.PAUSED, detail=request.paused)
@@ -56,7 +56,7 @@ def admit(request: Request, limits: Limits) -> Answer:
     return Answer(admit=True)
 
 
-def checks(request: Request, limits: Limits) -> list[Check]:
+def checks(request: AdmissionRequest, limits: AdmissionLimits) -> list[Check]:
     """Give what every guard says, in their order. What is passed over says so."""
     found: list[tuple[Held, Failing, str]] = [
         (Held.PAUSED, request.paused or None, "nobody has paused the rule"),
@@ -78,7 +78,7 @@ def checks(request: Request, limits: Limits) -> list[Check]:
     return [_check(request, reason, failing, fine) for reason, failing, fine in found]
 
 
-def _check(request: Request, reason: Held, failing: Failing, fine: str) -> Check:
+def _check(request: AdmissionRequest, reason: Held, failing: Failing, fine: str) -> Check:
     if failing is None:
         return Check(reason, passed=True, detail=fine)
     if request.by_hand and reason in SKIPPED_BY_HAND:
@@ -88,39 +88,39 @@ def _check(request: Request, reason: Held, failing: Failing, fine: str) -> Check
     return Check(reason, passed=False, detail=failing)
 
 
-def _reachable(request: Request) -> Failing:
+def _reachable(request: AdmissionRequest) -> Failing:
     return None if request.api_reachable else "the cluster's API server cannot be asked, so nothing is known of it"
 
 
-def _heard(request: Request) -> Failing:
+def _heard(request: AdmissionRequest) -> Failing:
     return None if request.zones else "no inventory of the cluster's zones was heard: what the others carry is unknown"
 
 
-def _known(request: Request) -> Failing:
+def _known(request: AdmissionRequest) -> Failing:
     if request.zone in _with_nodes(request):
         return None
     known = ", ".join(_with_nodes(request)) or "none"
     return f"no node carries {request.zone}; zones with nodes: {known}"
 
 
-def _with_nodes(request: Request) -> list[str]:
+def _with_nodes(request: AdmissionRequest) -> list[str]:
     return sorted(name for name, zone in request.zones.items() if zone.nodes)
 
 
-def _elsewhere(request: Request) -> list[str]:
+def _elsewhere(request: AdmissionRequest) -> list[str]:
     return [name for name in _with_nodes(request) if name != request.zone]
 
 
-def _others(request: Request) -> Failing:
+def _others(request: AdmissionRequest) -> Failing:
     return None if _elsewhere(request) else f"{request.zone} is the only zone with nodes"
 
 
-def _isolated(request: Request) -> Failing:
+def _isolated(request: AdmissionRequest) -> Failing:
     others = sorted(set(request.isolated) - {request.zone})
     return f"{', '.join(others)} is isolated already, and one at a time is the limit" if others else None
 
 
-def _busy(request: Request) -> Failing:
+def _busy(request: AdmissionRequest) -> Failing:
     if request.maintenance:
         return f"maintenance of the cluster is in progress: {request.maintenance}"
     if request.in_progress is not None and request.in_progress != request.zone:
@@ -128,7 +128,7 @@ def _busy(request: Request) -> Failing:
     return None
 
 
-def _cooling(request: Request, limits: Limits) -> Failing:
+def _cooling(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
     since = request.since_last_ended
     if since is None or since >= limits.cooldown:
         return None
@@ -136,20 +136,20 @@ def _cooling(request: Request, limits: Limits) -> Failing:
     return f"the last isolation ended {ago:g} s ago; cooldownSeconds is {quiet:g}"
 
 
-def _widespread(request: Request, limits: Limits) -> Failing:
+def _widespread(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
     if request.expired_elsewhere >= limits.expired_lease_fraction:
         return f"{100 * request.expired_elsewhere:g}% of {request.expired_what}"
     return "; ".join(request.bad_elsewhere) or None
 
 
-def _too_early(request: Request, limits: Limits) -> Failing:
+def _too_early(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
     tolerated = limits.toleration.total_seconds()
     if request.seconds_bad >= tolerated:
         return None
     return f"bad for {request.seconds_bad:g} s; tolerationSeconds is {tolerated:g}"
 
 
-def _one_source(request: Request) -> Failing:
+def _one_source(request: AdmissionRequest) -> Failing:
     if len(request.sources_bad) >= SOURCES_MIN:
         return None
     said = f"{', '.join(request.sources_bad)} alone says so" if request.sources_bad else "no signal says so"
@@ -158,12 +158,12 @@ def _one_source(request: Request) -> Failing:
     return f"{said}{not_yet}; {SOURCES_MIN} are needed"
 
 
-def _only_here(request: Request) -> Failing:
+def _only_here(request: AdmissionRequest) -> Failing:
     services = ", ".join(request.single_zone_services)
     return f"all copies in one zone: {services}" if services else None
 
 
-def _quorum(request: Request, limits: Limits) -> Failing:
+def _quorum(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
     """A member that is not ready votes no more than one that is gone, but the majority is one of all."""
     ready = sum(request.quorum_members.values())
     members = max(ready, request.quorum_size or 0)
@@ -176,7 +176,7 @@ def _quorum(request: Request, limits: Limits) -> Failing:
     return f"{left} of {members} members would be left{down}, {least}"
 
 
-def _remaining(request: Request, limits: Limits) -> Failing:
+def _remaining(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
     nodes = sum(request.zones[name].nodes for name in _elsewhere(request))
     healthy = _healthy_elsewhere(request)
     if healthy >= nodes * Fraction(str(limits.healthy_share)):
@@ -188,11 +188,11 @@ def _remaining(request: Request, limits: Limits) -> Failing:
     )
 
 
-def _healthy_elsewhere(request: Request) -> int:
+def _healthy_elsewhere(request: AdmissionRequest) -> int:
     return sum(request.zones[name].healthy for name in _elsewhere(request))
 
 
-def _capacity(request: Request, limits: Limits) -> Failing:
+def _capacity(request: AdmissionRequest, limits: AdmissionLimits) -> Failing:
     healthy = _healthy_elsewhere(request)
     if request.demand_nodes is None or healthy >= request.demand_nodes * Fraction(str(limits.demand_share)):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from rules.core.reasons import Because, Held
-from rules.kinds.zone.machine import ABORTING, FAILED, ISOLATED, PENDING, RUNNING, Event, Standing
+from rules.kinds.zone.machine import ABORTING, FAILED, ISOLATED, PENDING, RUNNING, Event, Extent
 from rules.kinds.zone.record import apply, begun, in_earnest, place_of, standing, updated_record
 from rules.kinds.zone.state import Isolation, Refused, ZoneState
 from rules.rulefile.zone import ZoneIsolation
@@ -59,7 +59,7 @@ def _strange(rule: ZoneIsolation, name: str) -> str:
 
 def over(rule: ZoneIsolation, isolation: Isolation) -> bool:
     """Whether a record stands in nobody's way: its start was refused for too long, and nothing was touched."""
-    return place_of(isolation) == FAILED and standing(rule, isolation) is Standing.NOTHING
+    return place_of(isolation) == FAILED and standing(rule, isolation) is Extent.NOTHING
 
 
 def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: datetime) -> ZoneState:
@@ -113,7 +113,7 @@ def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *,
 def _is_unfinished(rule: ZoneIsolation, isolation: Isolation) -> bool:
     place = place_of(isolation)
     if place == PENDING:
-        return standing(rule, isolation) is not Standing.ALL  # all of it: a finished one whose way back was called off
+        return standing(rule, isolation) is not Extent.ALL  # all of it: a finished one whose way back was called off
     return place in (RUNNING, ABORTING, FAILED)
 
 

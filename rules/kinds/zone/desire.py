@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Mode, ZoneStep
-from rules.core.desired import Act, Evidence, Wish
+from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.kinds.zone import progress as zone_time
@@ -37,29 +37,31 @@ def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
     return rule.mode is Mode.DRY_RUN and bool(isolation.touched) and not isolation.rehearsed
 
 
-def desire(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> Wish:
+def desire(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> DesiredState:
     """Give the step that is to be done now, or why none is."""
     state = group.zone or ZoneState()
     isolation = state.isolation
-    wish = Wish() if isolation is None else _next(rule, group, state, isolation, now)
-    if isolation is not None and wish.held is not None:
-        wish = replace(wish, about=f"{rule.object}/{isolation.zone}")
+    desired = DesiredState() if isolation is None else _next(rule, group, state, isolation, now)
+    if isolation is not None and desired.held is not None:
+        desired = replace(desired, about=f"{rule.object}/{isolation.zone}")
     elif (other := _not_isolated(rule, group, isolation, now)) is not None:
-        wish = replace(wish, held=other.held, about=other.about, look_again=_first(wish.look_again, now + AGAIN))
-    moments = [wish.look_again, zone_time.next_moment(rule, group, state, now)]
+        desired = replace(
+            desired, held=other.held, about=other.about, look_again=_first(desired.look_again, now + AGAIN)
+        )
+    moments = [desired.look_again, zone_time.next_moment(rule, group, state, now)]
     refused = state.refused
     if refused is not None and now < refused.at + REFUSAL_SHOWN:
         held = (Held(refused.reason), refused.detail)
-        wish = replace(wish, held=held, about=f"{rule.object}/{refused.zone}")
+        desired = replace(desired, held=held, about=f"{rule.object}/{refused.zone}")
         moments.append(refused.at + REFUSAL_SHOWN)
-    return replace(wish, look_again=_first(*moments))
+    return replace(desired, look_again=_first(*moments))
 
 
 def _first(*moments: datetime | None) -> datetime | None:
     return min((at for at in moments if at is not None), default=None)
 
 
-def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None, now: datetime) -> Wish | None:
+def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None, now: datetime) -> DesiredState | None:
     """A zone is bad and is not isolated: say why."""
     left_open = group.zone.left_open if group.zone is not None else {}
     for zone in bad_zones(rule, group):
@@ -67,16 +69,16 @@ def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None
             continue
         if zone in left_open:
             detail = f"{left_open[zone]}: the rule isolates {zone} by itself again once it was well"
-            return Wish(held=(Held.OVERRIDDEN, detail), about=f"{rule.object}/{zone}")
+            return DesiredState(held=(Held.OVERRIDDEN, detail), about=f"{rule.object}/{zone}")
         answer = admit(request_for(rule, group, zone, now), limits_of(rule))
         if not answer.admit and answer.reason is not None:
-            return Wish(held=(answer.reason, answer.detail), about=f"{rule.object}/{zone}")
+            return DesiredState(held=(answer.reason, answer.detail), about=f"{rule.object}/{zone}")
     return None
 
 
-def _next(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:
+def _next(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
     if stands_for_real(rule, isolation):
-        return Wish(held=(Held.ISOLATION_STANDS, f"{isolation.zone} was isolated in another mode than DryRun"))
+        return DesiredState(held=(Held.ISOLATION_STANDS, f"{isolation.zone} was isolated in another mode than DryRun"))
     place = place_of(isolation)
     if place == PENDING:
         return _start(rule, group, isolation, now)
@@ -85,7 +87,7 @@ def _next(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolat
     if place == ABORTING:
         return _again(isolation, _back(rule, isolation, Because.ABORTED))
     if place in (FAILED, BACK_FAILED):
-        return Wish(held=_failed(isolation))
+        return DesiredState(held=_failed(isolation))
     if place in (BACK_PENDING, BACK_RUNNING):
         return _again(isolation, _failback(rule, group, isolation, now))
     return _isolated(rule, group, state, isolation, now)
@@ -98,21 +100,21 @@ def _failed(isolation: Isolation) -> tuple[Held, str]:
     return Held.RETRIES_EXHAUSTED if last else Held.STEP_FAILED, isolation.failure
 
 
-def _again(isolation: Isolation, wish: Wish) -> Wish:
+def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
     """While a failed step is tried again, the hold stays what it was: people are told once, not with every try."""
-    if not isolation.failure or wish.held is not None:
-        return wish
-    return replace(wish, held=(Held.STEP_FAILED, isolation.failure))
+    if not isolation.failure or desired.held is not None:
+        return desired
+    return replace(desired, held=(Held.STEP_FAILED, isolation.failure))
 
 
-def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
+def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
     answer = admit(zone_time.request_of(rule, group, isolation, now), limits_of(rule))
     if not answer.admit and answer.reason is not None:
-        return Wish(held=(answer.reason, answer.detail), look_again=now + AGAIN)
+        return DesiredState(held=(answer.reason, answer.detail), look_again=now + AGAIN)
     # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
-    wish = _do(rule, isolation, follows=bool(isolation.touched))
+    desired = _do(rule, isolation, follows=bool(isolation.touched))
     if isolation.touched or isolation.by or isolation.practice:
-        return wish
+        return desired
     target = rule.target(isolation.zone)
     member = group.members.get(target)
     since = (member.settled_at or member.since) if member is not None else isolation.since
@@ -120,32 +122,34 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
     agreed = sorted(agreed_at(rule, group.zone or ZoneState(), isolation.zone).values())
     since = max([since, *agreed[SOURCES_MIN - 1 : SOURCES_MIN]])
     needs = (Evidence(target, healthy=False, since=since, signals=SOURCES_MIN),)
-    return replace(wish, acts=tuple(replace(act, needs=needs) for act in wish.acts))
+    return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 
-def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
+def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
     # One that was called back on its way, as by a pause, is asked for anew.
     if isolation.asked_at is None or not any(owed.wanted for owed in group.owed):
         request = zone_time.request_of(rule, group, isolation, now)
         for check in checks(request, limits_of(rule)):
             if check.reason in BRAKES and not check.passed:
-                return Wish(held=(check.reason, check.detail), look_again=now + AGAIN)
+                return DesiredState(held=(check.reason, check.detail), look_again=now + AGAIN)
     return _again(isolation, _do(rule, isolation, follows=True))
 
 
-def _do(rule: ZoneIsolation, isolation: Isolation, *, follows: bool) -> Wish:
+def _do(rule: ZoneIsolation, isolation: Isolation, *, follows: bool) -> DesiredState:
     step = next_step(isolation)
-    return Wish(acts=(_act(rule, isolation, step, follows=follows),)) if step is not None else Wish()
+    return DesiredState(acts=(_act(rule, isolation, step, follows=follows),)) if step is not None else DesiredState()
 
 
-def _back(rule: ZoneIsolation, isolation: Isolation, because: str, *, safe: bool = True, detail: str = "") -> Wish:
+def _back(
+    rule: ZoneIsolation, isolation: Isolation, because: str, *, safe: bool = True, detail: str = ""
+) -> DesiredState:
     step = next_undo(rule, isolation)
     if step is None:
-        return Wish()
-    return Wish(acts=(_act(rule, isolation, step, undo=True, because=because, safe=safe, detail=detail),))
+        return DesiredState()
+    return DesiredState(acts=(_act(rule, isolation, step, undo=True, because=because, safe=safe, detail=detail),))
 
 
-def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Wish:
+def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
     """Each step back waits until the zone is proven healthy; one that is on its way is not called back."""
     because = Because.COMMANDED if isolation.back_by else Because.ZONE_RECOVERED
     if isolation.practice:
@@ -158,29 +162,29 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
     if ends:
         detail = f"failback.blockedWindows: until {max(ends).isoformat()}"
-        return Wish(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=max(ends))
+        return DesiredState(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=max(ends))
     recovery = recovery_of(rule, group, isolation, now)
     if not recovery.proven:
         reason = Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED
-        return Wish(held=(reason, recovery.detail), look_again=recovery.at)
+        return DesiredState(held=(reason, recovery.detail), look_again=recovery.at)
     safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
-    wish = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
+    desired = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
     if isolation.back_by or isolation.practice or recovery.since is None:
-        return wish
+        return desired
     target, names = rule.target(isolation.zone), rule.failback.signals
     needs = (
         Evidence(target, healthy=True, since=recovery.since, signals=len(names) if names else SOURCES_MIN, names=names),
     )
-    return replace(wish, acts=tuple(replace(act, needs=needs) for act in wish.acts))
+    return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 
-def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> Wish:
+def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
     """It stands. Nodes that join are fenced too, and all of it is gone over about every minute.
 
     One that stands for too long is somebody's business.
     """
     seen = zone_seen(state, isolation.zone)
-    acts: tuple[Act, ...] = ()
+    acts: tuple[PlannedAction, ...] = ()
     if seen is not None and isolation.nodes is not None and seen.nodes > isolation.nodes:
         acts = (_act(rule, isolation, StepName.FENCE, because=Because.NODES_JOINED, follows=True),)
     elif isolation.look_at is not None and now >= isolation.look_at:
@@ -189,15 +193,15 @@ def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Is
     if now < expires:
         look_at, recovery = None if acts else isolation.look_at, recovery_of(rule, group, isolation, now)
         held = (Held.BACKING_OFF, recovery.detail) if recovery.backs_off else None
-        return Wish(acts=acts, held=held, look_again=_first(expires, look_at, recovery.at))
+        return DesiredState(acts=acts, held=held, look_again=_first(expires, look_at, recovery.at))
     detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
-    return Wish(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
+    return DesiredState(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
 
 
 def _act(
     rule: ZoneIsolation, isolation: Isolation, step: str, *, undo: bool = False, because: str = "", safe: bool = False,
     follows: bool = False, detail: str = "",
-) -> Act:  # fmt: skip
+) -> PlannedAction:  # fmt: skip
     known = rule.zone(isolation.zone)
     status = "InProgress" if isolation.status == "Pending" else isolation.status
     fields = {
@@ -210,7 +214,7 @@ def _act(
         ),
     }  # fmt: skip
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""
-    return Act(
+    return PlannedAction(
         ZoneStep, fields, because=because or isolation.because, detail=detail or why, lane=LANE,
         object=f"{rule.object}/{isolation.zone}", safe=safe, follows=follows,
         by_hand=bool(isolation.back_by if undo else isolation.by),

@@ -2,7 +2,7 @@
 
 Grown from GEP-21, which names the phases, the statuses and the annotation; what it leaves open is decided here. Every
 state answers every event: what is not in the table changes nothing. What stands in the world decides in a few places
-(`Standing`), because a record that goes away while a step stands would leave the zone cut off for ever.
+(`Extent`), because a record that goes away while a step stands would leave the zone cut off for ever.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Do(StrEnum):
     REPROBE = "reprobe_current_step"
 
 
-class Standing(StrEnum):
+class Extent(StrEnum):
     """How much of the plan stands in the world, as far as is known."""
 
     NOTHING = "nothing"
@@ -94,7 +94,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Transition:
     """Where it goes, and what is to be done."""
 
     to: Place
@@ -112,96 +112,96 @@ BACK_RUNNING = Place(Phase.FAILBACK, Status.IN_PROGRESS)
 BACK_FAILED = Place(Phase.FAILBACK, Status.FAILED)
 PLACES = (NONE, PENDING, RUNNING, ABORTING, ISOLATED, FAILED, BACK_PENDING, BACK_RUNNING, BACK_FAILED)
 
-TABLE: dict[tuple[Place, Event], Move] = {
-    (NONE, Event.ADDED): Move(PENDING, Do.ADMIT),
-    (NONE, Event.SAME_ADDED): Move(PENDING, Do.ADMIT),
-    (NONE, Event.OTHER_ADDED): Move(PENDING, Do.ADMIT),
-    (NONE, Event.CHANGED): Move(PENDING, Do.ADMIT),
-    (PENDING, Event.GUARDS_PASS): Move(RUNNING, Do.FIRST_STEP),
-    (PENDING, Event.GUARD_FAILS): Move(PENDING, Do.HOLD),
-    (PENDING, Event.DEADLINE): Move(FAILED, Do.ALERT),
-    (PENDING, Event.REMOVED): Move(NONE),
-    (RUNNING, Event.STEP_DONE): Move(RUNNING, Do.NEXT_STEP),
-    (RUNNING, Event.ALL_STEPS_DONE): Move(ISOLATED, Do.START_EXPIRY),
-    (RUNNING, Event.STEP_TIMEOUT): Move(FAILED, Do.ALERT),  # no automatic undo: the zone is bad
-    (RUNNING, Event.REMOVED): Move(ABORTING, Do.UNDO),
-    (ABORTING, Event.STEP_DONE): Move(ABORTING, Do.NEXT_STEP),
-    (ABORTING, Event.UNDO_FINISHED): Move(NONE, Do.CLEAR),
-    (ABORTING, Event.UNDO_TIMEOUT): Move(FAILED, Do.ALERT),
-    (ABORTING, Event.STEP_TIMEOUT): Move(FAILED, Do.ALERT),
-    (ABORTING, Event.SAME_ADDED): Move(RUNNING, Do.RESUME),
-    (FAILED, Event.RETRY): Move(RUNNING, Do.RESUME),
-    (FAILED, Event.REMOVED): Move(BACK_PENDING),
-    (ISOLATED, Event.REMOVED): Move(BACK_PENDING),
-    (ISOLATED, Event.EXPIRY): Move(ISOLATED, Do.ALERT_EXPIRED),  # never open a zone by a timer alone
-    (ISOLATED, Event.EXPIRY_FAILBACK): Move(BACK_PENDING),  # which still waits for the zone's health
-    (BACK_PENDING, Event.GUARDS_PASS): Move(BACK_RUNNING, Do.OPEN_NETWORK),
-    (BACK_PENDING, Event.GUARD_FAILS): Move(BACK_PENDING, Do.HOLD),
-    (BACK_PENDING, Event.SAME_ADDED): Move(PENDING, Do.REISOLATE),
-    (BACK_RUNNING, Event.STEP_DONE): Move(BACK_RUNNING, Do.NEXT_STEP),
-    (BACK_RUNNING, Event.ALL_STEPS_DONE): Move(NONE, Do.CLEAR_AND_RECORD),
-    (BACK_RUNNING, Event.UNDO_FINISHED): Move(NONE, Do.CLEAR_AND_RECORD),
-    (BACK_RUNNING, Event.STEP_TIMEOUT): Move(BACK_FAILED, Do.ALERT),
-    (BACK_RUNNING, Event.UNDO_TIMEOUT): Move(BACK_FAILED, Do.ALERT),
-    (BACK_RUNNING, Event.SAME_ADDED): Move(PENDING, Do.REISOLATE),
-    (BACK_FAILED, Event.RETRY): Move(BACK_RUNNING, Do.RESUME),
-    (BACK_FAILED, Event.SAME_ADDED): Move(PENDING, Do.REISOLATE),
+TABLE: dict[tuple[Place, Event], Transition] = {
+    (NONE, Event.ADDED): Transition(PENDING, Do.ADMIT),
+    (NONE, Event.SAME_ADDED): Transition(PENDING, Do.ADMIT),
+    (NONE, Event.OTHER_ADDED): Transition(PENDING, Do.ADMIT),
+    (NONE, Event.CHANGED): Transition(PENDING, Do.ADMIT),
+    (PENDING, Event.GUARDS_PASS): Transition(RUNNING, Do.FIRST_STEP),
+    (PENDING, Event.GUARD_FAILS): Transition(PENDING, Do.HOLD),
+    (PENDING, Event.DEADLINE): Transition(FAILED, Do.ALERT),
+    (PENDING, Event.REMOVED): Transition(NONE),
+    (RUNNING, Event.STEP_DONE): Transition(RUNNING, Do.NEXT_STEP),
+    (RUNNING, Event.ALL_STEPS_DONE): Transition(ISOLATED, Do.START_EXPIRY),
+    (RUNNING, Event.STEP_TIMEOUT): Transition(FAILED, Do.ALERT),  # no automatic undo: the zone is bad
+    (RUNNING, Event.REMOVED): Transition(ABORTING, Do.UNDO),
+    (ABORTING, Event.STEP_DONE): Transition(ABORTING, Do.NEXT_STEP),
+    (ABORTING, Event.UNDO_FINISHED): Transition(NONE, Do.CLEAR),
+    (ABORTING, Event.UNDO_TIMEOUT): Transition(FAILED, Do.ALERT),
+    (ABORTING, Event.STEP_TIMEOUT): Transition(FAILED, Do.ALERT),
+    (ABORTING, Event.SAME_ADDED): Transition(RUNNING, Do.RESUME),
+    (FAILED, Event.RETRY): Transition(RUNNING, Do.RESUME),
+    (FAILED, Event.REMOVED): Transition(BACK_PENDING),
+    (ISOLATED, Event.REMOVED): Transition(BACK_PENDING),
+    (ISOLATED, Event.EXPIRY): Transition(ISOLATED, Do.ALERT_EXPIRED),  # never open a zone by a timer alone
+    (ISOLATED, Event.EXPIRY_FAILBACK): Transition(BACK_PENDING),  # which still waits for the zone's health
+    (BACK_PENDING, Event.GUARDS_PASS): Transition(BACK_RUNNING, Do.OPEN_NETWORK),
+    (BACK_PENDING, Event.GUARD_FAILS): Transition(BACK_PENDING, Do.HOLD),
+    (BACK_PENDING, Event.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
+    (BACK_RUNNING, Event.STEP_DONE): Transition(BACK_RUNNING, Do.NEXT_STEP),
+    (BACK_RUNNING, Event.ALL_STEPS_DONE): Transition(NONE, Do.CLEAR_AND_RECORD),
+    (BACK_RUNNING, Event.UNDO_FINISHED): Transition(NONE, Do.CLEAR_AND_RECORD),
+    (BACK_RUNNING, Event.STEP_TIMEOUT): Transition(BACK_FAILED, Do.ALERT),
+    (BACK_RUNNING, Event.UNDO_TIMEOUT): Transition(BACK_FAILED, Do.ALERT),
+    (BACK_RUNNING, Event.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
+    (BACK_FAILED, Event.RETRY): Transition(BACK_RUNNING, Do.RESUME),
+    (BACK_FAILED, Event.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
 }
 """Every change. What holds for all states that have a record is in `_anywhere`."""
 
-OPENING: dict[tuple[Place, Event, Standing], Move] = {
+OPENING: dict[tuple[Place, Event, Extent], Transition] = {
     # Pending after a failback was called off: what stands is kept, so the record must not go away with it.
-    (PENDING, Event.REMOVED, Standing.SOME): Move(BACK_PENDING),
-    (PENDING, Event.REMOVED, Standing.ALL): Move(BACK_PENDING),
-    (PENDING, Event.GUARDS_PASS, Standing.SOME): Move(RUNNING, Do.RESUME),
-    (PENDING, Event.GUARDS_PASS, Standing.ALL): Move(ISOLATED, Do.START_EXPIRY),
-    (RUNNING, Event.REMOVED, Standing.NOTHING): Move(NONE, Do.CLEAR),
+    (PENDING, Event.REMOVED, Extent.SOME): Transition(BACK_PENDING),
+    (PENDING, Event.REMOVED, Extent.ALL): Transition(BACK_PENDING),
+    (PENDING, Event.GUARDS_PASS, Extent.SOME): Transition(RUNNING, Do.RESUME),
+    (PENDING, Event.GUARDS_PASS, Extent.ALL): Transition(ISOLATED, Do.START_EXPIRY),
+    (RUNNING, Event.REMOVED, Extent.NOTHING): Transition(NONE, Do.CLEAR),
     # Failed while it was pending: nothing was touched, so a second try passes the guards like the first.
-    (FAILED, Event.RETRY, Standing.NOTHING): Move(PENDING, Do.ADMIT),
-    (FAILED, Event.SAME_ADDED, Standing.NOTHING): Move(PENDING, Do.ADMIT),
-    (FAILED, Event.REMOVED, Standing.NOTHING): Move(NONE, Do.CLEAR),
-    (BACK_PENDING, Event.GUARDS_PASS, Standing.NOTHING): Move(NONE, Do.CLEAR_AND_RECORD),
+    (FAILED, Event.RETRY, Extent.NOTHING): Transition(PENDING, Do.ADMIT),
+    (FAILED, Event.SAME_ADDED, Extent.NOTHING): Transition(PENDING, Do.ADMIT),
+    (FAILED, Event.REMOVED, Extent.NOTHING): Transition(NONE, Do.CLEAR),
+    (BACK_PENDING, Event.GUARDS_PASS, Extent.NOTHING): Transition(NONE, Do.CLEAR_AND_RECORD),
 }
 """Where what stands in the world changes the answer."""
 
-UNDOING: dict[tuple[Place, Event], Move] = {
-    (FAILED, Event.RETRY): Move(ABORTING, Do.UNDO),
-    (FAILED, Event.SAME_ADDED): Move(RUNNING, Do.RESUME),
+UNDOING: dict[tuple[Place, Event], Transition] = {
+    (FAILED, Event.RETRY): Transition(ABORTING, Do.UNDO),
+    (FAILED, Event.SAME_ADDED): Transition(RUNNING, Do.RESUME),
 }
 """Failed while it was being aborted: nobody wants this zone isolated, so a retry goes on undoing."""
 
 
-def move(place: Place, event: Event, *, standing: Standing | None = None, undoing: bool = False) -> Move:
+def move(place: Place, event: Event, *, standing: Extent | None = None, undoing: bool = False) -> Transition:
     """Give the answer of a state to an event. `standing`: None takes what usually stands in that state.
 
     `undoing`: whether a Failover/Failed comes from an abort.
     """
     if place.phase is None:
-        return TABLE.get((place, event), Move(place))
+        return TABLE.get((place, event), Transition(place))
     if (always := _anywhere(place, event)) is not None:
         return always
     if undoing and place == FAILED and (place, event) in UNDOING:
         return UNDOING[place, event]
     if standing is not None and (place, event, standing) in OPENING:
         return OPENING[place, event, standing]
-    return TABLE.get((place, event), Move(place))
+    return TABLE.get((place, event), Transition(place))
 
 
-def _anywhere(place: Place, event: Event) -> Move | None:
+def _anywhere(place: Place, event: Event) -> Transition | None:
     """What every state with a record answers alike."""
     if event in (Event.OTHER_ADDED, Event.CHANGED, Event.ADDED):
-        return Move(place, Do.DENY)  # GEP-21: one zone at a time; remove first, then add
+        return Transition(place, Do.DENY)  # GEP-21: one zone at a time; remove first, then add
     if event is Event.CLUSTER_DELETED:
-        return Move(place, Do.REMOVE_NETWORK)  # else its subnets stay in use, and the deletion hangs
+        return Transition(place, Do.REMOVE_NETWORK)  # else its subnets stay in use, and the deletion hangs
     if event is Event.RESTARTED:
-        return Move(place, Do.REPROBE)  # the truth is the record and a look at the world
+        return Transition(place, Do.REPROBE)  # the truth is the record and a look at the world
     return None
 
 
-def edges() -> Iterator[tuple[Place, Event, Standing, bool, Move]]:
+def edges() -> Iterator[tuple[Place, Event, Extent, bool, Transition]]:
     """Give every answer of every state: what a check of the whole table walks over."""
     for place in PLACES:
         for event in Event:
-            for standing in Standing:
+            for standing in Extent:
                 for undoing in (False, True):
                     yield place, event, standing, undoing, move(place, event, standing=standing, undoing=undoing)

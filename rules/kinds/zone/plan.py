@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rules.kinds.zone.admission import Check, checks
-from rules.kinds.zone.question import Request
+from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.request import limits_of
 from rules.kinds.zone.state import ZoneNodes
 from rules.rulefile.zone import Force, StepName, ZoneIsolation
@@ -156,7 +156,7 @@ class Plan:
         return all(check.passed for check in self.guards)
 
 
-def plan(rule: ZoneIsolation, request: Request, mode: PlanMode) -> Plan:
+def plan(rule: ZoneIsolation, request: AdmissionRequest, mode: PlanMode) -> Plan:
     """Give the whole plan for a zone, both ways."""
     steps = in_order(rule.steps, mode)
 

@@ -23,10 +23,10 @@ from rules.kinds.zone.machine import (
     PENDING,
     RUNNING,
     Event,
-    Standing,
+    Extent,
 )
 from rules.kinds.zone.plan import retry_after, seconds_for
-from rules.kinds.zone.question import Request
+from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.record import apply, begun, in_earnest, next_step, next_undo, place_of, standing, updated_record
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneState
@@ -112,7 +112,7 @@ def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *
     return Timer(asked_at + timedelta(seconds=seconds), event, {"failure": failure, "tries": isolation.tries + 1})
 
 
-def request_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Request:
+def request_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> AdmissionRequest:
     """The question whether this isolation may start, or start again."""
     by_hand = bool(isolation.by) or isolation.practice
     return request_for(
@@ -145,7 +145,7 @@ def _started(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime)
     if place_of(isolation) != PENDING:
         return state
     admitted = admit(request_of(rule, group, isolation, now), limits_of(rule)).admit
-    nothing = standing(rule, isolation) is Standing.NOTHING
+    nothing = standing(rule, isolation) is Extent.NOTHING
     if not isolation.by and nothing and not admitted:
         return apply(rule, state, Event.REMOVED, now)  # the rule itself wanted it, and no longer does
     if admitted and next_step(isolation) is None:
@@ -185,7 +185,7 @@ def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
     if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
         return apply(rule, state, Event.REMOVED, now)
-    if place == BACK_PENDING and standing(rule, isolation) is Standing.NOTHING:
+    if place == BACK_PENDING and standing(rule, isolation) is Extent.NOTHING:
         return apply(rule, state, Event.GUARDS_PASS, now)  # nothing was left behind, so there is nothing to wait for
     return state
 

@@ -16,7 +16,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AdmissionLimits:
     """How much must be left. The defaults are those of the rule."""
 
     toleration: timedelta = timedelta(seconds=300)
@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AdmissionRequest:
     """All that is known when a zone is to be isolated."""
 
     zone: str

@@ -16,9 +16,9 @@ from rules.kinds.zone.machine import (
     NONE,
     RUNNING,
     Event,
+    Extent,
     Phase,
     Place,
-    Standing,
     Status,
     move,
 )
@@ -36,11 +36,11 @@ def place_of(isolation: Isolation | None) -> Place:
     return NONE if isolation is None else Place(Phase(isolation.phase), Status(isolation.status))
 
 
-def standing(rule: ZoneIsolation, isolation: Isolation) -> Standing:
+def standing(rule: ZoneIsolation, isolation: Isolation) -> Extent:
     """How much of it may stand in the world. What leaves nothing to undo does not count."""
     if not any(leaves_something(rule, step) for step in isolation.touched):
-        return Standing.NOTHING
-    return Standing.ALL if set(isolation.steps) <= set(isolation.done) else Standing.SOME
+        return Extent.NOTHING
+    return Extent.ALL if set(isolation.steps) <= set(isolation.done) else Extent.SOME
 
 
 def next_step(isolation: Isolation) -> str | None:

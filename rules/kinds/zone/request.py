@@ -10,16 +10,16 @@ from bus.messages import Health
 from rules.core.group import Group, Member
 from rules.core.timers import runs
 from rules.kinds.zone.admission import SOURCES_MIN
-from rules.kinds.zone.question import Limits, Nodes, Request, expired_share
+from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
 from rules.kinds.zone.state import Isolation, ZonesSeen, ZoneState
 from rules.limits.backoff import BASE_SECONDS, longer, times
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.zone import ZoneIsolation
 
 
-def limits_of(rule: ZoneIsolation) -> Limits:
+def limits_of(rule: ZoneIsolation) -> AdmissionLimits:
     """Give the rule's limits."""
-    return Limits(
+    return AdmissionLimits(
         toleration=timedelta(seconds=rule.toleration_seconds), cooldown=timedelta(seconds=rule.cooldown_seconds),
         expired_lease_fraction=rule.expired_lease_fraction, healthy_share=rule.healthy_share,
         demand_share=rule.demand_share, quorum_share=rule.quorum_share,
@@ -46,7 +46,7 @@ def is_bad(rule: ZoneIsolation, status: Health) -> bool:
 def request_for(
     rule: ZoneIsolation, group: Group, zone: str, now: datetime, *, by_hand: bool = False, force: bool = False,
     allowed: tuple[str, ...] = (),
-) -> Request:  # fmt: skip
+) -> AdmissionRequest:  # fmt: skip
     """Give all that is known about taking this zone out of service."""
     state = group.zone or ZoneState()
     seen, isolation = state.seen, state.isolation
@@ -56,7 +56,7 @@ def request_for(
     share, what = _expired(seen, zone)
     other = isolation is not None and isolation.zone != zone
     stands = isolation is not None and (isolation.phase, isolation.status) == ("Failover", "Done")
-    return Request(
+    return AdmissionRequest(
         zone=zone,
         zones={name: Nodes(one.nodes, one.healthy) for name, one in seen.zones.items()} if seen else {},
         isolated=(isolation.zone,) if isolation is not None and stands else (),

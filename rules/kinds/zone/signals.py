@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bus.messages import Health
 from rules.core.group import Group, Member
-from rules.core.timers import NO_TIME, Clock, runs, ticked
+from rules.core.timers import NO_TIME, Stopwatch, runs, ticked
 from rules.kinds.zone.request import counting, is_bad
 from rules.kinds.zone.state import ZoneState
 from rules.rulefile.model import UnknownAs
@@ -36,7 +36,7 @@ def ticked_all(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetim
     return state
 
 
-def _ticked(rule: ZoneIsolation, member: Member, known: Mapping[str, Clock], at: datetime) -> dict[str, Clock]:
+def _ticked(rule: ZoneIsolation, member: Member, known: Mapping[str, Stopwatch], at: datetime) -> dict[str, Stopwatch]:
     out = {}
     for name, said in counting(rule.signals, member).items():
         bad = None if said is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.HOLD else is_bad(rule, said)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from rules.core.timers import Clock
+from rules.core.timers import Stopwatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class ZoneState:
     """The last moment of the practice schedule that was taken, or passed over."""
     practice_outcome: str = ""
     """What came of it."""
-    bad: Mapping[str, Mapping[str, Clock]] = field(default_factory=dict)
+    bad: Mapping[str, Mapping[str, Stopwatch]] = field(default_factory=dict)
     """Zone to signal to how long this signal has called the zone bad."""
     returns: Mapping[str, ZoneReturn] = field(default_factory=dict)
     """The last return of each zone; none of one that a person has brought back."""

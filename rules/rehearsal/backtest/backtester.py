@@ -14,8 +14,8 @@ from bus.messages import Fact, Mode
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
 from rules.rehearsal.backtest.story import Played
-from rules.rehearsal.backtest.watch import Watch, WatchedBook
-from rules.rehearsal.simulate import Player, Said, assumed_routes, at
+from rules.rehearsal.backtest.watch import Recorder, Watch
+from rules.rehearsal.simulate import Emitted, Simulator, assumed_routes, at
 from rules.rulefile.checks import traffic as traffic_checks
 from rules.rulefile.loader import LoadedRule, RuleSet
 from rules.rulefile.model import TrafficFailover
@@ -55,8 +55,8 @@ def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float
             yield event
 
     played = unasked(rules)
-    book = WatchedBook(Routing.of(played), watch)
-    for said in said_of(played.rules, counted(), first=first, until=until, book=book):
+    group_store = Recorder(Routing.of(played), watch)
+    for said in said_of(played.rules, counted(), first=first, until=until, group_store=group_store):
         watch.said(said)
     watch.finish()
     return Played(first, until, watch.stories, heard)
@@ -88,10 +88,15 @@ def blind(rule: LoadedRule, rules: RuleSet) -> Mapping[str, str]:
 
 
 def said_of(
-    rules: Sequence[LoadedRule], past: Iterable[tuple[float, Fact]], *, first: float, until: float, book: WatchedBook
-) -> Iterator[Said]:
+    rules: Sequence[LoadedRule],
+    past: Iterable[tuple[float, Fact]],
+    *,
+    first: float,
+    until: float,
+    group_store: Recorder,
+) -> Iterator[Emitted]:
     """Give what comes out of a stream. `play` does the same with a history that it holds in its hands."""
-    player = Player(book, outcomes=True)
+    player = Simulator(group_store, outcomes=True)
     routes = [(first, route) for route in assumed_routes(rules, (), first)]
     for when, facts in groupby(chain(routes, past), key=lambda event: event[0]):
         if when > until:

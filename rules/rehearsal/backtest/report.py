@@ -12,7 +12,7 @@ from bus.messages import Notify, SetWeights, iso
 from rules.catalog import kind_of
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
-from rules.rehearsal.backtest.story import Act, Flap, Move, Played, Story, Wait
+from rules.rehearsal.backtest.story import Act, Flap, Move, Played, RuleTimeline, Wait
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
 
@@ -60,7 +60,7 @@ class Numbers:
         return max(self.reactions, default=None)
 
 
-def numbers(stories: Iterable[Story], within: False_) -> Numbers:
+def numbers(stories: Iterable[RuleTimeline], within: False_) -> Numbers:
     """Count. What Notification rules say to people moves nothing: it is counted by itself."""
     stories = list(stories)
     moving = [story for story in stories if not kind_of(story.rule).tells]
@@ -94,7 +94,7 @@ TRIAL_ASSUMED = (
 )
 
 
-def depends(story: Story) -> list[str]:
+def depends(story: RuleTimeline) -> list[str]:
     """Say where the answer depends on traffic that the rule would have moved itself, and what is assumed there."""
     if not story.blind or not story.away:
         return []
@@ -133,7 +133,7 @@ def as_json(
     return body
 
 
-def _rule(story: Story, within: False_) -> dict[str, Any]:
+def _rule(story: RuleTimeline, within: False_) -> dict[str, Any]:
     rule = story.rule
     return {
         "rule": rule.name, "kind": rule.kind, "mode": rule.mode.value, "tolerationSeconds": rule.toleration_seconds,
@@ -169,7 +169,7 @@ def _numbers(found: Numbers) -> dict[str, Any]:
 Mark = Act | Wait | Flap
 
 
-def timeline(story: Story) -> list[Mark]:
+def timeline(story: RuleTimeline) -> list[Mark]:
     """All that happened, in order of time; of one moment in the order in which it was said."""
     marks: list[Mark] = [*story.flaps, *story.waits, *story.acts]
     return sorted(marks, key=lambda mark: mark.at)

@@ -95,7 +95,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Story:
+class RuleTimeline:
     """One rule's part."""
 
     rule: LoadedRule
@@ -142,7 +142,7 @@ class Played:
 
     first: float
     until: float
-    stories: dict[str, Story]
+    stories: dict[str, RuleTimeline]
     """By rule, in the order of the files."""
     observations: int
 

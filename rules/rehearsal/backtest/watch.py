@@ -11,7 +11,7 @@ from bus.messages import Action, Fact, Health, Hold, Notify, SetWeights
 from rules.catalog import kind_of
 from rules.core.group import Group, Member
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.engine.subscriptions import Key
 from rules.kinds.traffic.backends import service_target
@@ -26,10 +26,10 @@ from rules.rehearsal.backtest.story import (
     Flap,
     Lane,
     Move,
-    Story,
+    RuleTimeline,
     Wait,
 )
-from rules.rehearsal.simulate import Said, second
+from rules.rehearsal.simulate import Emitted, second
 from rules.rulefile.loader import LoadedRule
 from rules.rulefile.model import Notification, TrafficFailover
 from rules.rulefile.workload import ClusterTaint
@@ -60,7 +60,7 @@ class Watch:
         asking: Collection[str],
     ) -> None:  # fmt: skip
         """`blind`: by rule, the signals that need traffic. `asking`: the rules that ask people."""
-        self.stories = {rule.name: Story(rule, blind[rule.name], rule.name in asking) for rule in rules}
+        self.stories = {rule.name: RuleTimeline(rule, blind[rule.name], rule.name in asking) for rule in rules}
         self._first = first
         self._until = until
         self._primaries = {rule.name: primary_target(rule) for rule in rules}
@@ -82,7 +82,7 @@ class Watch:
                 waiting.until = moment
                 del self._waiting[group.rule, group.object]
 
-    def said(self, said: Said) -> None:
+    def said(self, said: Emitted) -> None:
         """Note what came out."""
         what = said.what
         story = self.stories[what.rule]
@@ -106,7 +106,7 @@ class Watch:
         for story in self.stories.values():
             story.away.sort(key=lambda span: (span[1], span[0]))
 
-    def _act(self, story: Story, action: Action, said: Said) -> None:
+    def _act(self, story: RuleTimeline, action: Action, said: Emitted) -> None:
         key = (action.rule, action.object)
         of_its_target = isinstance(story.rule, Notification | ClusterTaint)
         target = action.object if of_its_target else self._primaries[action.rule]
@@ -141,7 +141,7 @@ class Watch:
             seen.open_acts = ()
         self._windows(story, group, seen, member, now)
 
-    def _windows(self, story: Story, group: Group, seen: _Seen, member: Member, now: float) -> None:
+    def _windows(self, story: RuleTimeline, group: Group, seen: _Seen, member: Member, now: float) -> None:
         window = member.window if member.window is not None and not member.window.healthy else None
         if window is not None or member.settled is False:
             if seen.bad_since is None:
@@ -191,7 +191,7 @@ def _move(*, home: bool, was_away: bool) -> Move:
     return Move.BETWEEN
 
 
-class WatchedBook(Book):
+class Recorder(GroupStore):
     """A book that shows its decisions to a watch."""
 
     def __init__(self, routing: Routing, watch: Watch) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from bus.messages import Hold, Mode, Notify
 from rules.catalog import kind_of
-from rules.rehearsal.simulate import Said
+from rules.rehearsal.simulate import Emitted
 from rules.rehearsal.testing.loader import Suite
 from rules.rehearsal.testing.possible import possible
 from rules.rehearsal.testing.tester import Result
@@ -72,7 +72,7 @@ class _Tally:
     because: Counter[str] = field(default_factory=Counter)
     held: Counter[str] = field(default_factory=Counter)
 
-    def count(self, said: Said) -> None:
+    def count(self, said: Emitted) -> None:
         what = said.what
         if isinstance(what, Hold):
             self.held[what.held] += 1

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bus.messages import Hold
-from rules.rehearsal.simulate import Said
+from rules.rehearsal.simulate import Emitted
 from rules.rehearsal.simulator import line
 from rules.rehearsal.testing.model import Absent, Expected, Happening
 
@@ -20,11 +20,11 @@ class Difference(NamedTuple):
 
     missing: tuple[Expected, ...] = ()
     """Expected, and did not happen (or not in this order); or expected to be absent, and is there."""
-    unexpected: tuple[Said, ...] = ()
+    unexpected: tuple[Emitted, ...] = ()
     """Happened, and was not expected."""
 
 
-def compare(expect: Sequence[Expected], said: Sequence[Said], *, may_be: Callable[[Said], bool]) -> Difference:
+def compare(expect: Sequence[Expected], said: Sequence[Emitted], *, may_be: Callable[[Emitted], bool]) -> Difference:
     """Actions are compared one by one; of holds, and of what `may_be`, only those that are expected."""
     holds = [one for one in said if isinstance(one.what, Hold)]
     actions = [one for one in said if not isinstance(one.what, Hold)]
@@ -38,7 +38,7 @@ def compare(expect: Sequence[Expected], said: Sequence[Said], *, may_be: Callabl
     return Difference((*missing, *held_missing), tuple(unexpected))
 
 
-def _match(expect: Sequence[Expected], said: Sequence[Said]) -> tuple[list[Expected], list[Said]]:
+def _match(expect: Sequence[Expected], said: Sequence[Emitted]) -> tuple[list[Expected], list[Emitted]]:
     """Give what did not come, and what came besides. What happens in one instant may be expected in any order."""
     waiting, besides = list(expect), []
     for _, group in groupby(said, key=lambda one: one.at):
@@ -50,12 +50,12 @@ def _match(expect: Sequence[Expected], said: Sequence[Said]) -> tuple[list[Expec
     return waiting, besides
 
 
-def _is_there(absent: Absent, said: Said) -> bool:
+def _is_there(absent: Absent, said: Emitted) -> bool:
     last = float("inf") if absent.until is None else absent.until
     return absent.since - CLOSE <= said.at <= last + CLOSE and fits(absent, said)
 
 
-def fits(expected: Happening, said: Said) -> bool:
+def fits(expected: Happening, said: Emitted) -> bool:
     """Whether this is what was expected, by the keys that the expectation gives."""
     actual: dict[str, Any] = {"at": said.at} | said.what.model_dump(by_alias=False) | line(said)
     for key in expected.model_fields_set - {"since", "until"}:

@@ -10,7 +10,7 @@ from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
 from rules.catalog import kind_of
 from rules.engine.routing import Routing
 from rules.rehearsal.answers import Answer, Answers
-from rules.rehearsal.simulate import Said, at, play
+from rules.rehearsal.simulate import Emitted, at, play
 from rules.rehearsal.testing.loader import Suite
 from rules.rehearsal.testing.loader import examine as examine
 from rules.rehearsal.testing.loader import load as load
@@ -28,11 +28,11 @@ class Result:
     file: str
     line: int
     expected: tuple[Expected, ...]
-    said: tuple[Said, ...]
+    said: tuple[Emitted, ...]
     """All that happened, holds and words to people included."""
     missing: tuple[Expected, ...] = ()
     """Expected, and did not happen (or not in this order)."""
-    unexpected: tuple[Said, ...] = ()
+    unexpected: tuple[Emitted, ...] = ()
     """Happened, and was not expected."""
     unmet: tuple[OutcomeGiven, ...] = ()
     """Outcomes of actions that nobody had asked for by then, or only a rule that does not enforce."""
@@ -57,7 +57,7 @@ def run(suite: Suite) -> Iterator[Result]:
 
 
 def _answer(given: OutcomeGiven) -> Answer:
-    def means(said: Said) -> bool:
+    def means(said: Emitted) -> bool:
         if isinstance(given.action, str):
             return not isinstance(said.what, Hold) and said.what.id == given.action
         return fits(given.action, said)
@@ -108,6 +108,6 @@ def _until(test: RuleTest) -> float:
     return max(moments)
 
 
-def _is_word_about_another(suite: Suite, said: Said) -> bool:
+def _is_word_about_another(suite: Suite, said: Emitted) -> bool:
     """A rule's `notify` only says what the rule does: no test has to expect the same thing twice."""
     return isinstance(said.what, Notify) and not kind_of(suite.rules.rule(said.what.rule)).tells

@@ -11,19 +11,19 @@ Item = TypeVar("Item")
 _EIGHT = struct.Struct("<8Q")
 
 
-class Dice:
+class SeededRandom:
     """Rolls for one thing of a world. Each thing has its own, so what becomes of one does not change the others."""
 
     def __init__(self, *path: object) -> None:
-        """`path`: the seed, and what is drawn: `Dice(7, "outages", "service/east/shop/web")`."""
+        """`path`: the seed, and what is drawn: `SeededRandom(7, "outages", "service/east/shop/web")`."""
         self._path = path
         self._key = "\0".join(map(str, path)).encode()
         self._count = 0
         self._left: list[int] = []
 
-    def of(self, *path: object) -> Dice:
+    def of(self, *path: object) -> SeededRandom:
         """Give the dice of a part."""
-        return Dice(*self._path, *path)
+        return SeededRandom(*self._path, *path)
 
     def roll(self) -> float:
         """Give a number from 0 up to 1."""

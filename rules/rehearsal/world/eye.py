@@ -11,9 +11,9 @@ from bus.messages import Fact, Health, Observation
 from rules.rehearsal.silence import with_silences
 from rules.rehearsal.simulate import at as at_
 from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.outages import Outage
-from rules.rehearsal.world.topology import Speaker
+from rules.rehearsal.world.topology import SignalGenerator
 from rules.rehearsal.world.weather import Interval, merged
 
 LATENCY = 0.25
@@ -35,13 +35,13 @@ class Stretch:
 class Eye:
     """One source's look at one target."""
 
-    speaker: Speaker
+    speaker: SignalGenerator
     bad: Sequence[Interval]
     """When it sees the target bad, if it looks."""
     silences: Sequence[Outage]
     vouches: bool
     seconds: float
-    dice: Dice
+    dice: SeededRandom
     loss: float = 0.02
     doubt: float = 0.01
     """Chance that a look gives no answer."""
@@ -129,7 +129,7 @@ class Eye:
         return second
 
     @cached_property
-    def _travel(self) -> Dice:
+    def _travel(self) -> SeededRandom:
         return self.dice.of("travel")
 
     def _word(self, stretch: Stretch, second: float) -> Observation:

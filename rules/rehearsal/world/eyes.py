@@ -13,11 +13,11 @@ from bus.messages import Observation
 from rules.engine.evidence import Lack
 from rules.rehearsal.silence import ALL, Silence
 from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eye import LATENCY, Eye
 from rules.rehearsal.world.outages import Outage
-from rules.rehearsal.world.topology import Cast
-from rules.rehearsal.world.weather import Interval, Weather, away, merged
+from rules.rehearsal.world.topology import Topology
+from rules.rehearsal.world.weather import FaultPlan, Interval, away, merged
 
 VOUCHING = 0.75
 """The share of targets whose sources say since when it has been so, and answer."""
@@ -37,7 +37,7 @@ class Look:
 class Eyes:
     """All that look in a world."""
 
-    dice: Dice
+    dice: SeededRandom
     of: dict[tuple[str, str], Eye] = field(default_factory=dict)
     """By target and signal."""
     _asked: set[tuple[str, str]] = field(default_factory=set)
@@ -68,7 +68,7 @@ class Eyes:
         return out
 
 
-def eyes(cast: Cast, sky: Weather, outages: Sequence[Outage], dice: Dice, seconds: float) -> Eyes:
+def eyes(cast: Topology, sky: FaultPlan, outages: Sequence[Outage], dice: SeededRandom, seconds: float) -> Eyes:
     """Give everybody who looks: how well, and when they are silent."""
     out = Eyes(dice)
     vouching = {target: dice.of("vouches", target).chance(VOUCHING) for target in sky.bad}

@@ -33,8 +33,8 @@ from rules.core.reasons import Held
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 from rules.rehearsal.simulate import at as at_
 from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.dice import Dice
-from rules.rehearsal.world.topology import Cast
+from rules.rehearsal.world.dice import SeededRandom
+from rules.rehearsal.world.topology import Topology
 from rules.rehearsal.world.weather import Interval
 from rules.rulefile.targets import encode_segment
 
@@ -90,11 +90,11 @@ FATES: tuple[tuple[float, tuple[Fate, ...]], ...] = (
 
 
 @dataclass(slots=True)
-class Hands:
+class FaultyExecutor:
     """Executors and inventory of one world."""
 
-    cast: Cast
-    dice: Dice
+    cast: Topology
+    dice: SeededRandom
     later: Later = lambda *_: None
     routes: dict[str, Route] = field(default_factory=dict)
     workloads: dict[str, Workload] = field(default_factory=dict)

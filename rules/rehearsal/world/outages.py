@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rules.rehearsal.silence import ALL, Silence
-from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.dice import SeededRandom
 
 Outage = tuple[float, Silence]
 """From this second on."""
@@ -16,7 +16,7 @@ _SHARES = (0.3, 0.7, 0.95, 1.0, 1.05, 1.5, 2.5)
 """Of a toleration: shorter than it, about as long, and longer."""
 
 
-def outages(dice: Dice, tolerations: Sequence[float], signals: Sequence[str], seconds: float) -> list[Outage]:
+def outages(dice: SeededRandom, tolerations: Sequence[float], signals: Sequence[str], seconds: float) -> list[Outage]:
     """Draw when nothing is heard of one signal, or of all: the bus is away, or all reactors are."""
     out: list[Outage] = []
     at = dice.between(0, EVERY)
@@ -29,7 +29,7 @@ def outages(dice: Dice, tolerations: Sequence[float], signals: Sequence[str], se
     return out
 
 
-def around(outage: Outage, bears: float, dice: Dice) -> Iterator[tuple[float, float]]:
+def around(outage: Outage, bears: float, dice: SeededRandom) -> Iterator[tuple[float, float]]:
     """Draw when a target is bad around an outage: a window ends in it, or it recovers, or falls again in it."""
     begin, end = outage[0], outage[0] + outage[1].seconds
     kind, length = dice.roll(), end - begin

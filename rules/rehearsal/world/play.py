@@ -13,16 +13,16 @@ from itertools import count
 from bus.messages import Fact, Hold
 from rules.engine.decide import Decision
 from rules.engine.evidence import Lack
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player, Said, assumed_routes
+from rules.rehearsal.simulate import Emitted, Simulator, assumed_routes
 from rules.rehearsal.simulate import at as at_
 from rules.rehearsal.simulate import second as second_
 from rules.rehearsal.world.checkers.finding import Promise
-from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, Look
-from rules.rehearsal.world.hands import Drift, Event, Hands, Happening, Resync, Try, Vanish
-from rules.rehearsal.world.promises import Broken, Witness
+from rules.rehearsal.world.hands import Drift, Event, FaultyExecutor, Happening, Resync, Try, Vanish
+from rules.rehearsal.world.promises import Broken, Checker
 from rules.rehearsal.world.rehearsal import Asked, rehearsed
 from rules.rehearsal.world.topology import cast, enforced
 from rules.rehearsal.world.truth import Truth
@@ -44,10 +44,12 @@ class Result:
     """What was so, whatever was heard of it."""
 
 
-class WitnessedBook(Book):
+class WitnessedBook(GroupStore):
     """A book with a witness beside it."""
 
-    def __init__(self, witness: Witness, hands: Hands | None, asked: Callable[[Sequence[Lack], float], None]) -> None:
+    def __init__(
+        self, witness: Checker, hands: FaultyExecutor | None, asked: Callable[[Sequence[Lack], float], None]
+    ) -> None:
         super().__init__(witness.routing)
         self._witness, self._hands, self._asked = witness, hands, asked
 
@@ -82,7 +84,7 @@ def play_world(rules: RuleSet, seed: int, hours: float) -> Result:
     acting = enforced(rules)
     who, until = cast(acting), hours * 3600
     made = world(who, seed, until)
-    hands = Hands(who, Dice(seed, "hands"))
+    hands = FaultyExecutor(who, SeededRandom(seed, "hands"))
     truth = Truth(made.eyes.lines(), hands.starts)
     return _Run(acting, made.events, until, truth, hands, made.eyes).played()
 
@@ -99,13 +101,13 @@ class _Run:
     """One run of one world."""
 
     def __init__(
-        self, rules: RuleSet, events: Sequence[Event], until: float, truth: Truth, hands: Hands | None = None,
+        self, rules: RuleSet, events: Sequence[Event], until: float, truth: Truth, hands: FaultyExecutor | None = None,
         eyes: Eyes | None = None,
     ) -> None:  # fmt: skip
         self._rules, self._until, self._truth, self._hands, self._eyes = rules, until, truth, hands, eyes
-        self._witness = Witness(Routing.of(rules), truth)
-        self._book = WitnessedBook(self._witness, hands, self._ask)
-        self._player = Player(self._book, outcomes=False)
+        self._witness = Checker(Routing.of(rules), truth)
+        self._group_store = WitnessedBook(self._witness, hands, self._ask)
+        self._player = Simulator(self._group_store, outcomes=False)
         self._number = count()
         self._queue: list[tuple[float, int, Fact | Happening | Look]] = [
             (second, next(self._number), what) for second, what in events
@@ -126,7 +128,7 @@ class _Run:
     def played(self) -> Result:
         """Play it to its end."""
         while True:
-            alarm = self._book.next_alarm()
+            alarm = self._group_store.next_alarm()
             moments = [self._queue[0][0]] if self._queue else []
             moments += [second_(alarm)] if alarm is not None else []
             now = min(moments, default=self._until + 1)
@@ -155,7 +157,7 @@ class _Run:
         self._history += [(now, fact) for fact in facts]
         return facts
 
-    def _follow(self, said: Iterable[Said], now: float) -> None:
+    def _follow(self, said: Iterable[Emitted], now: float) -> None:
         for one in said:
             if not isinstance(one.what, Hold):
                 self._acts.append((now, one.what))

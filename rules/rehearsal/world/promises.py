@@ -19,7 +19,7 @@ from rules.engine.decide import Decision
 from rules.engine.routing import Routing
 from rules.rehearsal.replay import Match, recorded, replay
 from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.checkers.finding import GRACE, Finding, Promise, Question, content, kept
+from rules.rehearsal.world.checkers.finding import GRACE, Promise, Question, Violation, content, kept
 from rules.rehearsal.world.checkers.founded import founded
 from rules.rehearsal.world.checkers.guards import guarded
 from rules.rehearsal.world.checkers.simple import notified, tainted, untold
@@ -35,7 +35,7 @@ from rules.rulefile.zone import ZoneIsolation
 SAMPLE = 60.0
 """Every so many seconds it is looked whether something was lost."""
 _WORDS = {*Because, *Held}
-Checks = tuple[Callable[[Any], Iterable[Finding]], Callable[[Told, Any, float], Iterable[Finding]]]
+Checks = tuple[Callable[[Any], Iterable[Violation]], Callable[[Told, Any, float], Iterable[Violation]]]
 _CHECKS: dict[type[Rule], Checks] = {
     TrafficFailover: (weighted, unmoved),
     WorkloadFailover: (moved, unplaced),
@@ -57,7 +57,7 @@ class Broken:
     what: str
 
 
-class Witness:
+class Checker:
     """Looks on while a world is played."""
 
     def __init__(self, routing: Routing, truth: Truth) -> None:
@@ -94,7 +94,7 @@ class Witness:
                 if action.id in self.told.asked:
                     same = self.told.asked[action.id] == action
                     why = "" if same else f"{action.id} was asked before with another content"
-                    self._note([Finding(Promise.DOUBLED, why)], action, now)
+                    self._note([Violation(Promise.DOUBLED, why)], action, now)
             for action in fresh:
                 question = Question(self.told, rule, self.routing, action, decision, second_(now), self.truth)
                 self._note(_doubled(question), action, now)
@@ -120,19 +120,19 @@ class Witness:
                 for finding in _CHECKS[type(rule)][1](self.told, rule, self._looked_at):
                     self.note(finding, self._looked_at, rule.name, finding.about)
 
-    def _explained(self, decision: Decision, now: datetime) -> Finding:
+    def _explained(self, decision: Decision, now: datetime) -> Violation:
         """The record, as the audit keeps it, decides the same again."""
         digest = self.routing.digest(decision.group.rule)
         body = recorded(decision, digest, now).model_dump_json()
         again = replay(DecisionRecord.model_validate_json(body), self.routing)
         why = "" if again.match is Match.SAME else f"its record replays as {again.match}: {again.why}"
-        return Finding(Promise.EXPLAINED, why)
+        return Violation(Promise.EXPLAINED, why)
 
-    def _note(self, findings: Iterable[Finding], action: Action, now: datetime) -> None:
+    def _note(self, findings: Iterable[Violation], action: Action, now: datetime) -> None:
         for finding in findings:
             self.note(finding, second_(now), action.rule, finding.about or action.object)
 
-    def note(self, finding: Finding, second: float, rule: str, object_: str) -> None:
+    def note(self, finding: Violation, second: float, rule: str, object_: str) -> None:
         """Count a finding."""
         self.tested[finding.promise] += 1
         if finding.wrong:
@@ -143,7 +143,7 @@ def _mildness(fact: Fact) -> int:
     return (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY).index(fact.status) if isinstance(fact, Observation) else 0
 
 
-def _doubled(question: Question) -> Iterator[Finding]:
+def _doubled(question: Question) -> Iterator[Violation]:
     """No act is asked again, under another id, while it is on its way or when it already stands."""
     told, action = question.told, question.action
     if isinstance(action, Notify):
@@ -163,15 +163,15 @@ def _doubled(question: Question) -> Iterator[Finding]:
                 action.weights.get(name, weight) != known.weights.get(name) for name, weight in known.weights.items()
             )  # fmt: skip
             twice = len({name for name, _ in entries}) < len(entries)
-            yield Finding(Promise.DOUBLED, "" if uneven or twice else f"{action.object} stands so already")
+            yield Violation(Promise.DOUBLED, "" if uneven or twice else f"{action.object} stands so already")
         case SetTaints():
             last = told.done.get(lane)
             stands = isinstance(last, SetTaints) and last.taints == action.taints
-            yield Finding(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
+            yield Violation(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
         case ZoneStep() if action.step in UNDOABLE and action.because != Because.NODES_JOINED:
             last = told.done.get(lane)
             stands = isinstance(last, ZoneStep) and content(last) == content(action)
-            yield Finding(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
+            yield Violation(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
         case _:
             pass
 
@@ -180,7 +180,7 @@ def _name(action: Action) -> str:
     return f"{type(action).__name__} of {action.object}"
 
 
-def _named(question: Question) -> Iterator[Finding]:
+def _named(question: Question) -> Iterator[Violation]:
     """Every action has a reason that is in the book, and each target that it rests on has its sentence."""
     action = question.action
     known, members = action.because in _WORDS, question.decision.group.members

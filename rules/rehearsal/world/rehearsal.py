@@ -9,12 +9,12 @@ from itertools import groupby
 
 from bus.messages import Action, Fact, Hold, Mode, Notify
 from rules.catalog import kind_of
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
-from rules.rehearsal.simulate import Player, Said
+from rules.rehearsal.simulate import Emitted, Simulator
 from rules.rehearsal.simulate import at as at_
-from rules.rehearsal.world.checkers.finding import Finding, Promise, content
+from rules.rehearsal.world.checkers.finding import Promise, Violation, content
 from rules.rulefile.loader import LoadedRule, RuleSet
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
@@ -24,7 +24,7 @@ Asked = tuple[float, Action]
 
 def rehearsed(
     rules: RuleSet, history: Sequence[tuple[float, Fact]], acts: Iterable[Asked]
-) -> Iterator[tuple[Finding, float, Action]]:
+) -> Iterator[tuple[Violation, float, Action]]:
     """Play the history again in mode DryRun up to the last first act, and compare."""
     live = _first(rules.rules, acts)
     alone = [rule for rule in rules.rules if rule.name in live and _alone(rule, rules, live)]
@@ -39,7 +39,7 @@ def rehearsed(
         wrong = f"DryRun does not ask for {act.id}" if same is None else ""
         if same is not None and (then, content(same)) != (at, content(act)):
             wrong = f"DryRun asks for {same.id} at second {then:g}, Enforce for {act.id} at {at:g}"
-        yield Finding(Promise.REHEARSED, wrong), at, act
+        yield Violation(Promise.REHEARSED, wrong), at, act
 
 
 def _dry(rule: LoadedRule) -> LoadedRule:
@@ -71,7 +71,7 @@ def _alone(rule: LoadedRule, rules: RuleSet, live: dict[str, Asked]) -> bool:
 
 
 def _played(rules: RuleSet, history: Sequence[tuple[float, Fact]], until: float) -> Iterator[Asked]:
-    player = Player(Book(Routing.of(rules)), outcomes=False)
+    player = Simulator(GroupStore(Routing.of(rules)), outcomes=False)
     for when, together in groupby(history, key=lambda event: event[0]):
         if when > until:
             break
@@ -81,5 +81,5 @@ def _played(rules: RuleSet, history: Sequence[tuple[float, Fact]], until: float)
     yield from _asked(player.ring(at_(until)))
 
 
-def _asked(said: Iterable[Said]) -> Iterator[Asked]:
+def _asked(said: Iterable[Emitted]) -> Iterator[Asked]:
     return ((one.at, one.what) for one in said if not isinstance(one.what, Hold))

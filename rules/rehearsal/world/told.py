@@ -31,7 +31,7 @@ from bus.messages import (
 )
 from rules.core.group import Holding
 from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.words import Words
+from rules.rehearsal.world.words import SignalTimeline
 from rules.rulefile.targets import matches
 
 Lane = tuple[str, str, str]
@@ -72,7 +72,7 @@ class Copies:
 class Told:
     """All that was said and asked so far."""
 
-    words: Words = field(default_factory=Words)
+    words: SignalTimeline = field(default_factory=SignalTimeline)
     routes: dict[str, Standing] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     """By workload."""

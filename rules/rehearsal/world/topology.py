@@ -32,7 +32,7 @@ NODES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class SignalGenerator:
     """One signal about one target."""
 
     target: str
@@ -45,11 +45,11 @@ class Speaker:
 
 
 @dataclass(slots=True)
-class Cast:
+class Topology:
     """All that a world is made of."""
 
     rules: tuple[LoadedRule, ...]
-    speakers: list[Speaker] = field(default_factory=list)
+    speakers: list[SignalGenerator] = field(default_factory=list)
     routes: dict[str, Route] = field(default_factory=dict)
     clusters: dict[str, Cluster] = field(default_factory=dict)
     workloads: dict[str, Workload] = field(default_factory=dict)
@@ -70,9 +70,9 @@ def enforced(rules: RuleSet) -> RuleSet:
     return replace(rules, rules=tuple(acting))
 
 
-def cast(rules: RuleSet) -> Cast:
+def cast(rules: RuleSet) -> Topology:
     """Give everybody that these rules are about."""
-    out = Cast(rules.rules)
+    out = Topology(rules.rules)
     wanted: dict[str, set[str]] = {}
     least: dict[str, int] = {}
     for rule in rules.rules:
@@ -91,9 +91,9 @@ def cast(rules: RuleSet) -> Cast:
     return out
 
 
-def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Source]) -> list[Speaker]:
+def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Source]) -> list[SignalGenerator]:
     """The signals about a target: of the sources that could speak of it, and those that rules ask for besides."""
-    found: dict[str, Speaker] = {}
+    found: dict[str, SignalGenerator] = {}
     quorum = False
     for source in sources:
         if not speaks_of(source.target, target):
@@ -103,18 +103,18 @@ def _speakers(target: str, wanted: set[str], least: int, sources: Iterable[Sourc
             continue
         alert = isinstance(source, AlertmanagerWebhook)
         confirms = not isinstance(source, AlertmanagerWebhook) or source.recovers
-        found[source.says] = Speaker(target, source.says, source.stale_seconds, alert, confirms)
+        found[source.says] = SignalGenerator(target, source.says, source.stale_seconds, alert, confirms)
     spoken_by_engine = {source.says for source in sources if isinstance(source, Quorum)}
     for signal in sorted(wanted - spoken_by_engine):
-        found.setdefault(signal, Speaker(target, signal))
+        found.setdefault(signal, SignalGenerator(target, signal))
     for signal in ("health", "second-opinion"):
         if quorum or len(found) >= least:
             break
-        found.setdefault(signal, Speaker(target, signal))
+        found.setdefault(signal, SignalGenerator(target, signal))
     return [found[signal] for signal in sorted(found)]
 
 
-def _watched(rule: LoadedRule, cast: Cast) -> Iterator[tuple[str, float]]:
+def _watched(rule: LoadedRule, cast: Topology) -> Iterator[tuple[str, float]]:
     """Give each target that a rule watches, with its toleration; bring in what exists around it."""
     match rule:
         case TrafficFailover():
@@ -141,7 +141,7 @@ def _watched(rule: LoadedRule, cast: Cast) -> Iterator[tuple[str, float]]:
             yield from ((target, rule.toleration_seconds) for target in found)
 
 
-def _routes(rule: TrafficFailover, cast: Cast) -> Iterator[str]:
+def _routes(rule: TrafficFailover, cast: Topology) -> Iterator[str]:
     refs = [named_ref(rule)]
     labels = {}
     if rule.route.selector is not None:
@@ -168,7 +168,7 @@ def _routes(rule: TrafficFailover, cast: Cast) -> Iterator[str]:
         yield from (targets.get(one) or service_target(ref, one) for one in services)
 
 
-def _workloads(rule: WorkloadFailover, cast: Cast) -> Iterator[tuple[str, float]]:
+def _workloads(rule: WorkloadFailover, cast: Topology) -> Iterator[tuple[str, float]]:
     policy: Policy = rule
     body = None
     if rule.policies is not None:

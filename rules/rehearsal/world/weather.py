@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.outages import Outage, around
-from rules.rehearsal.world.topology import Cast
+from rules.rehearsal.world.topology import Topology
 
 Interval = tuple[float, float]
 """From this second on, up to that one."""
@@ -20,7 +20,7 @@ CALM = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class FaultPlan:
     """Seconds in which each target is bad."""
 
     bad: dict[str, list[Interval]]
@@ -30,7 +30,7 @@ class Weather:
         return any(first <= second < last for first, last in self.bad.get(target, ()))
 
 
-def weather(cast: Cast, dice: Dice, seconds: float, outages: Sequence[Outage] = ()) -> Weather:
+def weather(cast: Topology, dice: SeededRandom, seconds: float, outages: Sequence[Outage] = ()) -> FaultPlan:
     """Draw troubles, flaps, slow degradation, failures of many at once, and what happens while nothing is heard."""
     gap = dice.of("gap").pick(GAPS)
     first = 0.0 if dice.of("cold").chance(0.25) else CALM
@@ -47,10 +47,12 @@ def weather(cast: Cast, dice: Dice, seconds: float, outages: Sequence[Outage] = 
             if mine.chance(0.5):
                 spans = around(outage, mine.pick(sorted(cast.tolerations[target])), mine)
                 intervals += [(begin, min(end, seconds)) for begin, end in spans if begin >= first]
-    return Weather({target: merged(intervals) for target, intervals in bad.items()})
+    return FaultPlan({target: merged(intervals) for target, intervals in bad.items()})
 
 
-def _troubles(tolerations: Sequence[float], dice: Dice, first: float, seconds: float, gap: float) -> Iterator[Interval]:
+def _troubles(
+    tolerations: Sequence[float], dice: SeededRandom, first: float, seconds: float, gap: float
+) -> Iterator[Interval]:
     at = first + dice.between(0, 2 * gap)
     while at < seconds:
         bears = dice.pick(tolerations)
@@ -71,7 +73,9 @@ def _troubles(tolerations: Sequence[float], dice: Dice, first: float, seconds: f
         at += dice.between(5, 2 * gap)
 
 
-def _masses(targets: Sequence[str], dice: Dice, first: float, seconds: float) -> Iterator[list[tuple[str, Interval]]]:
+def _masses(
+    targets: Sequence[str], dice: SeededRandom, first: float, seconds: float
+) -> Iterator[list[tuple[str, Interval]]]:
     """Many targets of one kind, bad at once: the network, a bad release, or the reactor's own eyes."""
     kinds = sorted({target.split("/")[0] for target in targets})
     at = first + dice.between(0, 2 * MASS_EVERY)
@@ -85,7 +89,7 @@ def _masses(targets: Sequence[str], dice: Dice, first: float, seconds: float) ->
         at += dice.between(600, 2 * MASS_EVERY)
 
 
-def away(dice: Dice, seconds: float, every: float = AWAY_EVERY) -> list[Interval]:
+def away(dice: SeededRandom, seconds: float, every: float = AWAY_EVERY) -> list[Interval]:
     """Draw when somebody who looks is away: a source that has died, an API server that does not answer."""
     out = []
     at = dice.between(0, 2 * every)

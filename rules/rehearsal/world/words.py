@@ -24,7 +24,7 @@ GOOD: Statuses = (Health.HEALTHY,)
 
 
 @dataclass(slots=True)
-class Spell:
+class StatusInterval:
     """One signal has said the same of one target without a gap."""
 
     status: Health
@@ -43,11 +43,11 @@ Part = tuple[float, Health | None]
 """From this second on it was so, until the next part; None: nobody had ever said anything."""
 
 
-class Words:
+class SignalTimeline:
     """All that was said, by target and signal."""
 
     def __init__(self) -> None:
-        self.of: dict[str, dict[str, list[Spell]]] = {}
+        self.of: dict[str, dict[str, list[StatusInterval]]] = {}
 
     def hear(self, fact: Observation, seen: float, heard: float) -> None:
         """Take a word. One that is not newer than the last of its signal says nothing."""
@@ -68,9 +68,9 @@ class Words:
         begun = seen if fact.since is None else min(seen, second(fact.since))
         if spells:
             begun = max(begun, min(seen, spells[-1].last))  # never before another status of the same signal
-        spells.append(Spell(fact.status, fact.resolved, begun, heard, seen, until, proves))
+        spells.append(StatusInterval(fact.status, fact.resolved, begun, heard, seen, until, proves))
 
-    def signals(self, target: str, names: Sequence[str] | None) -> dict[str, list[Spell]]:
+    def signals(self, target: str, names: Sequence[str] | None) -> dict[str, list[StatusInterval]]:
         """Give what signals say of a target: those of these names; None: all."""
         said = self.of.get(target, {})
         return said if names is None else {name: said[name] for name in names if name in said}
@@ -117,7 +117,9 @@ class Words:
         return pick(lengths, default=0.0)
 
 
-def _line(spells: Sequence[Spell], now: float, towards: Statuses, since: float) -> list[tuple[float, Health, bool]]:
+def _line(
+    spells: Sequence[StatusInterval], now: float, towards: Statuses, since: float
+) -> list[tuple[float, Health, bool]]:
     """One signal: from when on it said what, and whether that was a resolved alert."""
     out: list[tuple[float, Health, bool]] = []
     for spell in spells:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneInventory
 from rules.rehearsal.simulate import at as at_
-from rules.rehearsal.world.dice import Dice
+from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, eyes
 from rules.rehearsal.world.hands import Drift, Event, Resync, Vanish
 from rules.rehearsal.world.outages import Outage, outages
-from rules.rehearsal.world.topology import NODES, Cast
-from rules.rehearsal.world.weather import Weather, away, weather
+from rules.rehearsal.world.topology import NODES, Topology
+from rules.rehearsal.world.weather import FaultPlan, away, weather
 from rules.rulefile.zone import ZoneIsolation
 
 RESYNC = 600.0
@@ -34,9 +34,9 @@ class World:
     """In the order of time."""
 
 
-def world(cast: Cast, seed: int, seconds: float) -> World:
+def world(cast: Topology, seed: int, seconds: float) -> World:
     """Give the world of this seed."""
-    dice = Dice(seed)
+    dice = SeededRandom(seed)
     tolerations = sorted(set().union(*cast.tolerations.values()))
     signals = sorted({speaker.signal for speaker in cast.speakers})
     silent = outages(dice.of("outages"), tolerations, signals, seconds)
@@ -51,7 +51,7 @@ def world(cast: Cast, seed: int, seconds: float) -> World:
 # --- what exists -----------------------------------------------------------------------------------------------------
 
 
-def _inventory(cast: Cast, sky: Weather, dice: Dice, seconds: float) -> Iterator[Event]:
+def _inventory(cast: Topology, sky: FaultPlan, dice: SeededRandom, seconds: float) -> Iterator[Event]:
     for object_ in [*cast.routes, *cast.workloads]:
         yield from ((second, Resync(object_)) for second in _every(RESYNC, seconds))
         mine = dice.of("drift", object_)
@@ -92,7 +92,7 @@ def _every(pace: float, seconds: float) -> Iterator[float]:
 # --- what people do --------------------------------------------------------------------------------------------------
 
 
-def _people(cast: Cast, dice: Dice, seconds: float) -> Iterator[Event]:
+def _people(cast: Topology, dice: SeededRandom, seconds: float) -> Iterator[Event]:
     second = dice.between(600, 12 * 3600)
     while second < seconds and cast.rules:
         rule = dice.pick([*(one.name for one in cast.rules), "*"])
@@ -105,7 +105,7 @@ def _people(cast: Cast, dice: Dice, seconds: float) -> Iterator[Event]:
             yield from _zone_work(one, dice.of("zones", one.name), seconds)
 
 
-def _zone_work(rule: ZoneIsolation, dice: Dice, seconds: float) -> Iterator[Event]:
+def _zone_work(rule: ZoneIsolation, dice: SeededRandom, seconds: float) -> Iterator[Event]:
     second = dice.between(600, 12 * 3600)
     while second < seconds:
         zone, force = dice.pick(rule.zones).name, dice.chance(0.2)

@@ -15,7 +15,7 @@ from bus.messages import Health
 from reactor.actions.karmada.answer import answered, refusal
 from reactor.clients.port import JsonObject
 from reactor.runtime.clock import Clock
-from rules.kinds.workload.candidates import Question
+from rules.kinds.workload.candidates import SchedulingRequest
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
 from rules.kinds.workload.state import ClusterState, Copy, WorkloadState
@@ -92,7 +92,7 @@ def planned(placement: JsonObject, before: dict[str, int], leaves: str) -> dict[
         wanted_copies=len(before), wanted_replicas=sum(before.values()),
     )  # fmt: skip
     policy = Policy.model_validate_json(json.dumps({"placement": placement, "failover": {"cluster": {}}}))
-    return land(Question(policy, state, known, {leaves}, OnInsufficient.KEEP, Clock().now()))
+    return land(SchedulingRequest(policy, state, known, {leaves}, OnInsufficient.KEEP, Clock().now()))
 
 
 @pytest.mark.parametrize("field", ["region", "zone"])

@@ -23,7 +23,7 @@ from reactor.execute.executor import Executor
 from reactor.execute.intent import Intent
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Owed
+from rules.core.group import Group, OutboxEntry
 from rules.core.stored import dump
 from rules.engine.routing import scope_of
 from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
@@ -175,7 +175,9 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
     async with make_world() as world:
         asked, rule = action(world), world.routing.rules["checkout"]
         partition = subjects.partition_of("checkout", scope_of(rule, ROUTE), PARTITIONS)
-        group = Group("checkout", ROUTE, generation=1, owed=(Owed(asked, asked.decided_at + timedelta(hours=1)),))
+        group = Group(
+            "checkout", ROUTE, generation=1, owed=(OutboxEntry(asked, asked.decided_at + timedelta(hours=1)),)
+        )
         await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump(group), revision=0)
         async with (
             world.decider("one"),

@@ -24,7 +24,7 @@ from rules.core.group import Group
 from rules.engine import debounce, decide
 from rules.engine import observe as facts_in
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -37,7 +37,9 @@ def saved_after_publish(patch: pytest.MonkeyPatch) -> None:
         self._records.changed(keys)
         if actions := self._encoder.actions(decisions, trace):
             await self._shared.bus.publish_all(actions)
-            await self._records.save(self.book, [key for key, one in zip(keys, decisions, strict=True) if one.actions])
+            await self._records.save(
+                self.group_store, [key for key, one in zip(keys, decisions, strict=True) if one.actions]
+            )
 
     patch.setattr(Partition, "_carry", carry)
 
@@ -69,11 +71,11 @@ def position_first(patch: pytest.MonkeyPatch) -> None:
     """The position is stored before the groups that it speaks of."""
     checkpoint = PartitionStore.checkpoint
 
-    async def reversed_order(self: Any, book: Book, position: int, audited: Head) -> None:
+    async def reversed_order(self: Any, group_store: GroupStore, position: int, audited: Head) -> None:
         dirty, self._dirty = self._dirty, set()
-        await checkpoint(self, book, position, audited)
+        await checkpoint(self, group_store, position, audited)
         self._dirty = dirty
-        await checkpoint(self, book, position, audited)
+        await checkpoint(self, group_store, position, audited)
 
     patch.setattr(PartitionStore, "checkpoint", reversed_order)
 

@@ -22,7 +22,7 @@ from reactor.workbench.backtest.queries import observations
 from reactor.workbench.backtest.targets import Targets
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.backtester import backtest
-from rules.rehearsal.simulate import START, Said, play, second
+from rules.rehearsal.simulate import START, Emitted, play, second
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import PrometheusQuery
 from tests.clock import HandClock
@@ -90,7 +90,7 @@ def rehearsed(
     return list(observations(source, parts, Outages(spans), Targets(source.target)))
 
 
-def doings(said: Iterable[Said]) -> list[Doing]:
+def doings(said: Iterable[Emitted]) -> list[Doing]:
     return [_doing(one.at, one.what) for one in said]
 
 

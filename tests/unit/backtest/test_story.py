@@ -12,7 +12,7 @@ from bus.messages import Health, Mode, Notify, Observation
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
 from rules.rehearsal.backtest.compare import MOVED_SECONDS_MAX, compare
 from rules.rehearsal.backtest.report import as_json, false_within, numbers
-from rules.rehearsal.backtest.story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, Story
+from rules.rehearsal.backtest.story import COLUMNS, HEALTHY, UNHEALTHY, UNHEARD, Act, Move, Played, RuleTimeline
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import RuleSet, load
 from tests.unit.backtest.builders import rules
@@ -36,7 +36,7 @@ def played(of: RuleSet, *events: Event, until: float = 1000) -> Played:
     return backtest(of, sorted([*start, *events], key=lambda event: event[0]), first=0, until=until)
 
 
-def story(of: Played) -> Story:
+def story(of: Played) -> RuleTimeline:
     (one,) = of.stories.values()
     return one
 
@@ -161,7 +161,7 @@ def acts(*seconds: float) -> Played:
                            decided_at=at(second), message="m"), (), Move.AWAY)
         for second in seconds
     ]  # fmt: skip
-    return Played(0, 10**6, {"checkout": Story(of.rules[0], acts=made)}, 0)
+    return Played(0, 10**6, {"checkout": RuleTimeline(of.rules[0], acts=made)}, 0)
 
 
 def test_two_actions_far_apart_are_two() -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
-from rules.core.desired import Wish
+from rules.core.desired import DesiredState
 from rules.core.reasons import Because
 from rules.kinds.traffic import desire as traffic
 from rules.rehearsal.world.checkers.finding import Promise
@@ -40,8 +40,8 @@ def shop(tmp_path: Path) -> str:
 def broken_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """No weight at all where everything is down."""
 
-    def zero(_rule: Any, primary: Any, secondaries: Any) -> Wish:
-        return Wish({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
+    def zero(_rule: Any, primary: Any, secondaries: Any) -> DesiredState:
+        return DesiredState({one.service: 0 for one in [primary, *secondaries]}, because=Because.ALL_DOWN)
 
     monkeypatch.setattr(traffic, "_all_down", zero)
 

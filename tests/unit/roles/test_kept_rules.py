@@ -10,7 +10,7 @@ from bus.testing.memory import MemoryBus
 from bus.topology import GROUPS
 from reactor.decide.kept_rules import KeptRules, kept_rules
 from rules.core.group import Group
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.kind import way_back_only
 from rules.kinds.zone.state import Isolation, ZoneState
@@ -24,8 +24,8 @@ ISOLATED = Group(
 )
 
 
-def book_of(rule: ZoneIsolation, group: Group) -> Book:
-    return Book(Routing([rule]), [group])
+def book_of(rule: ZoneIsolation, group: Group) -> GroupStore:
+    return GroupStore(Routing([rule]), [group])
 
 
 async def test_the_rule_is_stored_while_its_zone_is_isolated_and_no_longer() -> None:

@@ -11,7 +11,7 @@ import pytest
 from reactor.decide.measures import Measures
 from reactor.runtime import telemetry
 from rules.core.group import Group, Holding
-from rules.kinds.workload.state import Move, WorkloadState
+from rules.kinds.workload.state import Relocation, WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
@@ -76,7 +76,7 @@ def test_nothing_is_away_in_a_dry_run_and_with_all_weights_zero(measures: Measur
 
 
 def test_workloads_taints_and_zones_count_while_they_are_away(measures: Measures) -> None:
-    leaving = WorkloadState(moves={"m1": Move("Cluster", "ClusterUnhealthy", "down")})
+    leaving = WorkloadState(moves={"m1": Relocation("Cluster", "ClusterUnhealthy", "down")})
     record = Isolation("a", "Failover", "InProgress", "ZoneUnhealthy", at(0), at(0))
     states = [
         Group("web", "1", workload=leaving), Group("web", "2", workload=WorkloadState()),

@@ -11,7 +11,7 @@ from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
 from reactor.runtime.clock import Clock
 from rules.engine.evidence import Confirmation, Lack
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ASKED = WantedRequest(action="a/1", rule="a", object="o").model_dump_json(by_alias=True).encode()
@@ -23,7 +23,7 @@ class Fleet:
     def __init__(self, *, late: float, recovers: float) -> None:
         self.seconds, self._late, self._recovers = 0.0, late, recovers
         self._first: list[float] = []
-        self.questions = Questions(lambda: cast("Book", self), cast("Refresher", self), cast("Clock", self))
+        self.questions = Questions(lambda: cast("GroupStore", self), cast("Refresher", self), cast("Clock", self))
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.seconds)

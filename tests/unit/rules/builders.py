@@ -9,7 +9,7 @@ from typing import Any
 from bus.messages import Backend, Fact, Health, Hold, Notify, Observation, Outcome, Pause, Resume, Route, SetWeights
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import Emitted, play
 from rules.rehearsal.simulate import at as at_
 from rules.rulefile.loader import LoadedRule, RuleSet, load
 
@@ -102,7 +102,7 @@ def resumed(rule: str = "*", *, at: float) -> Event:
 
 def said(
     rules: Mapping[str, Any] | Sequence[Mapping[str, Any]], *events: Event, until: float = 1000, outcomes: bool = True
-) -> list[Said]:
+) -> list[Emitted]:
     """Everything that comes out of a history."""
     given = [rules] if isinstance(rules, Mapping) else list(rules)
     history = sorted(events, key=lambda event: event[0])
@@ -114,7 +114,7 @@ def moves(rules: Any, *events: Event, until: float = 1000, outcomes: bool = True
     return weights_of(said(rules, *events, until=until, outcomes=outcomes))
 
 
-def weights_of(things: Iterable[Said]) -> list[tuple[float, dict[str, int]]]:
+def weights_of(things: Iterable[Emitted]) -> list[tuple[float, dict[str, int]]]:
     return [(one.at, dict(one.what.weights)) for one in things if isinstance(one.what, SetWeights)]
 
 

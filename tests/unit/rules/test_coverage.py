@@ -37,7 +37,7 @@ def test_every_reason_belongs_to_a_kind_or_a_guard() -> None:
 
 
 def test_every_kind_that_people_write_has_its_reasons() -> None:
-    internal = {kind for kind in KINDS if kind.__name__ in ("BudgetRule", "QuorumRule")}
+    internal = {kind for kind in KINDS if kind.__name__ in ("LimiterRule", "QuorumRule")}
     assert BECAUSE.keys() == HELD.keys() == KINDS.keys() - internal
 
 

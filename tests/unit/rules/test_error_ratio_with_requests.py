@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import SetWeights
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player, assumed_routes, at
+from rules.rehearsal.simulate import Simulator, assumed_routes, at
 from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, rule_file, seen
 
@@ -62,7 +62,7 @@ class World:
     def play(self, *faults: tuple[int, int, float], until: int) -> World:
         """Live through faults of the primary: from, to, and the share of requests that fail."""
         routing = Routing.of(load([("rules.yaml", self._rules())]))
-        player, dice = Player(Book(routing), outcomes=True), random.Random(self.seed)
+        player, dice = Simulator(GroupStore(routing), outcomes=True), random.Random(self.seed)
         self._keep(player.take([*assumed_routes(routing.rules.values(), [], 0)], at(0)))
         for now in range(until):
             self._keep(player.until(at(now)))

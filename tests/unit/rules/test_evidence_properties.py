@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Fact, Health, Observation, Outcome, SetWeights
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import backends, failover, route, rule_set, target
@@ -86,13 +86,13 @@ class Source:
 class World:
     sources: Sequence[Source]
     bus: Spans
-    book: Book = field(init=False)
+    group_store: GroupStore = field(init=False)
     weights: dict[str, int] = field(default_factory=lambda: dict(HOME))
 
     def __post_init__(self) -> None:
         rule = failover(backends=backends("a", "b"), tolerationSeconds=T, recoverySeconds=R, failback=AT_ONCE)
-        self.book = Book(Routing.of(rule_set(rule)))
-        self.follow(0, self.book.take([route(HOME)[1]], at(0)))
+        self.group_store = GroupStore(Routing.of(rule_set(rule)))
+        self.follow(0, self.group_store.take([route(HOME)[1]], at(0)))
 
     def step(self, now: int) -> None:
         bus = not inside(self.bus, now)
@@ -100,11 +100,11 @@ class World:
         if bus:
             # A source is not heard in the order in which things happened, nor all at once.
             for fact in facts:
-                self.follow(now, self.book.take([fact], at(now)))
-            self.follow(now, self.book.ring(at(now)))
+                self.follow(now, self.group_store.take([fact], at(now)))
+            self.follow(now, self.group_store.ring(at(now)))
             for source in self.sources:  # what was asked for in this second is answered in it
                 for fact in source.look(now, bus=True) if source.asked is not None else ():
-                    self.follow(now, self.book.take([fact], at(now)))
+                    self.follow(now, self.group_store.take([fact], at(now)))
 
     def follow(self, now: int, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -119,7 +119,7 @@ class World:
                 done = Outcome(
                     action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=at(now)
                 )  # fmt: skip
-                self.follow(now, self.book.take([done], at(now)))
+                self.follow(now, self.group_store.take([done], at(now)))
 
     def judge(self, now: int, weights: dict[str, int], proven_at: datetime | None) -> None:
         # What an act rests on is no older than five seconds, and executors ask where it is older than one.

@@ -14,7 +14,7 @@ from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
 from rules.engine.signals import combined
 from rules.kinds.quorum.kind import QuorumRule
-from rules.limits.limiter import BudgetRule, census
+from rules.limits.limiter import LimiterRule, census
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
@@ -136,7 +136,7 @@ def seen(target: str, when: float, status: str = "Healthy") -> Observation:
     return Observation(target=target, status=Health(status), signal="s", observed_at=at(when), stale_seconds=STALE)
 
 
-DESK = BudgetRule(name="@all", guards=Guards(max_unhealthy=1), guarded=("w",), peers=("cluster/*",))
+DESK = LimiterRule(name="@all", guards=Guards(max_unhealthy=1), guarded=("w",), peers=("cluster/*",))
 QUORUM = QuorumRule(
     name="@quorum.q",
     source=Quorum.model_validate(
@@ -145,7 +145,7 @@ QUORUM = QuorumRule(
 )
 
 
-def lived(rule: BudgetRule | QuorumRule, names: str, begin: int, end: int, group: Group | None = None) -> Group:
+def lived(rule: LimiterRule | QuorumRule, names: str, begin: int, end: int, group: Group | None = None) -> Group:
     """These speak every minute; the group is looked at when it asks for it, and is stored each time."""
     group = group or Group(rule.name, "*")
     for when in range(begin, end, 60):

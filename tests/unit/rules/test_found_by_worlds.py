@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bus.messages import Cluster, Hold, Mode, Outcome, Place, Workload, WorkloadCopy, ZoneStep
-from rules.core.group import Group, Owed
+from rules.core.group import Group, OutboxEntry
 from rules.core.stored import dump, load
 from rules.kinds.zone.plan import settings_for
-from rules.rehearsal.simulate import Said, at
+from rules.rehearsal.simulate import Emitted, at
 from rules.rehearsal.simulate import play as play_
 from tests.unit.rules.builders import (
     Event,
@@ -143,7 +143,7 @@ def test_where_a_part_would_do_and_there_is_room_for_none_nothing_is_evicted() -
     assert [what.held if isinstance(what, Hold) else type(what) for what in said] == ["NoLandingPlace"]
 
 
-def played(rule: dict[str, Any], history: list[Event], until: float) -> list[Said]:
+def played(rule: dict[str, Any], history: list[Event], until: float) -> list[Emitted]:
     events = sorted(history, key=lambda event: event[0])
     answered = any(isinstance(fact, Outcome) for _, fact in events)
     return list(play_(rule_set(rule).rules, events, until=until, outcomes=not answered))
@@ -165,6 +165,6 @@ def test_a_step_of_a_zone_that_is_on_its_way_is_the_same_after_a_restart() -> No
             decided_at=at(0), cluster="prod", zone="a", carrier="Kubernetes", phase="Failover", status="Pending",
             step=step, settings=settings,
         )  # fmt: skip
-        again = load(dump(Group("zones", "prod", owed=(Owed(action, at(1)),)))).owed[0].action
+        again = load(dump(Group("zones", "prod", owed=(OutboxEntry(action, at(1)),)))).owed[0].action
         assert isinstance(again, ZoneStep)
         assert again.settings == settings

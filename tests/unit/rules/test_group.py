@@ -10,9 +10,9 @@ import pytest
 
 from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
-from rules.core.group import Group, Owed
+from rules.core.group import Group, OutboxEntry
 from rules.core.stored import dump, load
-from rules.limits.state import BudgetState, Claimed
+from rules.limits.state import LimiterState, QueuedRequest
 from rules.rehearsal.simulate import at
 
 ROUTE = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="web")
@@ -35,21 +35,23 @@ def an(verb: type[Any], now: datetime) -> Any:
 
 @pytest.mark.parametrize("verb", get_args(Action), ids=lambda verb: verb.__name__)
 def test_an_action_that_is_owed_is_still_the_same_one_after_a_restart(verb: type[Any]) -> None:
-    group = Group("r", "o", owed=(Owed(an(verb, at(5)), at(20)),))
+    group = Group("r", "o", owed=(OutboxEntry(an(verb, at(5)), at(20)),))
     again = load(dump(group))
     assert type(again.owed[0].action) is verb
     assert again == group
 
 
 def test_a_verb_that_nobody_knows_is_malformed() -> None:
-    body = dump(Group("r", "o", owed=(Owed(an(Place, at(5)), at(20)),))).replace(b'"verb":"Place"', b'"verb":"Fly"')
+    body = dump(Group("r", "o", owed=(OutboxEntry(an(Place, at(5)), at(20)),))).replace(
+        b'"verb":"Place"', b'"verb":"Fly"'
+    )
     with pytest.raises(Malformed, match="Fly"):
         load(body)
 
 
 def test_a_guard_that_ten_thousand_workloads_ask_fits_into_one_message_and_is_read_back() -> None:
-    claims = tuple(Claimed("fleet", f"shop/Deployment/{n:05d}", n, at(n), at(n)) for n in range(10_000))
-    group = Group("@evictions", "*", budget=BudgetState(claims=claims))
+    claims = tuple(QueuedRequest("fleet", f"shop/Deployment/{n:05d}", n, at(n), at(n)) for n in range(10_000))
+    group = Group("@evictions", "*", budget=LimiterState(claims=claims))
     body = dump(group)
     assert len(body) < 1_000_000  # what a NATS server takes by default
     assert load(body) == group

@@ -13,7 +13,7 @@ from rules.core.desired import TEXT_MAX, cut
 from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import Emitted, play
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set, seen, unhealthy
 
@@ -58,7 +58,7 @@ def history() -> list[Event]:
     ]  # fmt: skip
 
 
-def said(rule: dict[str, Any], events: Sequence[Event], *, outcomes: bool = True) -> list[Said]:
+def said(rule: dict[str, Any], events: Sequence[Event], *, outcomes: bool = True) -> list[Emitted]:
     in_time = sorted(events, key=lambda event: event[0])
     return list(play(Routing.of(rule_set(rule)), in_time, until=3000, outcomes=outcomes))
 

@@ -15,10 +15,10 @@ from bus.messages import Backend, FailbackTraffic, Health, Hold, Observation, Re
 from rules.core.errors import InvalidFiles
 from rules.core.stored import dump
 from rules.core.stored import load as load_group
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.overflow import loads
-from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import Emitted, play
 from rules.rehearsal.simulate import at as at_
 from rules.rulefile.loader import load
 
@@ -90,12 +90,12 @@ def stands(at: float = 0, **weights: int) -> list[Event]:
 WELL = [*stands(a=1, b=0, c=0), *seen("a", 0, 100), *seen("b", 0), *seen("c", 0)]
 
 
-def said(*events: list[Event], text: str = RULE, until: float = 300) -> list[Said]:
+def said(*events: list[Event], text: str = RULE, until: float = 300) -> list[Emitted]:
     history = sorted((event for some in events for event in some), key=lambda event: event[0])
     return list(play(load([("web.yaml", text)]).rules, history, until=until))
 
 
-def writes(found: Sequence[Said]) -> list[tuple[float, tuple[int, ...], str]]:
+def writes(found: Sequence[Emitted]) -> list[tuple[float, tuple[int, ...], str]]:
     return [
         (one.at, tuple(one.what.weights.values()), one.what.because)
         for one in found
@@ -190,10 +190,10 @@ def test_members_of_a_tier_count_by_their_weight() -> None:
 
 def test_a_restart_forgets_nothing_of_a_change_that_lasts() -> None:
     rules = load([("web.yaml", RULE)]).rules
-    first = Book(Routing(rules))
+    first = GroupStore(Routing(rules))
     for at, fact in [*WELL, *seen("a", 20, 50)]:
         first.take([fact], at_(at))
-    second = Book(Routing(rules), [load_group(dump(group)) for group in first.groups.values()])
+    second = GroupStore(Routing(rules), [load_group(dump(group)) for group in first.groups.values()])
     decisions = [*second.ring(at_(24.9)), *second.ring(at_(25))]
     assert [dict(action.weights) for one in decisions for action in one.actions] == [{"a": 70, "b": 30, "c": 0}]  # type: ignore[union-attr]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from bus.messages import Approve, DecisionRecord, Fact, SetWeights
 from reactor.audit.commands import audited
 from rules.engine import outbox as owing
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.replay import Match, recorded, replay
 from rules.rehearsal.simulate import at
@@ -27,11 +27,13 @@ STORY = [route(HOME), healthy("a", at=0), healthy("b", at=0), unhealthy("a", at=
 def kept(rules: RuleSet, history: list[tuple[float, Fact]]) -> list[DecisionRecord]:
     """The records of all that was decided, over the wire and back, as the audit keeps them."""
     routing = Routing.of(rules)
-    book, decisions = Book(routing), []
+    group_store, decisions = GroupStore(routing), []
     for now in sorted({second for second, _ in history}):
-        while (alarm := book.next_alarm()) is not None and alarm < at(now):
-            decisions += [(alarm, one) for one in book.ring(alarm)]
-        decisions += [(at(now), one) for one in book.take([fact for second, fact in history if second == now], at(now))]
+        while (alarm := group_store.next_alarm()) is not None and alarm < at(now):
+            decisions += [(alarm, one) for one in group_store.ring(alarm)]
+        decisions += [
+            (at(now), one) for one in group_store.take([fact for second, fact in history if second == now], at(now))
+        ]
     records = [recorded(one, routing.digest(one.group.rule), moment) for moment, one in decisions if one.seen]
     return [DecisionRecord.model_validate_json(one.model_dump_json()) for one in records]
 

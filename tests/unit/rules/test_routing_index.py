@@ -41,7 +41,7 @@ from bus.messages import (
 )
 from rules.catalog import kind_of
 from rules.core.index import Index, pattern_of
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Address, Routing
 from rules.kinds.traffic.interests import explicit_targets, named_ref
 from rules.rehearsal.simulate import at
@@ -259,9 +259,9 @@ def test_the_index_finds_what_asking_every_rule_finds(rules: RuleSet) -> None:
 @given(rule_sets(), st.lists(st.sampled_from(FACTS), min_size=1, max_size=20))
 def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSet, some: Sequence[Fact]) -> None:
     routing = Routing.of(rules)
-    book = Book(routing)
+    group_store = GroupStore(routing)
     for fact in some:
-        touched = {(decision.group.rule, decision.group.object) for decision in book.take([fact], NOW)}
+        touched = {(decision.group.rule, decision.group.object) for decision in group_store.take([fact], NOW)}
         homes = routing.homes(fact)
         if not isinstance(fact, Command):  # these name their rule, or all of them
             for name, object_ in touched:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rules.core.group import Group
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, failover, healthy, moves, paused, route, rule_set, unhealthy
@@ -76,16 +76,16 @@ def test_a_route_that_gets_its_label_back_is_decided_by_what_was_heard_meanwhile
 # --- the book that keeps them --------------------------------------------------------------------------------------
 
 
-def book(*groups: Group, **more: Any) -> Book:
-    return Book(Routing(rule_set(selecting()).rules), groups, **more)
+def group_store(*groups: Group, **more: Any) -> GroupStore:
+    return GroupStore(Routing(rule_set(selecting()).rules), groups, **more)
 
 
-def take(kept: Book, *events: Event) -> None:
+def take(kept: GroupStore, *events: Event) -> None:
     kept.take([fact for _, fact in events], at(events[-1][0]))
 
 
 def test_groups_open_with_their_route_and_are_dropped_with_it() -> None:
-    kept = book()
+    kept = group_store()
     take(kept, *HEALTH)
     assert dict(kept.groups) == {}
     take(kept, labelled(at=1))
@@ -96,25 +96,25 @@ def test_groups_open_with_their_route_and_are_dropped_with_it() -> None:
 
 
 def test_a_book_keeps_only_the_groups_that_are_its_own() -> None:
-    kept = book(mine=lambda _, scope: scope == "east/pay")
+    kept = group_store(mine=lambda _, scope: scope == "east/pay")
     take(kept, labelled(), labelled(namespace="pay"))
     assert list(kept.groups) == [("web", "east/pay/TrafficSplit/web")]
 
 
 def test_a_book_that_is_opened_again_goes_on_where_it_was() -> None:
-    kept = book()
+    kept = group_store()
     take(kept, labelled(), *HEALTH)
-    again = book(*kept.groups.values())
+    again = group_store(*kept.groups.values())
     [decision] = again.take([unhealthy("a", at=9)[1]], at(9))
     assert [getattr(action, "weights", None) for action in decision.actions] == [AWAY]
 
 
 def test_groups_of_rules_that_are_no_more_are_not_kept() -> None:
-    assert dict(book(Group("gone", "east/shop/TrafficSplit/web")).groups) == {}
+    assert dict(group_store(Group("gone", "east/shop/TrafficSplit/web")).groups) == {}
 
 
 def test_a_fact_that_a_group_has_had_is_not_folded_in_again() -> None:
-    kept = book()
+    kept = group_store()
     take(kept, labelled(), *HEALTH)
     kept.take([unhealthy("a", at=5)[1]], at(5), [7])
     before = dict(kept.groups)
@@ -123,7 +123,7 @@ def test_a_fact_that_a_group_has_had_is_not_folded_in_again() -> None:
 
 
 def test_a_book_rings_when_a_window_is_over_and_not_before() -> None:
-    kept = Book(Routing(rule_set(failover(tolerationSeconds=10)).rules))
+    kept = GroupStore(Routing(rule_set(failover(tolerationSeconds=10)).rules))
     take(kept, route(HOME), *HEALTH)
     assert kept.next_alarm() is None
     take(kept, unhealthy("a", at=5))
@@ -134,14 +134,14 @@ def test_a_book_rings_when_a_window_is_over_and_not_before() -> None:
 
 
 def test_a_pause_reaches_every_group_that_its_pattern_means() -> None:
-    kept = book()
+    kept = group_store()
     take(kept, labelled(), labelled(name="api"), *HEALTH, paused(at=1))
     assert all(group.paused is not None for group in kept.groups.values())
 
 
 def test_a_group_of_another_rule_of_the_route_is_not_carried_over() -> None:
-    def of_rule(number: int | str | None, *groups: Group) -> Book:
-        return Book(Routing(rule_set(selecting(kind="HTTPRoute", rule=number)).rules), groups)
+    def of_rule(number: int | str | None, *groups: Group) -> GroupStore:
+        return GroupStore(Routing(rule_set(selecting(kind="HTTPRoute", rule=number)).rules), groups)
 
     kept = of_rule(0)
     take(kept, labelled(kind="HTTPRoute", rule=0), *HEALTH)

@@ -22,7 +22,7 @@ KINDS = {
     "ZoneIsolation",
     "Notification",
     "QuorumRule",
-    "BudgetRule",
+    "LimiterRule",
 }
 
 

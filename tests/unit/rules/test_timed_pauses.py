@@ -7,7 +7,7 @@ from itertools import permutations
 from bus.messages import Pause, Resume
 from rules.core.group import Group
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.pauses import PAUSES
 from rules.engine.routing import Routing
 from rules.rehearsal.history import read
@@ -66,42 +66,42 @@ def test_a_pause_that_is_given_at_the_end_of_another_counts() -> None:
     assert moves(failover(), *events) == [(204, AWAY)]
 
 
-def restarted(groups: list[Group]) -> Book:
+def restarted(groups: list[Group]) -> GroupStore:
     """Another process reads what was stored."""
-    return Book(Routing(rule_set(failover()).rules), [load(dump(group)) for group in groups])
+    return GroupStore(Routing(rule_set(failover()).rules), [load(dump(group)) for group in groups])
 
 
 def stored(*events: Event) -> list[Group]:
-    book = Book(Routing(rule_set(failover()).rules))
+    group_store = GroupStore(Routing(rule_set(failover()).rules))
     pauses = {}
     for at, fact in sorted(events, key=lambda event: event[0]):
-        for decision in book.take([fact], at_(at)):
+        for decision in group_store.take([fact], at_(at)):
             pauses[decision.group.rule, decision.group.object] = decision.group
-    return [*book.groups.values(), *(group for group in pauses.values() if group.rule == PAUSES)]
+    return [*group_store.groups.values(), *(group for group in pauses.values() if group.rule == PAUSES)]
 
 
 def test_a_restart_forgets_no_deadline() -> None:
-    book = restarted(stored(*WELL, paused(at=5, seconds=100), unhealthy("a", at=10)))
-    assert book.next_alarm() == at_(105)
-    assert book.ring(at_(104)) == []
-    (decision,) = book.ring(at_(105))
+    group_store = restarted(stored(*WELL, paused(at=5, seconds=100), unhealthy("a", at=10)))
+    assert group_store.next_alarm() == at_(105)
+    assert group_store.ring(at_(104)) == []
+    (decision,) = group_store.ring(at_(105))
     assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
 
 
 def test_one_that_is_over_is_stored_no_more_and_stops_no_later_rule() -> None:
-    book = restarted(stored(paused(at=5, seconds=100)))
-    book.ring(at_(105))
-    assert (PAUSES, "*") in book.dropped
+    group_store = restarted(stored(paused(at=5, seconds=100)))
+    group_store.ring(at_(105))
+    assert (PAUSES, "*") in group_store.dropped
 
 
 def test_a_later_rule_is_paused_until_the_same_moment() -> None:
     groups = [group for group in stored(paused(at=5, seconds=100), paused(at=6, seconds=20)) if group.rule == PAUSES]
-    book = restarted(groups)
+    group_store = restarted(groups)
     for at, fact in [*WELL, unhealthy("a", at=10)]:
-        decisions = book.take([fact], at_(max(at, 10)))
+        decisions = group_store.take([fact], at_(max(at, 10)))
     assert decisions[0].group.held is not None
     assert decisions[0].group.held.reason == "Paused"
-    (decision,) = book.ring(at_(105))
+    (decision,) = group_store.ring(at_(105))
     assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
 
 

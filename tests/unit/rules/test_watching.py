@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Fact, SetWeights
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import failover, healthy, route, rule_set, unhealthy
@@ -18,11 +18,11 @@ SELECTING = failover(route={"cluster": "east", "kind": "TrafficSplit", "selector
 
 def moved(heard: Any) -> list[dict[str, int]]:
     """What is written when the route appears at second 20, after these were heard one after the other."""
-    book = Book(Routing(rule_set(SELECTING).rules))
+    group_store = GroupStore(Routing(rule_set(SELECTING).rules))
     for fact in heard:
-        book.take([fact], at(12))
+        group_store.take([fact], at(12))
     appears: Fact = route({"a": 1, "b": 0}, at=20, labels={"a": "b"})[1]
-    actions = [action for decision in book.take([appears], at(20)) for action in decision.actions]
+    actions = [action for decision in group_store.take([appears], at(20)) for action in decision.actions]
     return [dict(action.weights) for action in actions if isinstance(action, SetWeights)]
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from bus.messages import Hold, SetWeights
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player, Said, assumed_routes, at
+from rules.rehearsal.simulate import Emitted, Simulator, assumed_routes, at
 from rules.rulefile.loader import load as load_rules
 from rules.rulefile.promql import is_ratio_of_rates, range_seconds
 from tests.unit.rules.builders import (
@@ -130,7 +130,7 @@ def test_readings_count_once_a_range_of_the_query_is_over() -> None:
 
     def ends(*seconds: float) -> str:
         events = [*left, *(healthy("a", at=second, signal="errors") for second in seconds)]
-        player = Player(Book(Routing.of(rules)), outcomes=True)
+        player = Simulator(GroupStore(Routing.of(rules)), outcomes=True)
         out = [one for when, fact in events for one in (*player.until(at(when)), *player.take([fact], at(when)))]
         out += player.until(at(150))
         return [one.what.because for one in out if isinstance(one.what, SetWeights)][-1]
@@ -149,13 +149,13 @@ def test_in_a_dry_run_a_trial_is_only_said_and_it_goes_back_as_automatic() -> No
 
 def test_a_trial_survives_that_its_group_is_stored() -> None:
     rules = rule_set(trial())
-    book = Book(Routing.of(rules))
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(Routing.of(rules))
+    player = Simulator(group_store, outcomes=True)
     for when, fact in LEFT:
         list(player.until(at(when)))
         list(player.take([fact], at(when)))
     list(player.until(at(90)))
-    (group,) = book.groups.values()
+    (group,) = group_store.groups.values()
     assert group.traffic is not None
     assert group.traffic.trial is not None
     assert load(dump(group)) == group
@@ -177,10 +177,10 @@ def test_guards_let_a_trial_pass_and_people_are_asked_once() -> None:
 # A constant fault writes little.
 
 
-def closed_loop(rules: dict[str, Any], *, fault: float, seconds: int, every: int = 5) -> list[Said]:
+def closed_loop(rules: dict[str, Any], *, fault: float, seconds: int, every: int = 5) -> list[Emitted]:
     """The error ratio is known only of who has traffic: bad from 20 for so long, and good otherwise."""
     routing = Routing.of(rule_set(rules))
-    player, weights, out = Player(Book(routing), outcomes=True), dict(HOME), []
+    player, weights, out = Simulator(GroupStore(routing), outcomes=True), dict(HOME), []
 
     def keep(things: Any) -> None:
         for one in things:

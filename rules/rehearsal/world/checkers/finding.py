@@ -32,7 +32,7 @@ class Promise(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """A promise was tested."""
 
     promise: Promise
@@ -56,9 +56,9 @@ class Question:
     truth: Truth
 
 
-def kept(promise: Promise, ok: bool, otherwise: str) -> Finding:
+def kept(promise: Promise, ok: bool, otherwise: str) -> Violation:
     """Give what a look at a promise has found."""
-    return Finding(promise, "" if ok else otherwise)
+    return Violation(promise, "" if ok else otherwise)
 
 
 def counts_as_bad(rule: Any) -> Statuses:
@@ -73,12 +73,12 @@ def taken_for(question: Question, target: str, towards: Statuses) -> Taken:
     return taken(parts, now, counts_as_bad(rule), (rule.toleration_seconds, rule.recovery_seconds), towards)
 
 
-def was_bad(question: Question, target: str) -> Finding:
+def was_bad(question: Question, target: str) -> Violation:
     """Say whether a target could be taken as bad: too early where it was bad for a while, blind where it never was."""
     rule = question.rule
     found = taken_for(question, target, counts_as_bad(rule))
     if not found.bad and not found.seconds:
-        return Finding(Promise.BLIND, f"nobody has said that {target} is bad since it was last good")
+        return Violation(Promise.BLIND, f"nobody has said that {target} is bad since it was last good")
     tolerated = f"{target} was bad for {found.seconds:g} s; {rule.toleration_seconds:g} s are tolerated"
     return kept(Promise.EARLY, found.bad, tolerated)
 

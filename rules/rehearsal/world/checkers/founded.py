@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from bus.messages import Evict, Place, SetTaints, SetWeights, ZoneStep
 from rules.core.reasons import Because
-from rules.rehearsal.world.checkers.finding import Finding, Promise, Question, kept
+from rules.rehearsal.world.checkers.finding import Promise, Question, Violation, kept
 from rules.rehearsal.world.checkers.traffic import primary_of, targets_of
 from rules.rehearsal.world.truth import ROUNDING, SEEN_WITHIN
 from rules.rehearsal.world.weather import Interval
@@ -20,7 +20,7 @@ _NOT_BY_HEALTH = (Because.DRIFT, Because.ALL_DOWN, Because.TRIAL, Because.TRIAL_
 """Why weights change without a question for how a backend is: a trial is made because nobody knows."""
 
 
-def founded(question: Question) -> Iterator[Finding]:
+def founded(question: Question) -> Iterator[Violation]:
     """What is left has been bad for its whole window and is so now; what gets traffic or copies is not."""
     if question.rule.treat_unknown_as is UnknownAs.UNHEALTHY:
         return  # for this rule silence is bad
@@ -38,7 +38,7 @@ def founded(question: Question) -> Iterator[Finding]:
             return
 
 
-def left(question: Question, target: str) -> Iterator[Finding]:
+def left(question: Question, target: str) -> Iterator[Violation]:
     """Whether a target is bad, has been for the toleration, and was seen so when that was over."""
     rule, now = question.rule, question.now
     spans = question.truth.bad(target, rule.signals, now)
@@ -46,9 +46,9 @@ def left(question: Question, target: str) -> Iterator[Finding]:
         return
     last = _recent(spans, now)
     if last is None:
-        yield Finding(Promise.NEEDLESS, f"{target} is left and {_well(spans, now)}")
+        yield Violation(Promise.NEEDLESS, f"{target} is left and {_well(spans, now)}")
         return
-    yield Finding(Promise.NEEDLESS)
+    yield Violation(Promise.NEEDLESS)
     seconds = now - last[0]
     enough = seconds + ROUNDING >= rule.toleration_seconds
     yield kept(Promise.EARLY, enough, f"{target} has really been bad for {seconds:g} of {rule.toleration_seconds:g} s")
@@ -57,7 +57,7 @@ def left(question: Question, target: str) -> Iterator[Finding]:
     yield kept(Promise.BLIND, looked >= due, f"{target} was last looked at {due - looked:g} s before its window ended")
 
 
-def taken(question: Question, target: str, names: Sequence[str] | None) -> Iterator[Finding]:
+def taken(question: Question, target: str, names: Sequence[str] | None) -> Iterator[Violation]:
     """Whether a target that gets something is well."""
     spans = question.truth.bad(target, names, question.now)
     if spans is None:
@@ -67,7 +67,7 @@ def taken(question: Question, target: str, names: Sequence[str] | None) -> Itera
     yield kept(Promise.BLIND, not is_bad, f"{target} gets something and has really been bad since {bad[0]:g}")
 
 
-def _weights(question: Question) -> Iterator[Finding]:
+def _weights(question: Question) -> Iterator[Violation]:
     rule, action, known = question.rule, question.action, question.told.routes.get(question.action.route.object)
     if known is None or action.because in _NOT_BY_HEALTH:
         return
@@ -81,7 +81,7 @@ def _weights(question: Question) -> Iterator[Finding]:
             yield from taken(question, targets[service], names)
 
 
-def _copies(question: Question) -> Iterator[Finding]:
+def _copies(question: Question) -> Iterator[Violation]:
     rule, action, told = question.rule, question.action, question.told
     leaving = told.leaving.get((action.rule, action.object), {})
     copies = told.copies.get(action.object)
@@ -96,7 +96,7 @@ def _copies(question: Question) -> Iterator[Finding]:
         yield from taken(question, f"cluster/{encode_segment(name)}", rule.signals)
 
 
-def _left_by_any(question: Question, cluster: str) -> Iterator[Finding]:
+def _left_by_any(question: Question, cluster: str) -> Iterator[Violation]:
     """A workload leaves for its cluster's health, or for its copy's: one of them is bad."""
     name, now = encode_segment(cluster), question.now
     targets = [f"cluster/{name}", f"workload/{name}/{question.action.object}"]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from bus.messages import CancelEviction, Evict, Health, Notify, Place, Purge, SetTaints, SetWeights, ZoneStep
 from rules.core.reasons import Because
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN, limits_of
-from rules.rehearsal.world.checkers.finding import Finding, Promise, Question, kept
+from rules.rehearsal.world.checkers.finding import Promise, Question, Violation, kept
 from rules.rehearsal.world.told import Told
 from rules.rehearsal.world.words import GOOD
 from rules.rulefile.guards import Guards
@@ -20,7 +20,7 @@ MARGIN = 1.0
 HOME = (Because.PRIMARY_HEALTHY, Because.RETURNING, Because.DRIFT)
 
 
-def guarded(question: Question) -> Iterator[Finding]:
+def guarded(question: Question) -> Iterator[Violation]:
     """Limits that anybody can check: a pause, a cooldown, and the share of bad peers."""
     rule, action, told = question.rule, question.action, question.told
     asked_back = isinstance(action, ZoneStep) and action.undo and action.because in (Because.COMMANDED, Because.ABORTED)
@@ -38,7 +38,7 @@ def guarded(question: Question) -> Iterator[Finding]:
         if guards.max_unhealthy is not None or guards.min_healthy is not None:
             wrong = _widespread(told, guards, rule, question.now)
             if wrong is not None:
-                yield Finding(Promise.BLIND, wrong)
+                yield Violation(Promise.BLIND, wrong)
 
 
 def _begins(question: Question) -> bool:

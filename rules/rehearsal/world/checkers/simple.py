@@ -8,9 +8,9 @@ from bus.messages import Health, Notify, SetTaints
 from rules.rehearsal.simulate import second as second_
 from rules.rehearsal.world.checkers.finding import (
     GRACE,
-    Finding,
     Promise,
     Question,
+    Violation,
     counts_as_bad,
     kept,
     taken_for,
@@ -26,7 +26,7 @@ EPSILON = 0.001
 """Seconds; a moment that is computed twice, and not in the same way, is the same."""
 
 
-def tainted(question: Question) -> Iterator[Finding]:
+def tainted(question: Question) -> Iterator[Violation]:
     """Taints come when the cluster was bad for long enough, and not back-dated; they go when it was good for so."""
     action = question.action
     if not isinstance(action, SetTaints):
@@ -39,7 +39,7 @@ def tainted(question: Question) -> Iterator[Finding]:
         yield kept(Promise.EARLY, late_enough, f"{taint.key} is dated before the toleration was over")
 
 
-def notified(question: Question) -> Iterator[Finding]:
+def notified(question: Question) -> Iterator[Violation]:
     """People are told once that it is bad, when it was so for long enough, and then once that it is good again."""
     action, told = question.action, question.told
     if not isinstance(action, Notify):
@@ -49,16 +49,16 @@ def notified(question: Question) -> Iterator[Finding]:
     yield _followed(question, action.object, bad=told.news[key] % 2 == 1)
 
 
-def _followed(question: Question, target: str, *, bad: bool) -> Finding:
+def _followed(question: Question, target: str, *, bad: bool) -> Violation:
     if bad:
         return was_bad(question, target)
     found = taken_for(question, target, GOOD)
     if not found.once_healthy:
-        return Finding(Promise.BLIND, f"nobody has said that {target} is Healthy")
+        return Violation(Promise.BLIND, f"nobody has said that {target} is Healthy")
     return kept(Promise.EARLY, not found.bad, f"{target} was not good for recoverySeconds")
 
 
-def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterator[Finding]:
+def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterator[Violation]:
     """What has been bad, or good, for long enough is answered, or held back with a reason."""
     for target in told.words.of:
         if not matches(rule.match, target):
@@ -69,10 +69,10 @@ def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterato
         good = told.words.surely(target, rule.signals, now, Health.HEALTHY)
         if bad > rule.toleration_seconds + GRACE:
             what = f"{target} has been bad for {bad:g} s, and nobody was told"
-            yield Finding(Promise.LOST, "" if stands or coming or held else what, target)
+            yield Violation(Promise.LOST, "" if stands or coming or held else what, target)
         elif good > rule.recovery_seconds + GRACE:
             what = f"{target} has been good for {good:g} s, and nobody was told"
-            yield Finding(Promise.LOST, what if stands and coming and not held else "", target)
+            yield Violation(Promise.LOST, what if stands and coming and not held else "", target)
 
 
 def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:

@@ -9,7 +9,7 @@ from bus.messages import Health, SetWeights
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.interests import named_ref
-from rules.rehearsal.world.checkers.finding import GRACE, Finding, Promise, Question, kept, taken_for, was_bad
+from rules.rehearsal.world.checkers.finding import GRACE, Promise, Question, Violation, kept, taken_for, was_bad
 from rules.rehearsal.world.told import Standing, Told
 from rules.rehearsal.world.words import GOOD
 from rules.rulefile.failback import FailbackMode
@@ -18,18 +18,18 @@ from rules.rulefile.model import OnAllDown, TrafficFailover
 from rules.rulefile.selectors import matches as selected
 
 
-def weighted(question: Question) -> Iterator[Finding]:
+def weighted(question: Question) -> Iterator[Violation]:
     """Who loses all its traffic was bad for long enough; who gets some is Healthy; somebody has it."""
     rule, action, told = question.rule, question.action, question.told
     if not isinstance(action, SetWeights):
         return
     known = told.routes.get(action.route.object)
     if known is None:
-        yield Finding(Promise.BLIND, f"{action.object} was never listed")
+        yield Violation(Promise.BLIND, f"{action.object} was never listed")
         return
     weights, before = action.weights, known.weights
     may_be_zero = rule.on_all_down is OnAllDown.ZERO  # elsewhere it is refused
-    yield Finding(
+    yield Violation(
         Promise.LAST, "" if any(weights.values()) or may_be_zero else f"{action.object} gets no weight at all"
     )
     primary = primary_of(rule, known)
@@ -51,16 +51,16 @@ def weighted(question: Question) -> Iterator[Finding]:
         yield _is_healthy(question, targets[service], first=service == primary)
 
 
-def _is_healthy(question: Question, target: str, *, first: bool) -> Finding:
+def _is_healthy(question: Question, target: str, *, first: bool) -> Violation:
     """Who gets traffic is Healthy; a primary also for the recovery time."""
     status = question.told.words.now(target, question.rule.signals, question.now, GOOD)
     if status is not Health.HEALTHY:
-        return Finding(Promise.BLIND, f"{target} gets traffic and is {status or 'not heard of'}")
+        return Violation(Promise.BLIND, f"{target} gets traffic and is {status or 'not heard of'}")
     ready = not first or not taken_for(question, target, GOOD).bad
     return kept(Promise.EARLY, ready, f"{target} gets traffic again before it was good for recoverySeconds")
 
 
-def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
+def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Violation]:
     """Traffic is where it should be, or on its way there, or held back with a reason that holds."""
     ref = named_ref(rule)
     for object_, known in told.routes.items():
@@ -86,10 +86,10 @@ def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Finding]:
             # That nobody is there to take it is no reason where somebody is.
             held = hold is not None and hold.reason != Held.NO_HEALTHY_SECONDARY
             what = f"{targets[primary]} has been bad for {bad:g} s, {ready[0]} is ready, and nothing was asked or held"
-            yield Finding(Promise.LOST, what if has and gets and not held else "", object_)
+            yield Violation(Promise.LOST, what if has and gets and not held else "", object_)
         elif good > _longest(rule) + GRACE:
             what = f"{targets[primary]} has been good for {good:g} s and has no traffic"
-            yield Finding(Promise.LOST, what if not has and not gets and hold is None else "", object_)
+            yield Violation(Promise.LOST, what if not has and not gets and hold is None else "", object_)
 
 
 def _longest(rule: TrafficFailover) -> float:

@@ -9,7 +9,7 @@ from math import inf
 
 from bus.messages import Evict, Health, Place, Purge, Taint, Workload
 from rules.core.reasons import Because
-from rules.rehearsal.world.checkers.finding import GRACE, Finding, Promise, Question, counts_as_bad, kept
+from rules.rehearsal.world.checkers.finding import GRACE, Promise, Question, Violation, counts_as_bad, kept
 from rules.rehearsal.world.told import Copies, Told
 from rules.rehearsal.world.words import BAD, GOOD, UNSURE, Statuses, clocked
 from rules.rulefile.model import UnknownAs
@@ -43,16 +43,16 @@ class Case:
         )
 
 
-def moved(question: Question) -> Iterator[Finding]:
+def moved(question: Question) -> Iterator[Violation]:
     """Who is left was bad for as long as the policy bears it; who is chosen is well; the last copy stays."""
     action, told = question.action, question.told
     copies = told.copies.get(action.object)
     if copies is None:
-        yield Finding(Promise.BLIND, f"{action.object} was never listed")
+        yield Violation(Promise.BLIND, f"{action.object} was never listed")
         return
     policy = _policy(question.rule, copies)
     if policy is None:
-        yield Finding(Promise.BLIND, f"no policy for {action.object} was ever listed")
+        yield Violation(Promise.BLIND, f"no policy for {action.object} was ever listed")
         return
     case = Case(told, question.rule, action.object, copies, policy, question.now)
     leaving = told.leaving.get((action.rule, action.object), {})
@@ -89,15 +89,15 @@ def _policy(rule: WorkloadFailover, copies: Copies) -> Policy | None:
 # --- when a cluster may be left --------------------------------------------------------------------------------------
 
 
-def _due(case: Case, cluster: str) -> Finding:
+def _due(case: Case, cluster: str) -> Violation:
     """Whether the workload may leave: by the cluster's own health, by a taint, or by its copy's."""
     reasons = [*_by_cluster(case, cluster), *_by_copy(case, cluster)]
     if any(is_due for is_due, _, _ in reasons):
-        return Finding(Promise.EARLY)
+        return Violation(Promise.EARLY)
     if not any(seconds for _, seconds, _ in reasons):
-        return Finding(Promise.BLIND, f"nothing was said of {cluster} for which {case.object} should leave it")
+        return Violation(Promise.BLIND, f"nothing was said of {cluster} for which {case.object} should leave it")
     told = "; ".join(text for _, seconds, text in reasons if seconds)
-    return Finding(Promise.EARLY, f"{case.object} leaves {cluster} too early: {told}")
+    return Violation(Promise.EARLY, f"{case.object} leaves {cluster} too early: {told}")
 
 
 def _by_cluster(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
@@ -149,7 +149,7 @@ def _by_copy(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
 # --- what must stay --------------------------------------------------------------------------------------------------
 
 
-def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Iterator[Finding]:
+def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Iterator[Violation]:
     """What is evicted gracefully is placed first."""
     if action.purge_mode == "Directly":
         return
@@ -157,7 +157,7 @@ def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Ite
     yield kept(Promise.LAST, somewhere, f"{case.object} has no copy but those that it leaves")
 
 
-def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Finding:
+def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Violation:
     """The old copy goes only when another one is Healthy, or where the rule says so, when it is not Healthy itself.
 
     One that is asked to leave, and was not evicted, still serves: its cause may have passed a moment ago.
@@ -165,19 +165,19 @@ def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Findin
     others = [name for name in case.copies.since if name != action.from_ and not leaving.get(name)]
     healthy = [name for name in others if case.health(name, GOOD) is Health.HEALTHY]
     if healthy:
-        return Finding(Promise.LAST)
+        return Violation(Promise.LAST)
     failover = case.policy.failover
     modes = [one.on_grace_expired for one in (failover.application, failover.cluster) if one] if failover else []
     may = OnGraceExpired.PURGE in [mode or case.rule.on_grace_expired for mode in modes]
     if may and case.health(action.from_, BAD) is not Health.HEALTHY:
-        return Finding(Promise.LAST)
-    return Finding(Promise.LAST, f"{case.object} is purged from {action.from_}, and no other copy is Healthy")
+        return Violation(Promise.LAST)
+    return Violation(Promise.LAST, f"{case.object} is purged from {action.from_}, and no other copy is Healthy")
 
 
 # --- what must not be lost -------------------------------------------------------------------------------------------
 
 
-def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Finding]:
+def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Violation]:
     """A workload on a cluster that is bad for too long is asked to leave, or stays with a reason."""
     for object_, copies in told.copies.items():
         policy = _policy(rule, copies)
@@ -197,7 +197,7 @@ def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Finding
             if known and min(bad, now - told.clouded) > borne + GRACE:
                 lost = name not in leaving and (rule.name, object_) not in told.holds
                 what = f"{target} has been bad for {bad:g} s, and {object_} stays there without a word"
-                yield Finding(Promise.LOST, what if lost else "", object_)
+                yield Violation(Promise.LOST, what if lost else "", object_)
 
 
 def _means(rule: WorkloadFailover, object_: str) -> bool:

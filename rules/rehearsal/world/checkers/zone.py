@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from bus.messages import Health, ZoneStep
 from rules.core.reasons import Because
-from rules.rehearsal.world.checkers.finding import GRACE, Finding, Promise, Question, counts_as_bad, kept, was_bad
+from rules.rehearsal.world.checkers.finding import GRACE, Promise, Question, Violation, counts_as_bad, kept, was_bad
 from rules.rehearsal.world.told import Told
 from rules.rehearsal.world.words import GOOD
 from rules.rulefile.zone import ZoneIsolation
@@ -16,7 +16,7 @@ SIGNALS = 2
 """That have to agree before a zone goes, and before it comes back."""
 
 
-def isolated(question: Question) -> Iterator[Finding]:
+def isolated(question: Question) -> Iterator[Violation]:
     """One zone at a time, never without another that carries on; bad by two signals, and back only when proven well."""
     action, told = question.action, question.told
     if not isinstance(action, ZoneStep):
@@ -42,7 +42,7 @@ def _begun(told: Told, action: ZoneStep) -> bool:
     return isinstance(last, ZoneStep) and not last.undo and last.step != action.step
 
 
-def _bad_enough(question: Question) -> Iterator[Finding]:
+def _bad_enough(question: Question) -> Iterator[Violation]:
     rule, words, now = question.rule, question.told.words, question.now
     target, bad = rule.target(question.action.zone), counts_as_bad(rule)
     yield was_bad(question, target)
@@ -57,12 +57,12 @@ def _bad_enough(question: Question) -> Iterator[Finding]:
             yield kept(Promise.BLIND, well, f"{zone.name} is {status} too: rather the view is wrong")
 
 
-def _enough_left(question: Question) -> Iterator[Finding]:
+def _enough_left(question: Question) -> Iterator[Violation]:
     """Others are there and carry on. What a person may force, they may."""
     rule, told, action = question.rule, question.told, question.action
     seen = told.zones.get(rule.cluster_name)
     if seen is None or not seen.api_reachable:
-        yield Finding(Promise.BLIND, f"the zones of {rule.cluster_name} are not known")
+        yield Violation(Promise.BLIND, f"the zones of {rule.cluster_name} are not known")
         return
     order = told.isolate.get((rule.name, action.zone)) if action.because == Because.COMMANDED else None
     others = [one for name, one in seen.zones.items() if name != action.zone and one.nodes]
@@ -86,7 +86,7 @@ def _enough_left(question: Question) -> Iterator[Finding]:
     yield kept(Promise.LAST, carry, f"{healthy} healthy nodes would be left, and {seen.demand_nodes} are needed")
 
 
-def _proven(question: Question) -> Iterator[Finding]:
+def _proven(question: Question) -> Iterator[Violation]:
     """Two signals or more have called it Healthy for recoverySeconds, and none says otherwise."""
     rule, words, now = question.rule, question.told.words, question.now
     target, names = rule.target(question.action.zone), rule.failback.signals or rule.signals
@@ -99,7 +99,7 @@ def _proven(question: Question) -> Iterator[Finding]:
     yield kept(Promise.EARLY, proven, f"{target} has been well for {well:g} of {rule.recovery_seconds:g} s")
 
 
-def unisolated(told: Told, rule: ZoneIsolation, now: float) -> Iterator[Finding]:
+def unisolated(told: Told, rule: ZoneIsolation, now: float) -> Iterator[Violation]:
     """A zone that is bad by two signals for too long is taken out, or stays with a reason."""
     for zone in rule.zones:
         target = rule.target(zone.name)
@@ -110,4 +110,4 @@ def unisolated(told: Told, rule: ZoneIsolation, now: float) -> Iterator[Finding]
         touched = told.touched.get(rule.name, {}).get(zone.name)
         lost = not touched and (rule.name, rule.object) not in told.holds
         what = f"{target} has been bad for {surely[SIGNALS - 1]:g} s, and stays without a word"
-        yield Finding(Promise.LOST, what if lost else "", f"{rule.object}/{zone.name}")
+        yield Violation(Promise.LOST, what if lost else "", f"{rule.object}/{zone.name}")

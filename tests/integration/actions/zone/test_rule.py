@@ -17,7 +17,7 @@ from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster
 from rules.core.stored import dump, load
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.state import Isolation
 from rules.rulefile.zone import ZoneIsolation
@@ -57,7 +57,7 @@ class Life:
     asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.book = Book(Routing([RULE]))
+        self.group_store = GroupStore(Routing([RULE]))
 
     def reach(self, moment: str) -> None:
         if self.dies(moment):
@@ -67,7 +67,7 @@ class Life:
         """Only what was stored is known to the next process."""
         self.deaths += 1
         self.api, self.dies, self.flying = api, lambda _: False, {}
-        self.book = Book(Routing([RULE]), [load(stored) for stored in self.stored.values()])
+        self.group_store = GroupStore(Routing([RULE]), [load(stored) for stored in self.stored.values()])
 
     def follow(self, decisions: list[Decision]) -> None:
         for decision in decisions:
@@ -81,7 +81,7 @@ class Life:
                 self.asked.append(("-" if action.undo else "+") + action.step)
 
     def hear(self, *facts: Fact) -> None:
-        self.follow(self.book.take(facts, self.clock.now()))
+        self.follow(self.group_store.take(facts, self.clock.now()))
 
     def say(self, status: Health) -> None:
         target, now = RULE.target(ZONE), self.clock.now()
@@ -91,7 +91,7 @@ class Life:
 
     @property
     def isolation(self) -> Isolation | None:
-        (group,) = self.book.groups.values()
+        (group,) = self.group_store.groups.values()
         return group.zone.isolation if group.zone is not None else None
 
     async def until(self, holds: Callable[[Isolation | None], bool]) -> None:
@@ -105,10 +105,10 @@ class Life:
         if self.flying:
             await self._carry_out(self.flying.pop(max(self.flying)))
             return
-        alarm = self.book.next_alarm()
+        alarm = self.group_store.next_alarm()
         assert alarm is not None, "nothing is on its way, and nobody will look again"
         self.clock.forward(max((alarm - self.clock.now()).total_seconds(), 0))
-        self.follow(self.book.ring(self.clock.now()))
+        self.follow(self.group_store.ring(self.clock.now()))
 
     async def _carry_out(self, action: ZoneStep) -> None:
         self.reach("taken")

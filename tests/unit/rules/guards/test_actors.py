@@ -7,7 +7,7 @@ from typing import Any
 from bus.messages import Mode
 from rules.catalog import actors
 from rules.kinds.quorum.kind import QuorumRule
-from rules.limits.limiter import BudgetRule
+from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import CLUSTERS, limits_of
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
@@ -30,9 +30,9 @@ def asks(rule: Rule, *file_guards: Any) -> list[str]:
     return list(limits_of(rule, file_guards).shared)
 
 
-def budget(name: str, *rules: Rule, files: Any = ()) -> BudgetRule:
+def budget(name: str, *rules: Rule, files: Any = ()) -> LimiterRule:
     [found] = [one for one in actors(rules, files) if one.name == f"@{name}"]
-    assert isinstance(found, BudgetRule)
+    assert isinstance(found, LimiterRule)
     return found
 
 

@@ -7,16 +7,16 @@ from typing import Any
 from bus.messages import Action, Claim, Cluster, Fact, Health, Observation, Verdict
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.limits.limiter import BudgetRule
+from rules.limits.limiter import LimiterRule
 from rules.rehearsal.simulate import at
 from rules.rulefile.guards import Guards
 from tests.unit.rules.builders import failover, healthy, route, rule_set, unhealthy
 from tests.unit.rules.guards.world import World, down, home, never, shared, up, web, webs
 
 
-def actor(peers: str = "cluster/*", at_least: int = 0, **keys: Any) -> BudgetRule:
+def actor(peers: str = "cluster/*", at_least: int = 0, **keys: Any) -> LimiterRule:
     guards = Guards.model_validate(keys, strict=False)
-    return BudgetRule(name="@all", guards=guards, guarded=("w",), peers=(peers,), at_least=at_least)
+    return LimiterRule(name="@all", guards=guards, guarded=("w",), peers=(peers,), at_least=at_least)
 
 
 def claim(object_: str, *, when: float = 0, generation: int = 1, wanted: bool = True) -> Claim:
@@ -34,7 +34,7 @@ def listed(cluster: str, *, when: float = 0, exists: bool = True) -> Cluster:
 class Desk:
     """One guard, and all that it has answered."""
 
-    def __init__(self, rule: BudgetRule) -> None:
+    def __init__(self, rule: LimiterRule) -> None:
         self.rule, self.group = rule, Group(rule.name, "*")
 
     def hear(self, now: float, *facts: Fact) -> dict[str, str]:

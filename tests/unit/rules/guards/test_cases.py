@@ -14,8 +14,8 @@ from bus.messages import Claim, Health, Mode, Observation, Verdict
 from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.kinds.quorum.kind import QuorumRule
-from rules.limits.limiter import BudgetRule
-from rules.limits.rates import Census, disrupted, rate, widespread
+from rules.limits.limiter import LimiterRule
+from rules.limits.rates import PeerHealth, disrupted, rate, widespread
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import Guards
 from rules.rulefile.sources import Quorum
@@ -65,7 +65,7 @@ def test_max_unhealthy_is_cluster_apis_gate_when_rounded_down(case: Case) -> Non
     given = case["inputs"]
     limit = given["max_unhealthy"]
     gate = widespread(
-        guards(maxUnhealthy=limit, rounding=rounded(limit, "Down")), Census(given["total"], given["unhealthy"])
+        guards(maxUnhealthy=limit, rounding=rounded(limit, "Down")), PeerHealth(given["total"], given["unhealthy"])
     )
     assert (gate is None) is case["expect"]["allowed"]
 
@@ -75,7 +75,7 @@ def test_min_healthy_and_max_unhealthy_are_the_node_healthchecks_gates_when_roun
     given = case["inputs"]
     least, most = given.get("min_healthy"), given.get("max_unhealthy")
     # A node that is bad but still inside its window is not healthy: peers count by their status.
-    peers = Census(given["total"], given["total"] - given["healthy"])
+    peers = PeerHealth(given["total"], given["total"] - given["healthy"])
     gate = widespread(guards(minHealthy=least, maxUnhealthy=most, rounding=rounded(least or most, "Up")), peers)
     assert (gate is None) is case["expect"]["allowed"]
 
@@ -98,7 +98,7 @@ def test_a_quorum_source_at_half_rounded_up_says_whether_a_majority_is_left(case
 # --- how fast ------------------------------------------------------------------------------------------------------
 
 
-def zone(case: Case) -> tuple[Guards, Census]:
+def zone(case: Case) -> tuple[Guards, PeerHealth]:
     given = case["inputs"]
     disruption = {
         "unhealthyAt": f"{given['unhealthy_zone_threshold'] * 100:g}%",
@@ -106,7 +106,7 @@ def zone(case: Case) -> tuple[Guards, Census]:
         "largeSize": given["large_cluster_size_threshold"],
     }
     limits = guards(ratePerSecond=given["node_eviction_rate"], disruption=disruption)
-    return limits, Census(given["ready"] + given["not_ready"], given["not_ready"])
+    return limits, PeerHealth(given["ready"] + given["not_ready"], given["not_ready"])
 
 
 @cases("k8s.zone")
@@ -123,7 +123,7 @@ def test_a_disruption_is_what_the_node_lifecycle_controller_sees(case: Case) -> 
 
 def grants(limits: Guards, claims: int) -> list[float]:
     """The seconds in which so many claims, made at second 0, are granted one after the other."""
-    rule = BudgetRule(name="@all", guards=limits, guarded=("w",))
+    rule = LimiterRule(name="@all", guards=limits, guarded=("w",))
     names, first = [f"{number:03}" for number in range(claims)], dict[str, float]()
     group, now = Group("@all", "*"), at(0)
     while len(first) < claims:
@@ -158,7 +158,7 @@ def test_a_low_rate_spaces_what_is_done(case: Case) -> None:
 
 def in_flight(most: int | None, before: int, more: int) -> int:
     """How many of `more` claims are granted while so many others are in flight."""
-    rule = BudgetRule(name="@all", guards=guards(maxConcurrent=most, ratePerSecond=None), guarded=("w",))
+    rule = LimiterRule(name="@all", guards=guards(maxConcurrent=most, ratePerSecond=None), guarded=("w",))
     group = Group("@all", "*")
     for moment, names in enumerate([[f"a{n}" for n in range(before)], [f"b{n}" for n in range(more)]]):
         claims = [Claim(guard="all", rule="w", object=name, generation=1, observed_at=at(moment)) for name in names]

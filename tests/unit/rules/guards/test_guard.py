@@ -138,7 +138,7 @@ def test_a_late_yes_to_the_same_plan_counts() -> None:
     shown = step(the_rule(**{key: value for key, value in ASKING.items() if key != "name"}), None, 10, *history).group
     assert shown.leave is not None
     assert shown.leave.request is not None
-    plan = shown.leave.request.wish
+    plan = shown.leave.request.desired
     assert moves(ASKING, *history, approved(1000, request=plan), until=5000) == [(1000, MOVED)]
     assert moves(ASKING, *history, approved(1000, request="another"), until=1800) == []
 
@@ -182,7 +182,7 @@ def test_people_are_told_of_each_wish_that_waits_for_them() -> None:
 def test_a_yes_that_names_what_it_was_shown_counts_for_nothing_else() -> None:
     group = step(rule_set(WITH_C).rules[0], None, 10, *CHANGES[:-1]).group
     later = step(rule_set(WITH_C).rules[0], group, 20, CHANGES[-1]).group
-    shown, shown_later = (one.leave.request.wish for one in (group, later) if one.leave and one.leave.request)
+    shown, shown_later = (one.leave.request.desired for one in (group, later) if one.leave and one.leave.request)
     assert shown != shown_later
     assert moves(WITH_C, *CHANGES, approved(30, request=shown)) == []
     assert moves(WITH_C, *CHANGES, approved(30, request=shown_later)) == [(30, {"a": 0, "b": 0, "c": 1})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bus.messages import Claim, Place, Verdict
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import rule_set
@@ -17,29 +17,31 @@ EVENTS = [
 
 def test_a_grant_that_was_stored_and_not_said_is_said_by_the_next_reader() -> None:
     routing = Routing.of(rule_set(workload_rule(placement=placement("m1", "m2", "m3", tolerate=0))))
-    book = Book(routing)
+    group_store = GroupStore(routing)
     for second, fact in EVENTS:
-        claims = [one for decision in book.take([fact], at(second)) for one in decision.says if isinstance(one, Claim)]
-    lost = [one for decision in book.take(claims, at(10)) for one in decision.says]
+        claims = [
+            one for decision in group_store.take([fact], at(second)) for one in decision.says if isinstance(one, Claim)
+        ]
+    lost = [one for decision in group_store.take(claims, at(10)) for one in decision.says]
     assert [one.granted for one in lost if isinstance(one, Verdict)] == [True]
 
-    book = Book(routing, [load(dump(group)) for group in book.groups.values()])
-    said = [fact for decision in book.said(at(11)) for fact in decision.says]
+    group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
+    said = [fact for decision in group_store.said(at(11)) for fact in decision.says]
     assert [one.granted for one in said if isinstance(one, Verdict)] == [True]
-    actions = [action for decision in book.take(said, at(11)) for action in decision.actions]
+    actions = [action for decision in group_store.take(said, at(11)) for action in decision.actions]
     assert [type(action) for action in actions] == [Place]
 
 
 def test_a_grant_that_is_said_again_is_not_used_again() -> None:
     routing = Routing.of(rule_set(workload_rule(placement=placement("m1", "m2", "m3", tolerate=0))))
-    book = Book(routing)
+    group_store = GroupStore(routing)
     placed = []
     for second, fact in EVENTS:
         facts = [fact]
         while facts:
-            decisions = book.take(facts, at(second))
+            decisions = group_store.take(facts, at(second))
             placed += [action for one in decisions for action in one.actions]
             facts = [said for one in decisions for said in one.says]
     assert [type(action) for action in placed] == [Place]
-    said = [fact for decision in book.said(at(11)) for fact in decision.says]
-    assert [action for decision in book.take(said, at(11)) for action in decision.actions] == []
+    said = [fact for decision in group_store.said(at(11)) for fact in decision.says]
+    assert [action for decision in group_store.take(said, at(11)) for action in decision.actions] == []

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bus.messages import Claim, RouteRef, SetWeights, Verdict
-from rules.core.desired import Act, Wish
+from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, Paused
-from rules.engine.guard import Leave, guard
+from rules.engine.guard import GuardDecision, guard
 from rules.limits.acquire import hear
 from rules.limits.limiters import limits_of
 from rules.rehearsal.simulate import at
@@ -29,9 +29,9 @@ EVERYTHING = {
 }
 
 
-def act(lane: str = "", **keys: Any) -> Act:
+def act(lane: str = "", **keys: Any) -> PlannedAction:
     fields = {"route": ROUTE, "weights": {"a": 0, "b": 1}, "remember": {}}
-    return Act(SetWeights, fields, "PrimaryUnhealthy", lane=lane, **keys)
+    return PlannedAction(SetWeights, fields, "PrimaryUnhealthy", lane=lane, **keys)
 
 
 def rule(*without: str, **changes: Any) -> Rule:
@@ -43,12 +43,12 @@ def group(**keys: Any) -> Group:
     return Group("web", OBJECT, acted_at=at(6 * 3600), **keys)
 
 
-def asked(of: Rule, *acts: Act, by: Group | None = None, now: datetime = NOON) -> Leave:
-    return guard(of, by or group(), Wish(acts=acts), now)
+def asked(of: Rule, *acts: PlannedAction, by: Group | None = None, now: datetime = NOON) -> GuardDecision:
+    return guard(of, by or group(), DesiredState(acts=acts), now)
 
 
-def why(leave: Leave) -> str | None:
-    return leave.wish.held[0].value if leave.wish.held is not None else None
+def why(leave: GuardDecision) -> str | None:
+    return leave.desired.held[0].value if leave.desired.held is not None else None
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_first_that_holds_is_told_and_the_shared_ones_are_asked_last(
 ) -> None:
     leave = asked(rule(*without), act())
     assert why(leave) == reason
-    assert leave.wish.acts == ()
+    assert leave.desired.acts == ()
     assert [isinstance(fact, Claim) for fact in leave.says] == ([] if reason else [True])
 
 
@@ -73,26 +73,26 @@ def test_a_pause_comes_before_everything_and_stops_everything() -> None:
     paused = group(paused=Paused("ann", "upgrade", at(5)))
     for one in (act(), act(safe=True), act(follows=True), act(by_hand=True)):
         leave = asked(rule(), one, by=paused)
-        assert (why(leave), leave.wish.acts, leave.says) == ("Paused", (), ())
+        assert (why(leave), leave.desired.acts, leave.says) == ("Paused", (), ())
 
 
 @pytest.mark.parametrize("kind", [{"safe": True}, {"follows": True}])
 def test_steps_back_and_what_goes_on_ask_nobody_else(kind: dict[str, Any]) -> None:
     leave = asked(rule(), act(**kind))
-    assert (why(leave), len(leave.wish.acts), leave.says) == (None, 1, ())
+    assert (why(leave), len(leave.desired.acts), leave.says) == (None, 1, ())
 
 
 def test_what_a_person_asked_for_passes_windows_and_approval_only() -> None:
     by_hand = act(by_hand=True)
     assert why(asked(rule(), by_hand)) == "Cooldown"
     leave = asked(rule("cooldownSeconds"), by_hand)
-    assert (why(leave), leave.wish.acts, len(leave.says)) == (None, (), 1)
+    assert (why(leave), leave.desired.acts, len(leave.says)) == (None, (), 1)
 
 
 def test_the_hold_of_one_act_leaves_the_others_free() -> None:
     back = act(lane="back", safe=True)
     leave = asked(rule(), act(lane="on", object="east/other"), back)
-    assert (why(leave), leave.wish.acts, leave.wish.about) == ("InBlockedWindow", (back,), "east/other")
+    assert (why(leave), leave.desired.acts, leave.desired.about) == ("InBlockedWindow", (back,), "east/other")
 
 
 def test_the_verdict_lets_exactly_what_is_wanted_then_go() -> None:
@@ -105,14 +105,14 @@ def test_the_verdict_lets_exactly_what_is_wanted_then_go() -> None:
     )
     for stale in (0, claim.generation + 1):
         other = hear(first.group, yes.model_copy(update={"generation": stale}), NOON)
-        assert asked(limited, act(), by=other).wish.acts == ()
+        assert asked(limited, act(), by=other).desired.acts == ()
     granted = hear(first.group, yes, NOON)
     two = (act(lane="one"), act(lane="two"))
-    assert asked(limited, *two, by=granted).wish.acts == two
+    assert asked(limited, *two, by=granted).desired.acts == two
     # What comes after that is asked for anew.
     after = asked(limited, *two, by=granted).group
     again = asked(limited, act(lane="three"), by=replace(after, generation=2))
-    assert again.wish.acts == ()
+    assert again.desired.acts == ()
     assert [fact.generation for fact in again.says if isinstance(fact, Claim)] == [3]
 
 
@@ -122,15 +122,15 @@ def test_nobody_waits_twice_in_one_queue() -> None:
     leave = asked(limited, act())
     assert asked(limited, act(), by=leave.group, now=at(12 * 3600 + 14)).says == ()
     assert len(asked(limited, act(), by=leave.group, now=at(12 * 3600 + 15)).says) == 1
-    [given_back] = guard(limited, leave.group, Wish(), at(12 * 3600 + 20)).says
+    [given_back] = guard(limited, leave.group, DesiredState(), at(12 * 3600 + 20)).says
     assert isinstance(given_back, Claim)
     assert not given_back.wanted
 
 
 def test_guards_of_a_file_hold_what_their_rules_do() -> None:
     files = [shared(["w*"], blockedWindows=[ALL_DAY])]
-    assert why(guard(the_rule(), group(), Wish(acts=(act(),)), NOON, files)) == "InBlockedWindow"
-    assert why(guard(the_rule(name="other"), group(), Wish(acts=(act(),)), NOON, files)) is None
+    assert why(guard(the_rule(), group(), DesiredState(acts=(act(),)), NOON, files)) == "InBlockedWindow"
+    assert why(guard(the_rule(name="other"), group(), DesiredState(acts=(act(),)), NOON, files)) is None
 
 
 def test_two_guards_for_the_same_rules_both_hold_in_any_order() -> None:

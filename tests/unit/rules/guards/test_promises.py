@@ -14,7 +14,7 @@ from bus.messages import Action, Claim, Fact, Health, Observation, SetWeights, V
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import decide
-from rules.limits.limiter import BudgetRule
+from rules.limits.limiter import LimiterRule
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import FileGuard, Guards
 from tests.unit.rules.builders import Event, paused, resumed
@@ -85,7 +85,7 @@ class Watched(World):
         super()._step(now)
         flying = [
             group.object
-            for group in self.book.groups.values()
+            for group in self.group_store.groups.values()
             if any(owed.wanted and away(owed.action) for owed in group.owed)
         ]
         if len(flying) > self.most:
@@ -159,7 +159,7 @@ def test_everybody_gets_a_turn_whatever_the_guards(turns: Any, bus: Any, times: 
     too_many = len(failed(turns)) > 3 and any(guard.name in ("d", "i") for guard in guards)
     assert too_many or moved(world) == failed(turns)
     if not too_many:
-        budgets = [group.budget for group in world.book.groups.values() if group.budget is not None]
+        budgets = [group.budget for group in world.group_store.groups.values() if group.budget is not None]
         assert not [claim for budget in budgets for claim in budget.claims if claim.wanted]  # all were given back
 
 
@@ -246,8 +246,8 @@ def instants(words: Sequence[tuple[int, str, str, int]]) -> list[tuple[float, li
     return out
 
 
-def desk(limits: Guards) -> BudgetRule:
-    return BudgetRule(name="@all", guards=limits, guarded=("w",), peers=("cluster/*",))
+def desk(limits: Guards) -> LimiterRule:
+    return LimiterRule(name="@all", guards=limits, guarded=("w",), peers=("cluster/*",))
 
 
 @given(WORDS, LIMITS, st.randoms(use_true_random=False))

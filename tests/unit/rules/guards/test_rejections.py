@@ -27,7 +27,7 @@ def shown(*events: Event, when: float, rule: dict[str, object] = ASKING) -> tupl
     group = step(rule_set(rule).rules[0], None, when, *events).group
     assert group.leave is not None
     assert group.leave.request is not None
-    return group, group.leave.request.wish
+    return group, group.leave.request.desired
 
 
 def test_what_was_rejected_is_not_asked_for_again_before_its_time_is_over() -> None:
@@ -104,7 +104,7 @@ def test_it_outlives_a_restart() -> None:
     again = load(dump(step(rule_set(ASKING).rules[0], group, 100, rejected(100, request=plan)).group))
     assert again.leave is not None
     [no] = again.leave.rejected
-    assert (no.wish, no.by, no.reason, no.until) == (plan, "bob", "INC-8: b is worse", at(3700))
+    assert (no.desired, no.by, no.reason, no.until) == (plan, "bob", "INC-8: b is worse", at(3700))
     assert step(rule_set(ASKING).rules[0], again, 200).group.held == again.held
 
 

@@ -10,7 +10,7 @@ from bus.messages import Action, Claim, Fact, Hold, Mode, Notify, Outcome, Verdi
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import FileGuard
@@ -44,7 +44,7 @@ class World:
         delays: Delays = at_once, answers: Answers = done_at_once, restarts: bool = False,
     ) -> None:  # fmt: skip
         self.routing = Routing(rules, file_guards, quorums)
-        self.book = Book(self.routing)
+        self.group_store = GroupStore(self.routing)
         self.delays, self.answers, self.restarts = delays, answers, restarts
         self.waiting: list[tuple[float, int, Fact]] = []
         self.number = 0
@@ -61,7 +61,7 @@ class World:
             self._wait(when, fact)
         for _ in range(100_000):
             moments = [self.waiting[0][0]] if self.waiting else []
-            alarm = self.book.next_alarm()
+            alarm = self.group_store.next_alarm()
             moments += [second(alarm)] if alarm is not None else []
             now = min(moments, default=until + 1)
             if now > until:
@@ -76,8 +76,10 @@ class World:
             facts.append(heapq.heappop(self.waiting)[2])
         self.heard += [(now, fact) for fact in facts]
         if self.restarts:
-            self.book = Book(self.routing, [load(dump(group)) for group in self.book.groups.values()])
-        decisions = self.book.take(facts, at(now)) if facts else self.book.ring(at(now))
+            self.group_store = GroupStore(
+                self.routing, [load(dump(group)) for group in self.group_store.groups.values()]
+            )
+        decisions = self.group_store.take(facts, at(now)) if facts else self.group_store.ring(at(now))
         for decision in decisions:
             self.decisions.append((now, decision))
             self._follow(decision, now)
@@ -117,7 +119,7 @@ class World:
         return [(when, hold.rule, hold.held) for when, hold in self.holds]
 
     def group(self, rule: str) -> Group:
-        return next(group for (name, _), group in self.book.groups.items() if name == rule)
+        return next(group for (name, _), group in self.group_store.groups.items() if name == rule)
 
     def claims(self) -> list[Claim]:
         return [fact for _, fact in self.heard if isinstance(fact, Claim)]

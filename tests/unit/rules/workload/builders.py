@@ -7,7 +7,7 @@ from typing import Any
 
 from bus.messages import Cluster, Fact, Hold, Taint, Workload, WorkloadCopy
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import Emitted, play
 from rules.rehearsal.simulate import at as at_
 from rules.rehearsal.simulator import line
 from rules.rulefile.loader import RuleSet
@@ -89,7 +89,7 @@ def in_time(events: Sequence[Event]) -> list[Event]:
 def happens(
     rules: RuleSet | Mapping[str, Any] | Sequence[Mapping[str, Any]], *events: Event, until: float = 3000,
     outcomes: bool = True,
-) -> list[Said]:  # fmt: skip
+) -> list[Emitted]:  # fmt: skip
     """Everything that comes out of a history."""
     if isinstance(rules, Mapping):
         rules = [rules]
@@ -97,7 +97,7 @@ def happens(
     return list(play(Routing.of(loaded), in_time(events), until=until, outcomes=outcomes))
 
 
-def short(said: Sequence[Said]) -> list[tuple[Any, ...]]:
+def short(said: Sequence[Emitted]) -> list[tuple[Any, ...]]:
     """Second, action, and what it is about: `(300.0, "Place", {"m2": 3})`."""
     out = []
     for one in said:

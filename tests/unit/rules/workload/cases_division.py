@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bus.messages import Health
-from rules.kinds.workload.candidates import Question
+from rules.kinds.workload.candidates import SchedulingRequest
 from rules.kinds.workload.division import NotEnoughRoom, backwards, by_room, by_tiers, webster
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Bounds, GroupOption, Insufficient, Option, best_groups, by_cluster, by_group
-from rules.kinds.workload.state import ClusterState, Copy, Move, WorkloadState
+from rules.kinds.workload.state import ClusterState, Copy, Relocation, WorkloadState
 from rules.rehearsal.simulate import at
 from rules.rulefile.placement import OnInsufficient, Placement
 from rules.rulefile.workload import Policy
@@ -52,10 +52,10 @@ def landed(
     copies = {name: Copy(count) for name, count in {**bound, **dict.fromkeys(leaving, 0)}.items()}
     state = WorkloadState(
         replicas=replicas, exists=True, copies=copies,
-        moves={name: Move("Cluster", "ClusterUnhealthy", "") for name in leaving},
+        moves={name: Relocation("Cluster", "ClusterUnhealthy", "") for name in leaving},
     )  # fmt: skip
     try:
-        return land(Question(given, state, clusters, leaving, on_insufficient, at(0)))
+        return land(SchedulingRequest(given, state, clusters, leaving, on_insufficient, at(0)))
     except Insufficient as error:
         return error.reason
 

@@ -10,11 +10,11 @@ from bus.messages import Evict, Health, Taint, WorkloadRef
 from rules.core.errors import InvalidFiles
 from rules.core.group import Group, Member, Signal
 from rules.core.reasons import Because
-from rules.core.timers import Clock, runs
+from rules.core.timers import Stopwatch, runs
 from rules.kinds.workload import causes as workload_causes
 from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload.eviction import armed_at, blocked, bound, fails_at, next_purge, purged_because
-from rules.kinds.workload.state import Copy, Left, Move, WorkloadState
+from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadState
 from rules.kinds.workload.tolerations import earliest, leaves_at, may_come, used
 from rules.rehearsal.simulate import at
 from rules.rulefile.model import Rule
@@ -118,7 +118,7 @@ def graceful_tasks_batch(case: Case) -> None:
 
 def graceful_next_check(case: Case) -> None:
     moves = [
-        Move(
+        Relocation(
             "Cluster", "", "", evicted_at=moment(-task["age_s"]),
             grace_seconds=(task["grace_s"] or case["timeout_s"]) if task["suppress"] is None else None,
         )
@@ -134,7 +134,7 @@ def the_rule(**keys: Any) -> WorkloadFailover:
 
 
 def group_of(
-    copies: Mapping[str, Copy], moves: Mapping[str, Move], members: Mapping[str, Health] | None = None
+    copies: Mapping[str, Copy], moves: Mapping[str, Relocation], members: Mapping[str, Health] | None = None
 ) -> Group:
     state = WorkloadState(api_version="apps/v1", exists=True, copies=copies, moves=moves)
     told = {
@@ -146,7 +146,7 @@ def group_of(
 
 def evict_cluster(case: Case) -> None:
     copies = {name: Copy(count) for name, count in case["clusters"].items()}
-    open_tasks = {name: Move("Cluster", "", "", placed=True, evicted_at=NOW) for name in case["tasks"]}
+    open_tasks = {name: Relocation("Cluster", "", "", placed=True, evicted_at=NOW) for name in case["tasks"]}
     ref = WorkloadRef(namespace="default", kind="Deployment", name="nginx")
     name = case["cluster"]
     action = Evict.model_construct(
@@ -197,9 +197,9 @@ def purge_mode_resolve(case: Case) -> None:
 def after_looking(case_health: Mapping[str, str], timers: list[str], evicting: list[str]) -> WorkloadState:
     """The workload after its copies' health was looked at once; `timers` have been bad for a while."""
     copies = {
-        name: Copy(1, first_status_at=NOW, bad=Clock(NOW, NOW) if name in timers else None) for name in case_health
+        name: Copy(1, first_status_at=NOW, bad=Stopwatch(NOW, NOW) if name in timers else None) for name in case_health
     }
-    moves = {name: Move("Application", "", "", placed=True, evicted_at=NOW) for name in evicting}
+    moves = {name: Relocation("Application", "", "", placed=True, evicted_at=NOW) for name in evicting}
     members = {name: Health(status) for name, status in case_health.items()}
     group = workload_causes.advance(the_rule(), group_of(copies, moves, members), None, NOW)
     assert group.workload is not None
@@ -222,7 +222,7 @@ def app_failover_detect(case: Case) -> None:
     ends = {}
     for name in case["unhealthy"]:
         since = moment(case["first_seen_s"].get(name, 0)) or NOW
-        end = fails_at(application, Copy(1, first_status_at=since, bad=Clock(since, since)))
+        end = fails_at(application, Copy(1, first_status_at=since, bad=Stopwatch(since, since)))
         assert end is not None
         ends[name] = (end - NOW).total_seconds()
     got = {
@@ -276,7 +276,7 @@ def app_failover_timeline(case: Case) -> None:
 
 def seed_block_predecessor(case: Case) -> None:
     seconds = ApplicationFailover().block_predecessor_seconds if case["block_s"] is None else case["block_s"]
-    left = Left(NOW - timedelta(seconds=case["evicted_ago_s"]), "Application")
+    left = Departure(NOW - timedelta(seconds=case["evicted_ago_s"]), "Application")
     assert blocked(left, seconds, NOW) == case["expect"]
 
 

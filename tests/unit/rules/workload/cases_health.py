@@ -10,7 +10,7 @@ from bus.messages import Health, Taint
 from reactor.actions.karmada.clusters import removed
 from rules.kinds.cluster_health import Sample, damped, heartbeat, probe_reading
 from rules.kinds.workload.tolerations import added, system_taint
-from rules.limits.rates import Bucket, Census, disrupted, rate
+from rules.limits.rates import Bucket, PeerHealth, disrupted, rate
 from rules.rehearsal.simulate import at
 from rules.rulefile.guards import Disruption, Guards
 
@@ -101,7 +101,7 @@ def guards(threshold: float, secondary: float = 0.01, large: int = 50, normal: f
 
 
 def zone_disruption_state(case: Case) -> None:
-    peers = Census(case["ready"] + case["not_ready"], case["not_ready"])
+    peers = PeerHealth(case["ready"] + case["not_ready"], case["not_ready"])
     words = {"Normal": "normal", "PartialDisruption": "partial", "FullDisruption": "full"}
     assert words[disrupted(guards(case["threshold"]), peers)] == case["expect"]
 
@@ -109,7 +109,7 @@ def zone_disruption_state(case: Case) -> None:
 def zone_disruption_rate(case: Case) -> None:
     bad = {"normal": 0, "partial": case["size"] - 1, "full": case["size"]}[case["state"]]
     limits = guards(0.55, case["secondary"], case["large"], case["normal"])
-    assert rate(limits, Census(case["size"], bad)) == case["expect"]
+    assert rate(limits, PeerHealth(case["size"], bad)) == case["expect"]
 
 
 CHECKS: dict[str, Callable[[Case], None]] = {

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from rules.kinds.workload.preservation import injected, labels_of, state_of
-from rules.kinds.workload.state import Move
+from rules.kinds.workload.state import Relocation
 from rules.rehearsal.simulate import at
 from rules.rulefile.workload import PreservationRule, StatePreservation
 
@@ -23,7 +23,7 @@ def state_preservation(case: Case) -> None:
 def state_injection(case: Case) -> None:
     """Each task is a move; with another mode than Directly nothing is kept of its copy's state."""
     moves = [
-        Move(
+        Relocation(
             "Cluster", "", "", evicted_at=at(0) + timedelta(seconds=number), purge_mode=task["purge"],
             preserved={"job": "7"} if task["purge"] in ("Directly", "Immediately") else {},
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Action, Evict, Hold, Purge
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, outcome, rule_set
@@ -54,14 +54,14 @@ def test_a_copy_that_cannot_go_first_keeps_nobody_from_being_placed() -> None:
 
 def published(given: dict[str, Any], verb: type[Action], *events: Event, until: int) -> list[float]:
     """When actions of this kind were published, also again, with an eye on the alarm every five seconds."""
-    book, out = Book(Routing.of(rule_set(given))), []
+    group_store, out = GroupStore(Routing.of(rule_set(given))), []
     looks: list[Event | tuple[int, None]] = [*events, *((second, None) for second in range(0, until, 5))]
     for second, fact in sorted(looks, key=lambda one: one[0]):
-        decisions = book.ring(at(second)) if fact is None else book.take([fact], at(second))
+        decisions = group_store.ring(at(second)) if fact is None else group_store.take([fact], at(second))
         out += [second for one in decisions for action in one.actions if isinstance(action, verb)]
         said = [fact for one in decisions for fact in one.says]
         while said:  # its guards answer at once
-            said = [fact for one in book.take(said, at(second)) for fact in one.says]
+            said = [fact for one in group_store.take(said, at(second)) for fact in one.says]
     return out
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from bus.messages import Hold
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set
 from tests.unit.rules.workload.builders import (
@@ -52,16 +52,16 @@ def because(rules: Any, *events: Event, until: float = 3000) -> list[str]:
 
 def reloaded(given_rule: Any, then: Any, events: list[Event], at: float, later: list[Event], until: float) -> list[Any]:
     """Play with one rule, and from a moment on with another one: as a reload does it."""
-    book = Book(Routing.of(rule_set(given_rule)))
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(Routing.of(rule_set(given_rule)))
+    player = Simulator(group_store, outcomes=True)
     for second in sorted({when for when, _ in events}):
         list(player.until(at_(second)))
         list(player.take([fact for when, fact in events if when == second], at_(second)))
     list(player.until(at_(at)))
     again_rules = rule_set(*then) if isinstance(then, list) else rule_set(then)
-    book = Book(Routing.of(again_rules), [load(dump(group)) for group in book.groups.values()])
-    book.reconsider(at_(at))
-    again = Player(book, outcomes=True)
+    group_store = GroupStore(Routing.of(again_rules), [load(dump(group)) for group in group_store.groups.values()])
+    group_store.reconsider(at_(at))
+    again = Simulator(group_store, outcomes=True)
     again._said = player._said
     out = list(again.until(at_(at)))
     for when, fact in later:

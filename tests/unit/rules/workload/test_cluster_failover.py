@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, outcome, rule_set
@@ -164,16 +164,16 @@ def test_with_unknown_as_unhealthy_it_is_one() -> None:
 
 
 def test_only_workloads_on_a_cluster_that_changes_and_those_that_wait_are_decided_again() -> None:
-    book = Book(Routing.of(rule_set(rule(placement=placement(tolerate=100)))))
+    group_store = GroupStore(Routing.of(rule_set(rule(placement=placement(tolerate=100)))))
     nginx = fact(workload({"m1": 2, "m2": 2}))
     others = [
         nginx.model_copy(update={"name": "redis", "clusters": {"m3": 1}}),
         nginx.model_copy(update={"name": "mail", "clusters": {"m4": 1}}),
     ]
-    book.take([nginx, *others, *map(fact, clusters("Healthy", "m1", "m2", "m3"))], at(0))
+    group_store.take([nginx, *others, *map(fact, clusters("Healthy", "m1", "m2", "m3"))], at(0))
 
     def decided(status: str, name: str, second: float) -> set[str]:
-        found = book.take([fact(cluster(name, status, at=second))], at(second))
+        found = group_store.take([fact(cluster(name, status, at=second))], at(second))
         return {decision.group.object.rpartition("/")[2] for decision in found} - {"*"}
 
     assert decided("Unhealthy", "m2", 10) == {"nginx"}
@@ -228,12 +228,12 @@ def test_clusters_that_come_and_go_do_not_keep_one_that_is_dead_for_ever() -> No
 
 def test_an_outage_is_remembered_through_a_restart() -> None:
     routing = Routing.of(rule_set(all_of()))
-    book = Book(routing)
-    book.take([one for _, one in FOUR], at(0))
-    book.take([fact(one) for one in clusters("Unknown", "m1", "m2", "m3", "m4", at=10)], at(10))
-    book = Book(routing, [load(dump(group)) for group in book.groups.values()])
-    book.take([fact(one) for one in clusters("Healthy", "m1", "m3", "m4", at=500)], at(500))
-    assert book.next_alarm() == at(600.0)
+    group_store = GroupStore(routing)
+    group_store.take([one for _, one in FOUR], at(0))
+    group_store.take([fact(one) for one in clusters("Unknown", "m1", "m2", "m3", "m4", at=10)], at(10))
+    group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
+    group_store.take([fact(one) for one in clusters("Healthy", "m1", "m3", "m4", at=500)], at(500))
+    assert group_store.next_alarm() == at(600.0)
 
 
 # --- where to ------------------------------------------------------------------------------------------------------

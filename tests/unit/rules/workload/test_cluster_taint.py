@@ -8,9 +8,9 @@ import pytest
 
 from bus.messages import ClusterTaints, Mode, Taint
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, paused, resumed, rule_set
 from tests.unit.rules.workload.builders import (
@@ -68,9 +68,9 @@ def test_a_taint_that_was_held_back_is_borne_from_when_it_was_put_on() -> None:
 
 
 def test_a_taint_that_stands_keeps_its_time_when_the_rule_gets_another_one() -> None:
-    book = played(taint_rule(tolerationSeconds=0), dim("m1", "Unhealthy", at=10))
+    group_store = played(taint_rule(tolerationSeconds=0), dim("m1", "Unhealthy", at=10))
     second = {"key": "reactor/slow", "effect": "NoSchedule"}
-    again = rules_changed(book, [taint_rule(tolerationSeconds=0, taints=[TAINT, second])])
+    again = rules_changed(group_store, [taint_rule(tolerationSeconds=0, taints=[TAINT, second])])
     run(again, [dim("m1", "Unhealthy", at=50)])
     state = again.groups["brownout", "cluster/m1"].workload
     assert state is not None
@@ -110,30 +110,30 @@ READY = [cluster(name, "Healthy", at=0, signal="ready") for name in ("m1", "m2")
 OFF, RETIRED = taint_rule(mode="Off", tolerationSeconds=0), taint_rule(match="cluster/elsewhere")
 
 
-def run(book: Book, events: list[Event]) -> list[tuple[Any, ...]]:
+def run(group_store: GroupStore, events: list[Event]) -> list[tuple[Any, ...]]:
     """What comes out of these events, and of all that follows within 1000 s."""
-    player, found = Player(book, outcomes=True), []
+    player, found = Simulator(group_store, outcomes=True), []
     for when, fact in events:
         found += [*player.until(at_(when)), *player.take([fact], at_(when))]
     found += [*player.until(at_(events[-1][0] + 1000))]
     return short(found)
 
 
-def played(*rules_and_events: Any) -> Book:
+def played(*rules_and_events: Any) -> GroupStore:
     given = [one for one in rules_and_events if isinstance(one, dict)]
-    book = Book(Routing.of(rule_set(*given)))
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(Routing.of(rule_set(*given)))
+    player = Simulator(group_store, outcomes=True)
     for when, fact in (one for one in rules_and_events if not isinstance(one, dict)):
         list(player.take([fact], at_(when)))
-    return book
+    return group_store
 
 
-def rules_changed(book: Book, rules: list[dict[str, Any]]) -> Book:
+def rules_changed(group_store: GroupStore, rules: list[dict[str, Any]]) -> GroupStore:
     """What a process does that gets other rules: its groups are read back from the store."""
-    return Book(Routing.of(rule_set(*rules)), [load(dump(group)) for group in book.groups.values()])
+    return GroupStore(Routing.of(rule_set(*rules)), [load(dump(group)) for group in group_store.groups.values()])
 
 
-def tainted(*more: Event) -> Book:
+def tainted(*more: Event) -> GroupStore:
     return played(taint_rule(tolerationSeconds=0), MOVES, *READY, *more, dim("m1", "Unhealthy", at=10))
 
 
@@ -146,7 +146,7 @@ def test_a_rule_that_is_taken_away_or_put_to_rest_leaves_no_taint_behind(after: 
 
 def test_what_waits_for_a_taint_stays_when_its_rule_is_taken_away() -> None:
     again = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [MOVES])
-    assert list(Player(again, outcomes=True).until(at_(3000))) == []
+    assert list(Simulator(again, outcomes=True).until(at_(3000))) == []
 
 
 @pytest.mark.parametrize("after", [[], [OFF]], ids=["gone", "off"])
@@ -182,5 +182,5 @@ def test_a_rule_that_goes_on_keeps_its_taints_over_a_change_of_others() -> None:
     other = taint_rule(name="other", match="cluster/m2")
     again = rules_changed(tainted(workload({"m1": 2}, replicas=2)), [taint_rule(tolerationSeconds=0), other, MOVES])
     assert again.groups["brownout", "cluster/m1"].mode is Mode.ENFORCE
-    came = [(one.at, type(one.what).__name__) for one in Player(again, outcomes=True).until(at_(3000))]
+    came = [(one.at, type(one.what).__name__) for one in Simulator(again, outcomes=True).until(at_(3000))]
     assert came[:2] == [(40.0, "Place"), (40.0, "Evict")]

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from rules.kinds.workload.candidates import Question
+from rules.kinds.workload.candidates import SchedulingRequest
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
-from rules.kinds.workload.state import ClusterState, Copy, Move, WorkloadState
+from rules.kinds.workload.state import ClusterState, Copy, Relocation, WorkloadState
 from rules.rehearsal.simulate import at
 from rules.rulefile.placement import OnInsufficient, Placement
 from rules.rulefile.workload import Policy
@@ -139,11 +139,11 @@ def test_no_fleet_and_no_constraint_is_landed_in_a_way_that_breaks_it(data: Any)
     copies = {name: Copy(each) for name in holding}
     state = WorkloadState(
         replicas=each if kind == "duplicated" else each * len(holding), exists=True, copies=copies,
-        moves={name: Move("Cluster", "ClusterUnhealthy", "") for name in leaving},
+        moves={name: Relocation("Cluster", "ClusterUnhealthy", "") for name in leaving},
     )  # fmt: skip
     insufficient = data.draw(st.sampled_from(list(OnInsufficient)))
     try:
-        plan = land(Question(policy, state, fleet_, leaving, insufficient, at(0)))
+        plan = land(SchedulingRequest(policy, state, fleet_, leaving, insufficient, at(0)))
     except Insufficient:
         return
     assert set(holding) - set(leaving) <= plan.keys()

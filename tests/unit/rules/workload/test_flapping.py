@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.workload.state import WorkloadState
-from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
@@ -53,13 +53,13 @@ def outages(name: str, count: int, *, every: float = 100, lasts: float = 40) -> 
 
 def states(given_rule: dict[str, Any], events: Sequence[Event], until: int = 3000) -> Iterator[WorkloadState]:
     """The workload's state after each second in which anything happens, stored and read again."""
-    book = Book(Routing.of(rule_set(given_rule)))
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(Routing.of(rule_set(given_rule)))
+    player = Simulator(group_store, outcomes=True)
     events = in_time(events)
     for second in sorted({*(when for when, _ in events), *map(float, range(0, until, 10))}):
         list(player.until(at_(second)))
         list(player.take([fact for when, fact in events if when == second], at_(second)))
-        found = book.groups.get(("nginx", OBJECT))
+        found = group_store.groups.get(("nginx", OBJECT))
         if found is not None and found.workload is not None:
             state = load(dump(found)).workload
             assert state == found.workload
@@ -112,14 +112,14 @@ def test_divided_replicas_do_not_grow_with_each_outage(replicas: int | None) -> 
 def test_what_is_placed_for_a_cluster_that_recovers_meanwhile_is_too_many_as_well() -> None:
     """The outcome of the Place comes after the recovery."""
     given_rule = rule(DUPLICATED)
-    book = Book(Routing.of(rule_set(given_rule)))
-    player = Player(book, outcomes=False)
+    group_store = GroupStore(Routing.of(rule_set(given_rule)))
+    player = Simulator(group_store, outcomes=False)
     for when, fact in in_time([*fleet({"m1": 2}), cluster("m1", "Unhealthy", at=10), cluster("m1", "Healthy", at=40)]):
         list(player.until(at_(when)))
         list(player.take([fact], at_(when)))
     list(player.until(at_(50)))
     list(player.take([outcome(f"nginx/{OBJECT}/1", "Done", at=51)[1]], at_(51)))
-    state = book.groups["nginx", OBJECT].workload
+    state = group_store.groups["nginx", OBJECT].workload
     assert state is not None
     assert (state.wanted_copies, list(state.moves)) == (1, ["m2"])
 

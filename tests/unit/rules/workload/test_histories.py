@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player, Said
+from rules.rehearsal.simulate import Emitted, Simulator
 from rules.rehearsal.simulate import at as at_
 from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set
@@ -85,7 +85,7 @@ class World:
         when, status = self.said.get(f"workload/{name}/{OBJECT}", (-1.0, Health.UNKNOWN))
         return status is Health.HEALTHY and when > self.placed_at.get(name, -1)
 
-    def judge(self, one: Said) -> None:
+    def judge(self, one: Emitted) -> None:
         action = one.what
         begins = not self.leaving and one.at not in self.placed_at.values()
         if begins and isinstance(action, Place | Evict) and action.because != "Recovered":
@@ -134,15 +134,17 @@ class World:
         assert (by_cluster and bad[0] is not Health.HEALTHY) or (by_copy and bad[1] is Health.UNHEALTHY)
 
 
-def played(given: RuleSet, events: Sequence[Event], *, restarts: bool = False) -> Iterator[tuple[float, Fact | Said]]:
+def played(
+    given: RuleSet, events: Sequence[Event], *, restarts: bool = False
+) -> Iterator[tuple[float, Fact | Emitted]]:
     """Play a history; with `restarts` the book is stored and read again between any two moments."""
-    book = Book(Routing.of(given))
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(Routing.of(given))
+    player = Simulator(group_store, outcomes=True)
     for second in sorted({*(when for when, _ in events), *map(float, range(0, 700, 25))}):
         if restarts:
-            book = Book(Routing.of(given), [load(dump(group)) for group in book.groups.values()])
+            group_store = GroupStore(Routing.of(given), [load(dump(group)) for group in group_store.groups.values()])
             said = player._said
-            player = Player(book, outcomes=True)
+            player = Simulator(group_store, outcomes=True)
             player._said = said
         for one in player.until(at_(second)):
             yield one.at, one
@@ -157,7 +159,7 @@ def played(given: RuleSet, events: Sequence[Event], *, restarts: bool = False) -
 def test_no_history_purges_the_last_healthy_copy_evicts_into_nothing_or_acts_early(given: RuleSet, events: Any) -> None:
     world = World()
     for second, what in played(given, history(events)):
-        if isinstance(what, Said):
+        if isinstance(what, Emitted):
             world.judge(what)
         else:
             world.hear(what, second)
@@ -165,8 +167,8 @@ def test_no_history_purges_the_last_healthy_copy_evicts_into_nothing_or_acts_ear
 
 @given(RULES, EVENTS)
 def test_a_restart_at_any_moment_changes_nothing(given: RuleSet, events: Any) -> None:
-    calm = [one for _, one in played(given, history(events)) if isinstance(one, Said)]
-    restarted = [one for _, one in played(given, history(events), restarts=True) if isinstance(one, Said)]
+    calm = [one for _, one in played(given, history(events)) if isinstance(one, Emitted)]
+    restarted = [one for _, one in played(given, history(events), restarts=True) if isinstance(one, Emitted)]
     assert short(calm) == short(restarted)
 
 
@@ -174,8 +176,8 @@ def test_a_restart_at_any_moment_changes_nothing(given: RuleSet, events: Any) ->
 def test_doubled_and_late_facts_change_nothing(given: RuleSet, events: Any) -> None:
     once = history(events)
     twice = in_time([*once, *((second + 3, fact) for second, fact in once if second)])
-    calm = [one for _, one in played(given, once) if isinstance(one, Said)]
-    again = [one for _, one in played(given, twice) if isinstance(one, Said)]
+    calm = [one for _, one in played(given, once) if isinstance(one, Emitted)]
+    again = [one for _, one in played(given, twice) if isinstance(one, Emitted)]
     assert short(calm) == short(again)
 
 
@@ -185,5 +187,5 @@ def test_a_random_history_is_not_empty_of_deeds(mode: str) -> None:
     given = rules(mode, "Keep", {"replicaSchedulingType": "Duplicated"}, "Keep", 0)
     healthy = [cluster(name, "Healthy", at=0) for name in NAMES]
     events = [workload({"m1": 2, "m2": 2}), *healthy, cluster("m1", "Unhealthy", at=5), copy("m2", "Healthy", at=6)]
-    came = [one.what for _, one in played(given, in_time(events)) if isinstance(one, Said)]
+    came = [one.what for _, one in played(given, in_time(events)) if isinstance(one, Emitted)]
     assert {type(what).__name__ for what in came} >= {"Place", "Evict"}

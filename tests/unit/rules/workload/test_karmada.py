@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bus.messages import Mode, Outcome, Place
-from rules.core.group import Group, Owed
+from rules.core.group import Group, OutboxEntry
 from rules.engine.observe import observe
 from rules.kinds.workload import desire as workload_wish
-from rules.kinds.workload.state import Left, WorkloadState
+from rules.kinds.workload.state import Departure, WorkloadState
 from rules.rehearsal.simulate import at
 from rules.rulefile.workload import WorkloadFailover
 from tests.unit.actions.workload.builders import place
@@ -50,9 +50,9 @@ def test_or_it_goes_on_where_the_other_copy_is_healthy() -> None:
 def test_what_the_scheduler_overrules_is_a_hold_until_an_action_is_done_as_asked() -> None:
     rule = rule_set(RULE).rules[0]
     assert isinstance(rule, WorkloadFailover)
-    state = WorkloadState(exists=True, left={"m1": Left(at(0), "Cluster")})
+    state = WorkloadState(exists=True, left={"m1": Departure(at(0), "Cluster")})
     action = place({"m2": 2}, carrier="Karmada")
-    owing = Group(rule.name, OBJECT, mode=Mode.ENFORCE, workload=state, owed=(Owed(action, at(15)),))
+    owing = Group(rule.name, OBJECT, mode=Mode.ENFORCE, workload=state, owed=(OutboxEntry(action, at(15)),))
     said = Outcome(action=action.id, status="Done", reason="PlacedElsewhere", detail="on m3=2", observed_at=at(1))
     group = observe(rule, owing, said, at(1))
     held = workload_wish.desire(rule, group, None, at(1)).held

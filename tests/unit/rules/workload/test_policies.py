@@ -11,9 +11,9 @@ from bus.messages import Evict, Hold
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import decide
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player, at
+from rules.rehearsal.simulate import Simulator, at
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,
@@ -111,15 +111,15 @@ def test_what_was_rehearsed_is_done_once_the_rule_is_enforced() -> None:
         Routing.of(rule_set(workload_rule(mode=mode, placement=placement("m1", "m2", tolerate=50))))
         for mode in ("DryRun", "Enforce")
     )
-    book = Book(rehearsing)
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(rehearsing)
+    player = Simulator(group_store, outcomes=True)
     rehearsed = list(player.take([fact(workload({"m1": 2}, replicas=2))], at(0)))
     for second, one in start():
         rehearsed += [*player.until(at(second)), *player.take([one], at(second))]
     rehearsed += player.until(at(100))
     assert short(rehearsed) == [(60.0, "Place", {"m2": 2}), (60.0, "Evict", "m1")]
-    book = Book(enforcing, [load(dump(group)) for group in book.groups.values()])
-    done = list(Player(book, outcomes=True).take([fact(workload({"m1": 2}, at=200, replicas=2))], at(200)))
+    group_store = GroupStore(enforcing, [load(dump(group)) for group in group_store.groups.values()])
+    done = list(Simulator(group_store, outcomes=True).take([fact(workload({"m1": 2}, at=200, replicas=2))], at(200)))
     assert short(done) == [(200.0, "Place", {"m2": 2}), (200.0, "Evict", "m1")]
 
 

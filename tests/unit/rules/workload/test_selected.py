@@ -11,7 +11,7 @@ from bus.messages import WorkloadCopy
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import decide
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, rule_set
@@ -97,9 +97,9 @@ def test_of_several_copies_only_those_with_the_label_count() -> None:
 
 
 def test_a_workload_without_the_label_gets_no_group() -> None:
-    book = Book(Routing.of(rule_set(SELECTING)))
-    book.take([together({}, at=0)[1], alone({}, at=0)[1]], at_(0))
-    assert ("nginx", OBJECT) not in book.groups
+    group_store = GroupStore(Routing.of(rule_set(SELECTING)))
+    group_store.take([together({}, at=0)[1], alone({}, at=0)[1]], at_(0))
+    assert ("nginx", OBJECT) not in group_store.groups
 
 
 def test_that_it_is_left_alone_is_remembered() -> None:

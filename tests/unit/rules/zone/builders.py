@@ -22,7 +22,7 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.rehearsal.simulate import Said, play
+from rules.rehearsal.simulate import Emitted, play
 from rules.rehearsal.simulate import at as at_
 from rules.rulefile.zone import ZoneIsolation
 from tests.unit.rules.builders import Event
@@ -107,12 +107,12 @@ def approved(zone: str, *, at: float) -> list[Event]:
     return [(at, Approve(rule="zones", object=f"prod/{zone}", by="eve", reason="seen", observed_at=at_(at)))]
 
 
-def said(rule: ZoneIsolation, *events: list[Event], until: float = 1000, outcomes: bool = True) -> list[Said]:
+def said(rule: ZoneIsolation, *events: list[Event], until: float = 1000, outcomes: bool = True) -> list[Emitted]:
     history = sorted((event for some in events for event in some), key=lambda event: event[0])
     return list(play([rule], history, until=until, outcomes=outcomes))
 
 
-def steps(things: Iterable[Said]) -> list[tuple[float, str, str, str, str]]:
+def steps(things: Iterable[Emitted]) -> list[tuple[float, str, str, str, str]]:
     """Second, zone, phase, status and step of what was asked."""
     return [
         (one.at, one.what.zone, one.what.phase, one.what.status, one.what.step)
@@ -121,11 +121,11 @@ def steps(things: Iterable[Said]) -> list[tuple[float, str, str, str, str]]:
     ]
 
 
-def names(things: Iterable[Said]) -> list[str]:
+def names(things: Iterable[Emitted]) -> list[str]:
     """The steps in short: `+Fence` done, `-Fence` undone."""
     return [("-" if s.what.undo else "+") + s.what.step for s in things if isinstance(s.what, ZoneStep)]
 
 
-def holds(things: Iterable[Said]) -> list[tuple[float, str, str]]:
+def holds(things: Iterable[Emitted]) -> list[tuple[float, str, str]]:
     """Second, object and reason of the holds that began."""
     return [(one.at, one.what.object, one.what.held) for one in things if isinstance(one.what, Hold)]

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from rules.core.reasons import Held
 from rules.kinds.zone.admission import FORCEABLE, Answer, admit, checks
-from rules.kinds.zone.question import Limits, Nodes, Request, expired_share
+from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
 
 DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "zone_admission.json").read_text("utf-8"))["cases"]
 GUARDS = json.loads((DATA / "guards.json").read_text("utf-8"))["cases"]
 
 
-def request_of(given: dict[str, Any]) -> Request:
-    return Request(
+def request_of(given: dict[str, Any]) -> AdmissionRequest:
+    return AdmissionRequest(
         zone=given["target"],
         zones={name: Nodes(zone["nodes"], zone["healthy_nodes"]) for name, zone in given["zones"].items()},
         isolated=tuple(given["isolated"]), in_progress=given["in_progress"],
@@ -46,7 +46,7 @@ def told(answer: Answer) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_request_gets_its_answer(case: dict[str, Any]) -> None:
-    assert told(admit(request_of(case["inputs"]), Limits())) == case["expect"]
+    assert told(admit(request_of(case["inputs"]), AdmissionLimits())) == case["expect"]
 
 
 FINE = request_of(CASES[0]["inputs"])
@@ -76,13 +76,13 @@ FAILING: dict[Held, dict[str, Any]] = {
 
 @pytest.mark.parametrize("reason", FAILING)
 def test_a_guard_alone_refuses_with_its_reason(reason: Held) -> None:
-    answer = admit(replace(FINE, **FAILING[reason]), Limits())
+    answer = admit(replace(FINE, **FAILING[reason]), AdmissionLimits())
     assert (answer.admit, answer.reason) == (False, reason)
     assert answer.detail
 
 
 def test_the_guards_stand_in_the_order_of_the_contract() -> None:
-    assert [check.reason for check in checks(FINE, Limits())] == list(FAILING)
+    assert [check.reason for check in checks(FINE, AdmissionLimits())] == list(FAILING)
 
 
 def test_of_several_that_fail_the_first_gives_the_reason() -> None:
@@ -93,27 +93,27 @@ def test_of_several_that_fail_the_first_gives_the_reason() -> None:
         changes: dict[str, Any] = {}
         for reason in reversed(reasons[index:]):
             changes |= FAILING[reason]
-        assert admit(replace(FINE, **changes), Limits()).reason is first
+        assert admit(replace(FINE, **changes), AdmissionLimits()).reason is first
 
 
 @pytest.mark.parametrize("reason", FAILING)
 def test_a_person_passes_over_the_toleration_and_the_second_source_only(reason: Held) -> None:
-    answer = admit(replace(FINE, by_hand=True, **FAILING[reason]), Limits())
+    answer = admit(replace(FINE, by_hand=True, **FAILING[reason]), AdmissionLimits())
     assert answer.admit is (reason in (Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY))
 
 
 @pytest.mark.parametrize("reason", FAILING)
 def test_force_never_passes_over_what_would_leave_nothing_standing_nor_over_a_blind_view(reason: Held) -> None:
-    answer = admit(replace(FINE, by_hand=True, force=True, **FAILING[reason]), Limits())
+    answer = admit(replace(FINE, by_hand=True, force=True, **FAILING[reason]), AdmissionLimits())
     assert answer.admit is (reason in {*FORCEABLE, Held.TOLERATION_NOT_ELAPSED, Held.ONE_SOURCE_ONLY})
 
 
 def test_a_refusal_names_zones_services_and_numbers() -> None:
-    services = admit(replace(FINE, single_zone_services=("shop/db", "shop/mq")), Limits())
+    services = admit(replace(FINE, single_zone_services=("shop/db", "shop/mq")), AdmissionLimits())
     assert services.detail == "all copies in one zone: shop/db, shop/mq"
-    few = admit(replace(FINE, demand_nodes=11), Limits())
+    few = admit(replace(FINE, demand_nodes=11), AdmissionLimits())
     assert few.detail == "10 healthy nodes would be left in b, c; 11 needed"
-    wide = admit(replace(FINE, expired_elsewhere=0.6), Limits())
+    wide = admit(replace(FINE, expired_elsewhere=0.6), AdmissionLimits())
     assert wide.detail == "60% of leases elsewhere have expired"
 
 
@@ -128,7 +128,7 @@ def test_what_is_admitted_leaves_a_zone_a_majority_and_enough_nodes(
         FINE, zones={name: Nodes(max(pair), min(pair)) for name, pair in zones.items()}, quorum_members=members,
         demand_nodes=demand,
     )  # fmt: skip
-    if not admit(request, Limits()).admit:
+    if not admit(request, AdmissionLimits()).admit:
         return
     others = [zone for name, zone in request.zones.items() if name != "a"]
     assert any(zone.nodes for zone in others)
@@ -146,6 +146,6 @@ def test_leases_that_expire_everywhere_stop_the_automation(
     request = replace(
         FINE, api_reachable=given["api_reachable"], expired_elsewhere=expired_share(given["leases"], given["expired"])
     )
-    answer = admit(request, Limits(expired_lease_fraction=given["fraction"]))
+    answer = admit(request, AdmissionLimits(expired_lease_fraction=given["fraction"]))
     stopped = answer.reason is Held.WIDESPREAD_FAILURE
     assert stopped == (case["expect"]["action"] == "scale_down")

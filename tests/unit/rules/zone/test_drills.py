@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.zone.builders import (
     STEPS,
@@ -113,13 +113,13 @@ def test_no_run_starts_while_a_zone_is_isolated() -> None:
 
 
 def outcome_of(rule: Any, *events: list[Any], until: float) -> str:
-    book = Book(Routing([rule]))
-    player = Player(book, outcomes=True)
+    group_store = GroupStore(Routing([rule]))
+    player = Simulator(group_store, outcomes=True)
     for when, fact in sorted((event for some in events for event in some), key=lambda event: event[0]):
         list(player.until(at_(when)))
         list(player.take([fact], at_(when)))
     list(player.until(at_(until)))
-    state = book.groups["zones", "prod"].zone
+    state = group_store.groups["zones", "prod"].zone
     assert state is not None
     return state.practice_outcome
 

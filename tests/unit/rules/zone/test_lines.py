@@ -11,13 +11,13 @@ from rules.core.errors import InvalidFiles
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import decide
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.plan import mode_of, plan
 from rules.kinds.zone.record import zone_seen
 from rules.kinds.zone.request import request_for
 from rules.rehearsal import history
-from rules.rehearsal.simulate import Player
+from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
@@ -154,13 +154,15 @@ def test_a_restart_after_every_decision_changes_nothing(outcomes: bool) -> None:
 
 def played(events: list[Any], *, outcomes: bool, restarts: bool) -> list[Any]:
     routing = Routing([zone_rule()])
-    player = Player(Book(routing), outcomes=outcomes)
+    player = Simulator(GroupStore(routing), outcomes=outcomes)
     found = []
     for when, fact in [*sorted(events, key=lambda event: event[0]), (9000.0, None)]:
-        while (alarm := player._book.next_alarm()) is not None and alarm < at_(when):
+        while (alarm := player._group_store.next_alarm()) is not None and alarm < at_(when):
             found += list(player.ring(alarm))
             if restarts:
-                player._book = Book(routing, [load(dump(group)) for group in player._book.groups.values()])
+                player._group_store = GroupStore(
+                    routing, [load(dump(group)) for group in player._group_store.groups.values()]
+                )
         if fact is not None:
             found += list(player.take([fact], at_(when)))
     return found

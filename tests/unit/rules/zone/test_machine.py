@@ -18,9 +18,9 @@ from rules.kinds.zone.machine import (
     PLACES,
     Do,
     Event,
+    Extent,
     Phase,
     Place,
-    Standing,
     Status,
     edges,
     move,
@@ -57,7 +57,7 @@ def reachable(start: Place, *, without: frozenset[Event] = frozenset()) -> set[P
 
 def test_every_state_answers_every_event_with_a_state() -> None:
     answers = list(edges())
-    assert len(answers) == len(PLACES) * len(Event) * len(Standing) * 2
+    assert len(answers) == len(PLACES) * len(Event) * len(Extent) * 2
     assert {found.to for *_, found in answers} == set(PLACES)
 
 
@@ -90,19 +90,19 @@ def test_another_zone_is_denied_as_long_as_there_is_a_record(event: Event) -> No
 
 def test_a_record_under_which_something_stands_never_just_goes_away() -> None:
     for at, event, standing, _, found in edges():
-        if standing is not Standing.NOTHING and found.to == NONE and at != NONE:
+        if standing is not Extent.NOTHING and found.to == NONE and at != NONE:
             assert event in (Event.UNDO_FINISHED, Event.ALL_STEPS_DONE), (at, event, standing)
 
 
 def test_a_failback_that_is_called_off_before_anything_was_opened_is_isolated_without_a_step() -> None:
-    again = move(BACK_PENDING, Event.SAME_ADDED, standing=Standing.ALL)
+    again = move(BACK_PENDING, Event.SAME_ADDED, standing=Extent.ALL)
     assert (again.to, again.do) == (PENDING, Do.REISOLATE)
-    assert move(PENDING, Event.GUARDS_PASS, standing=Standing.ALL).to == ISOLATED
+    assert move(PENDING, Event.GUARDS_PASS, standing=Extent.ALL).to == ISOLATED
 
 
 def test_a_retry_after_a_failed_abort_goes_on_undoing() -> None:
-    assert move(FAILED, Event.RETRY, standing=Standing.SOME, undoing=True).to.status is Status.ABORTING
+    assert move(FAILED, Event.RETRY, standing=Extent.SOME, undoing=True).to.status is Status.ABORTING
 
 
 def test_a_retry_where_nothing_was_touched_passes_the_guards_again() -> None:
-    assert move(FAILED, Event.RETRY, standing=Standing.NOTHING).to == PENDING
+    assert move(FAILED, Event.RETRY, standing=Extent.NOTHING).to == PENDING

@@ -30,7 +30,7 @@ from bus.messages import (
 )
 from rules.core.stored import dump, load
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.zone.builders import ZONES, zone_rule
@@ -53,7 +53,7 @@ class Operators(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self.book = Book(Routing(RULES))
+        self.group_store = GroupStore(Routing(RULES))
         self.stored: dict[tuple[str, str], bytes] = {}
         self.flying: dict[str, ZoneStep] = {}
         self.known: set[str] = set()
@@ -66,12 +66,12 @@ class Operators(RuleBasedStateMachine):
         self.forced: dict[str, set[str]] = defaultdict(set)
 
     def take(self, *facts: Fact) -> None:
-        self.follow(self.book.take(facts, at(self.now)))
+        self.follow(self.group_store.take(facts, at(self.now)))
 
     def follow(self, decisions: list[Decision]) -> None:
         for decision in decisions:
             self.stored[decision.group.rule, decision.group.object] = dump(decision.group)
-        for key in self.book.dropped:
+        for key in self.group_store.dropped:
             self.stored.pop(key, None)
         for decision in decisions:
             for action in decision.actions:
@@ -240,14 +240,14 @@ class Operators(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from((1.0, 10.0, 30.0, 60.0, 130.0, 1000.0)))
     def wait(self, seconds: float) -> None:
         end = self.now + seconds
-        while (alarm := self.book.next_alarm()) is not None and alarm <= at(end):
+        while (alarm := self.group_store.next_alarm()) is not None and alarm <= at(end):
             self.now = max(self.now, (alarm - at(0)).total_seconds())
-            self.follow(self.book.ring(max(alarm, at(self.now))))
+            self.follow(self.group_store.ring(max(alarm, at(self.now))))
         self.now = end
 
     @rule()
     def restart(self) -> None:
-        self.book = Book(Routing(RULES), [load(stored) for stored in self.stored.values()])
+        self.group_store = GroupStore(Routing(RULES), [load(stored) for stored in self.stored.values()])
 
     @invariant()
     def never_two_zones_of_a_cluster(self) -> None:
@@ -261,14 +261,14 @@ class Operators(RuleBasedStateMachine):
             self.all_is_well(cluster)
         for _ in range(30):
             self.now += 1
-            for name, group in [(key[0], group) for key, group in self.book.groups.items()]:
+            for name, group in [(key[0], group) for key, group in self.group_store.groups.items()]:
                 if group.zone is not None and group.zone.isolation is not None:
                     self.retry(name, group.zone.isolation.zone, "ann")
                     self.fail_back(name, group.zone.isolation.zone, "ann", False)
             if self.flying:
                 self.all_done()
             self.wait(130.0)
-        for group in self.book.groups.values():
+        for group in self.group_store.groups.values():
             assert group.zone is None or group.zone.isolation is None
         assert not any(self.standing.values()), "nothing is left standing"
 
@@ -284,14 +284,14 @@ class Forced(Operators):
         self.pause(stop=False)
         for _ in range(40):
             self.now += 1
-            for name, group in [(key[0], group) for key, group in self.book.groups.items()]:
+            for name, group in [(key[0], group) for key, group in self.group_store.groups.items()]:
                 if group.zone is not None and group.zone.isolation is not None:
                     self.retry(name, group.zone.isolation.zone, "ann")
                     self.fail_back(name, group.zone.isolation.zone, "ann", True)
             if self.flying:
                 self.all_done()
             self.wait(130.0)
-        for group in self.book.groups.values():
+        for group in self.group_store.groups.values():
             assert group.zone is None or group.zone.isolation is None
         assert not any(self.standing.values()), "nothing is left standing"
 

@@ -9,7 +9,7 @@ import pytest
 from bus.messages import ZoneStep
 from reactor.cli.shared.zone_words import left_behind
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.failback import way_back
 from rules.rehearsal.simulate import at as at_
@@ -72,10 +72,10 @@ def test_force_passes_a_window_in_which_no_zone_is_opened() -> None:
 
 def test_an_isolation_is_said_to_be_reversible_by_what_is_known() -> None:
     def words(*events: list[Event], **keys: object) -> str:
-        book = Book(Routing([zone_rule(**keys)]))
+        group_store = GroupStore(Routing([zone_rule(**keys)]))
         for when, fact in (event for some in events for event in some):
-            book.take([fact], at_(when))
-        return way_back(zone_rule(**keys), book.groups["zones", "prod"], "a")
+            group_store.take([fact], at_(when))
+        return way_back(zone_rule(**keys), group_store.groups["zones", "prod"], "a")
 
     assert words(listed()) == "no signal speaks of zone/prod/a: only reactor zone failback --force opens it"
     assert "when nodes alone calls it healthy for 20 s" in words(ONE)
@@ -139,12 +139,12 @@ def test_a_zone_that_a_person_opens_by_force_is_not_closed_again_on_its_way() ->
 
 
 def test_a_zone_that_is_taken_out_of_the_rule_can_still_be_steered() -> None:
-    book = Book(Routing([zone_rule()]))
+    group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
-        book.take([fact], at_(when))
+        group_store.take([fact], at_(when))
     smaller = zone_rule(zones=[{"name": "a"}, {"name": "b"}])
     for force in (False, True):
-        again = Book(Routing([smaller]), [load(dump(group)) for group in book.groups.values()])
+        again = GroupStore(Routing([smaller]), [load(dump(group)) for group in group_store.groups.values()])
         asked = failback("c", at=60, force=force)[0][1]
         [decision] = again.take([asked], at_(60))
         assert [(one.undo, one.zone, one.zone_id) for one in decision.actions if isinstance(one, ZoneStep)] == [
@@ -153,17 +153,17 @@ def test_a_zone_that_is_taken_out_of_the_rule_can_still_be_steered() -> None:
 
 
 def test_a_rule_that_is_taken_out_of_the_file_leaves_the_record_of_what_it_has_isolated() -> None:
-    book = Book(Routing([zone_rule()]))
+    group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
-        book.take([fact], at_(when))
-    stored = [load(dump(group)) for group in book.groups.values()]
-    without = Book(Routing([]), stored)
+        group_store.take([fact], at_(when))
+    stored = [load(dump(group)) for group in group_store.groups.values()]
+    without = GroupStore(Routing([]), stored)
     assert (without.dropped, dict(without.groups)) == (set(), {})
     assert [(row["zone"], row["status"]) for row in left_behind(stored, [])] == [("prod/c", "Pending")]
-    again = Book(Routing([zone_rule()]), stored)
+    again = GroupStore(Routing([zone_rule()]), stored)
     [decision] = again.take([failback("c", at=60)[0][1]], at_(60))
     assert [one.undo for one in decision.actions if isinstance(one, ZoneStep)] == [True]
-    idle = Book(Routing([]), [replace(group, zone=None) for group in stored])
+    idle = GroupStore(Routing([]), [replace(group, zone=None) for group in stored])
     assert idle.dropped == {("zones", "prod")}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rules.core.stored import dump, load
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.kind import way_back_only
 from rules.rehearsal.simulate import at as at_
@@ -36,13 +36,13 @@ def test_what_is_left_of_a_rule_is_all_that_is_left_of_that() -> None:
 
 
 def test_a_zone_that_it_has_isolated_comes_back_by_command() -> None:
-    before = Book(Routing([zone_rule()]))
+    before = GroupStore(Routing([zone_rule()]))
     for at, fact in sorted([*WELL, *isolate("a", at=9)], key=lambda event: event[0]):
         before.take([fact], at_(at))
     [group] = before.groups.values()
     assert [owed.action.step for owed in group.owed] == ["Fence"]  # type: ignore[union-attr]
 
-    after = Book(Routing([way_back_only(zone_rule())]), [load(dump(group))])
+    after = GroupStore(Routing([way_back_only(zone_rule())]), [load(dump(group))])
     [(at, back)] = failback("a", at=12)
     decisions = after.take([back], at_(at))
     actions = [action for decision in decisions for action in decision.actions]

@@ -10,7 +10,7 @@ from bus.messages import Fact, Outcome, ZoneStep
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import Decision
-from rules.engine.groups import Book
+from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import at
 from tests.unit.rules.zone.builders import STEPS, ZONES, healthy, listed, paused, resumed, unhealthy, zone_rule
@@ -24,7 +24,7 @@ class Played:
 
     def __init__(self, *, answered: int = len(STEPS), **keys: object) -> None:
         self.routing = Routing([zone_rule(**keys)])
-        self.book = Book(self.routing)
+        self.group_store = GroupStore(self.routing)
         self.asked: list[tuple[float, ZoneStep]] = []
         for when, fact in sorted([*listed(), *healthy(*ZONES, at=0), *unhealthy("a", at=100)], key=lambda one: one[0]):
             self.take(when, fact)
@@ -34,11 +34,11 @@ class Played:
 
     @property
     def group(self) -> Group:
-        (group,) = self.book.groups.values()
+        (group,) = self.group_store.groups.values()
         return group
 
     def take(self, second: float, *facts: Fact) -> None:
-        self._note(second, self.book.take(facts, at(second)))
+        self._note(second, self.group_store.take(facts, at(second)))
 
     def answer(self, second: float, number: int, status: str, reason: str | None = None) -> None:
         self.take(
@@ -50,11 +50,11 @@ class Played:
         )  # fmt: skip
 
     def until(self, second: float) -> None:
-        while (alarm := self.book.next_alarm()) is not None and alarm <= at(second):
-            self._note((alarm - at(0)).total_seconds(), self.book.ring(alarm))
+        while (alarm := self.group_store.next_alarm()) is not None and alarm <= at(second):
+            self._note((alarm - at(0)).total_seconds(), self.group_store.ring(alarm))
 
     def restart(self) -> None:
-        self.book = Book(self.routing, [load(dump(self.group))])
+        self.group_store = GroupStore(self.routing, [load(dump(self.group))])
 
     def _note(self, second: float, decisions: Sequence[Decision]) -> None:
         self.asked += [(second, action) for one in decisions for action in one.actions if isinstance(action, ZoneStep)]
