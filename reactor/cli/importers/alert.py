@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+from reactor.cli.importers.importing import path_of
 from reactor.cli.shared.alerting import fixed_labels, label_names, mapping
 from rules.rulefile.promql_tree import Query, read
 from rules.rulefile.targets import check_template, encode_segment
@@ -93,6 +95,17 @@ class Alert:
     @property
     def name(self) -> str:
         return str(self.rule["alert"])
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Words for where it stands: its file, the file's folder, both; or name and namespace of its PrometheusRule."""
+        above = self.at[: self.at.index("groups")]
+        if above[-1:] == ("spec",):
+            own = path_of(self.document.at(above[:-1]))
+            return own[-1] if own else "", own[0] if own else "", "-".join(own)
+        file = Path(self.document.file)
+        folder = file.absolute().parent.name
+        return file.stem, folder, f"{folder}-{file.stem}"
 
     @property
     def fixed(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,6 +110,23 @@ class Together:
             first = self.alerts[0]
             message = f"not carried over: {' and '.join(what)}: series do not have them"
             made.problems.append(first.document.problem(first.at, message, severity="warning"))
+
+
+def tell_apart(groups: Iterable[Together]) -> None:
+    """Put before a name that groups of several places have what tells these apart: file, folder or object.
+
+    A number would say nothing to a reader, and would be another one as soon as one more file is imported.
+    """
+    by_name: dict[str, list[Together]] = {}
+    for group in groups:
+        by_name.setdefault(group.name, []).append(group)
+    for name, same in by_name.items():
+        places = {group.alerts[0].place for group in same}
+        if len(places) == 1:
+            continue
+        ways = [way for way, words in enumerate(zip(*places, strict=True)) if len({*words}) == len(places)]
+        for group in same if ways else []:
+            group.name = f"{group.alerts[0].place[ways[0]]}-{name}"
 
 
 def lasts(alert: Alert, wanted: Wanted) -> tuple[float, float]:

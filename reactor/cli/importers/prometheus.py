@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from reactor.cli.importers.alert import Alert, Wanted
-from reactor.cli.importers.groups import Together, alerts_of, lasts
+from reactor.cli.importers.groups import Together, alerts_of, lasts, tell_apart
 from reactor.cli.importers.importing import Import, kind_of, objects
 from reactor.cli.shared.alerting import BadDuration
 from reactor.cli.shared.files import count
@@ -96,6 +96,7 @@ def _sorted(alerts: Iterable[Alert], wanted: Wanted, made: Import) -> tuple[list
         key = (id(alert.document), alert.at[:-2], target, waits)
         group = groups.setdefault(key, Together(f"{name}-{target.about}", target, waits))
         group.alerts.append(alert)
+    tell_apart(groups.values())
     return [*groups.values()], left_out
 
 

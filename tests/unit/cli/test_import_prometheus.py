@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -301,3 +302,28 @@ def test_a_group_with_more_names_than_a_matcher_takes_is_several_sources_of_one_
     found = file(bare(text))
     assert len(found["sources"]) == 3
     assert [len(rule["signals"]) for rule in found["rules"]] == [3]
+
+
+def named_in(folder: Path, *files: str) -> list[str]:
+    for file_ in files:
+        (folder / file_).parent.mkdir(exist_ok=True)
+        (folder / file_).write_text(group("up == 0"), "utf-8")
+    result = CliRunner().invoke(cli, ["import", "prometheus", *(str(folder / file_) for file_ in files)])
+    return [rule["name"] for rule in file(result)["rules"]]
+
+
+def test_groups_of_one_name_are_told_apart_by_their_file_or_its_folder(tmp_path: Path) -> None:
+    assert named_in(tmp_path, "shop/alerts.yml") == ["g-instance"]
+    assert named_in(tmp_path, "shop/web.yml", "shop/api.yml") == ["web-g-instance", "api-g-instance"]
+    assert named_in(tmp_path, "shop/up.yml", "cart/up.yml") == ["shop-g-instance", "cart-g-instance"]
+    both = named_in(tmp_path, "shop/web.yml", "shop/api.yml", "cart/web.yml")
+    assert both == ["shop-web-g-instance", "shop-api-g-instance", "cart-web-g-instance"]
+
+
+def test_groups_of_one_name_in_objects_are_told_apart_by_their_namespace() -> None:
+    head = "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\n"
+    text = "\n---\n".join(
+        f"{head}metadata: {{namespace: {namespace}, name: rules}}\nspec:\n  {group('up == 0')}"
+        for namespace in ("shop", "cart")
+    )
+    assert [rule["name"] for rule in file(bare(text))["rules"]] == ["shop-g-instance", "cart-g-instance"]
