@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,11 +17,13 @@ import click
 
 from reactor.cli.shared.asking import stored_groups
 from reactor.cli.shared.known_rules import known_rules
+from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, as_yaml, duration, say
+from reactor.cli.shared.printing import as_json, as_yaml, duration, say, terminal_width
 from reactor.cli.shared.status_rows import Rules, entry, table
 from reactor.runtime.clock import Clock
+from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible, visible_json
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
@@ -54,8 +54,8 @@ def status(config: Path | None, bus: str | None, output: str, pattern: str, *, r
 
     On a terminal, lines are not longer than its width. With --watch and -o json, each change is one line with an array.
 
-    Exit code: 0; 1 if no bus is named and none runs here, or it has no streams of a reactor; 3 if the bus cannot be
-    reached.
+    Exit code: 0; 1 if no rule matches, if no bus is named and none runs here, or if the bus has no streams of a
+    reactor; 3 if the bus cannot be reached.
     """
     with told():
         settings = settings_.load(config)
@@ -84,7 +84,7 @@ class Shown:
 
     def __init__(self, settings: Settings, output: str, pattern: str, *, remembered: bool, compact: bool) -> None:
         self._rules: Rules = {}
-        if output != "table":
+        if output != "table" or pattern != "*":
             self._rules = {rule.name: rule for rule in known_rules(settings)[0].rules}
         self._output, self._pattern = output, pattern
         self._remembered, self._compact = remembered, compact
@@ -96,6 +96,10 @@ class Shown:
 
         groups, processes, now = await stored_groups(bus), await present(bus), Clock().now()
         words = "\n".join([*_pauses(groups, now), *(line for process in processes for line in _warnings(process))])
+        names = {*self._rules, *(one.rule for one in groups if _meant(self._pattern, one))}
+        own = self._pattern.startswith("@")
+        if names and not own and not any(matches(self._pattern, name) for name in names):
+            raise SettingsError(near(self._pattern, names, "rule is called"))
         text = self._text(
             [one for one in groups if matches(self._pattern, one.rule) and _meant(self._pattern, one)], now
         )
@@ -110,18 +114,13 @@ class Shown:
 
     def _text(self, groups: Sequence[Group], now: datetime) -> str:
         if self._output == "table":
-            return "\n".join(map(visible, table(groups, now, _width())))
+            return "\n".join(map(visible, table(groups, now, terminal_width())))
         rows = [entry(group, self._rules, now) for group in groups]
         if self._remembered:
             rows = [{**row, "remembered": to_python(group)} for row, group in zip(rows, groups, strict=True)]
         if self._output == "yaml":
             return as_yaml(rows) + ("\n---" if self._compact else "")
         return visible_json(json.dumps(rows)) if self._compact else as_json(rows)
-
-
-def _width() -> int | None:
-    """How wide the table may be: as the terminal; what goes to a file or a pipe has one line for each group."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
 
 
 def _pauses(groups: Sequence[Group], now: datetime) -> list[str]:

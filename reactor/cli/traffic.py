@@ -14,8 +14,8 @@ from reactor.cli.shared.asking import Asker, asking, finish, look, send
 from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import Duration, bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, as_table, as_yaml, say
-from reactor.cli.shared.traffic_plan import Command, in_words, planned, rules_of, state_of
+from reactor.cli.shared.printing import printed, say, terminal_width
+from reactor.cli.shared.traffic_plan import Command, planned, rules_of, state_of, table
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
@@ -61,11 +61,7 @@ def list_(pattern: str, config: Path | None, bus: str | None, output: str) -> No
         if groups and not chosen:
             raise SettingsError(near(pattern, (group.rule for group in groups), "rule moves traffic that is called"))
         rows = [state_of(group, Clock().now()) for group in chosen]
-    if output == "table":
-        shown = [{**row, "weights": in_words(row["weights"])} for row in rows]
-        say(as_table(shown) if shown else "no rule has a route yet")
-        return
-    say({"json": as_json, "yaml": as_yaml}[output](rows))
+    say(printed(rows, output, lambda rows: "\n".join(table(rows, terminal_width())) or "no rule has a route yet"))
 
 
 @traffic.command()

@@ -198,6 +198,9 @@ async def test_people_move_traffic_and_each_word_is_in_the_audit(shop: Shop, rea
         assert "cart=1 fallback=0" in listed, listed
         code, said = await service.answered("traffic", "failover", "shpo", *words)
         assert (code, "did you mean shop?" in said) == (1, True), said
+        code, said = await service.answered("status", "shpo")
+        assert (code, "did you mean shop?" in said) == (1, True), said
+        assert "Watching" in await service.printed("status", "sh*")
         code, said = await service.answered("traffic", "failover", "shop", "--to", "nobody", *words)
         assert (code, "nobody is none of the backends" in said) == (1, True), said
 

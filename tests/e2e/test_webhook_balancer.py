@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from reactor.clients.port import ApiUnavailable
 from tests.e2e.haproxy import Site, site
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
@@ -53,7 +55,9 @@ async def stands(server: Server, weights: dict[str, int]) -> int:
     client = server.client()
 
     async def so() -> bool:
-        return (await client.read()).by_name == weights
+        with suppress(ApiUnavailable):  # it is starting, or kept from the processor
+            return (await client.read()).by_name == weights
+        return False
 
     await until_told(so, f"{weights} stands")
     version = int((await client.read()).version)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +19,11 @@ Row = Mapping[str, Any]
 def say(text: str, *, err: bool = False) -> None:
     """Print for people. What others wrote into it has to be one line by then: see `visible`."""
     click.echo(visible_lines(text), err=err)
+
+
+def terminal_width() -> int | None:
+    """How wide a table may be: as the terminal. What goes to a file or a pipe has one line for each row."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None
 
 
 def as_json(data: object) -> str:

@@ -88,9 +88,13 @@ def row(group: Group, now: datetime) -> dict[str, str]:
 
 def table(groups: Sequence[Group], now: datetime, width: int | None = None) -> list[str]:
     """Give the lines of the table. `width`: none is longer; where a line would be, each group has several."""
-    rows = [row(group, now) for group in groups]
+    return laid_out([row(group, now) for group in groups], width) or ["no rule has anything yet"]
+
+
+def laid_out(rows: Sequence[Mapping[str, str]], width: int | None) -> list[str]:
+    """Give one line for each row, or several where one would be longer than `width`. Keys as `row` has them."""
     if not rows:
-        return ["no rule has anything yet"]
+        return []
     widths = {key: max(len(key), *(len(line[key]) for line in rows)) for key in rows[0]}
     lines = [
         "  ".join(text.ljust(widths[key]) for key, text in line.items()).rstrip()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
 from reactor.cli.shared.known_rules import known_rules
+from reactor.cli.shared.printing import duration
+from reactor.cli.shared.status_rows import laid_out
+from reactor.runtime.visible import visible
 from reactor.settings.model import Settings
 from rules.core.group import Group
 from rules.engine.decide import decide
@@ -49,10 +52,25 @@ def state_of(group: Group, now: datetime) -> dict[str, Any]:
     until = traffic.override.until if traffic is not None and traffic.override is not None else None
     return {
         "rule": group.rule, "object": group.object, "mode": group.mode.value if group.mode else "",
-        "state": state, "since": since.isoformat(timespec="seconds") if since else "",
+        "state": state, "since": since.isoformat(timespec="seconds") if since else None,
         "secondsLeft": round((until - now).total_seconds(), 1) if until is not None else None,
         "weights": dict(weights_of(group)), "detail": detail,
     }  # fmt: skip
+
+
+def table(rows: Iterable[Mapping[str, Any]], width: int | None) -> list[str]:
+    """Give the rows for people, in the columns of `reactor status`, no line longer than `width`."""
+    return laid_out(
+        [
+            {
+                "RULE": row["rule"], "OBJECT": row["object"], "STATE": row["state"],
+                "LEFT": duration(row["secondsLeft"]) if row["secondsLeft"] is not None else "", "MODE": row["mode"],
+                "WEIGHTS": in_words(row["weights"]), "DETAIL": visible(row["detail"]),
+            }
+            for row in rows
+        ],
+        width,
+    )  # fmt: skip
 
 
 def planned(rule: Rule | None, group: Group, command: Command, now: datetime) -> str:

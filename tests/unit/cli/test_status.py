@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.cli.shared.status_rows import entry, table
+from reactor.cli.shared.traffic_plan import state_of as route_row
+from reactor.cli.shared.traffic_plan import table as routes_table
 from rules.core.group import Group, Holding, Paused
 from rules.core.reasons import Held
 from rules.core.remedies import REMEDIES
@@ -142,3 +144,24 @@ def test_the_primary_of_the_rule_says_what_is_failed_over(primary: str) -> None:
     group = step(rule_set(failover_rule()).rules[0], None, 1, *HOME).group
     named = the_rule(backends=backends("a", "b"), primary=primary)
     assert entry(group, {"web": named}, at(1))["failedOver"] is (primary == "b")
+
+
+@given(st.integers(40, 200), st.sampled_from([None, 96.9, 4000.0]))
+def test_routes_are_listed_within_the_terminal_too(width: int, left: float | None) -> None:
+    row = {
+        "rule": "checkout-failover", "object": "east/shop/TrafficSplit/checkout", "mode": "Enforce",
+        "state": "Overridden", "since": "2026-11-21T04:16:06+00:00", "secondsLeft": left,
+        "weights": {"checkout": 0, "checkout-west": 1}, "detail": "by ann: CHG-1 " + "kernel " * 20,
+    }  # fmt: skip
+    lines = routes_table([row], width)
+    assert max(map(len, lines)) <= width
+    assert "checkout=0 checkout-west=1" in "\n".join(lines)
+    assert ("1m37s" in "\n".join(lines)) == (left == 96.9)
+
+
+def test_a_route_that_is_at_home_has_no_time() -> None:
+    group = step(the_rule(backends=backends("a", "b")), None, 5, *HOME).group
+    assert route_row(group, at(5)) == {
+        "rule": "web", "object": "east/shop/TrafficSplit/web", "mode": "Enforce", "state": "Home", "since": None,
+        "secondsLeft": None, "weights": {"a": 1, "b": 0}, "detail": "",
+    }  # fmt: skip
