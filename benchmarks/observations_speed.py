@@ -30,8 +30,10 @@ from reactor.runtime.clock import Clock
 
 ROUTES = 1_000
 BACKENDS = 10
-ROUNDS = 2
+ROUNDS = 4
 BATCH = 500
+LOOK_SECONDS = 1.0
+"""How often the metrics are read: each time costs the process what a hundred observations do."""
 RULE = """
 - name: app{n}
   kind: TrafficFailover
@@ -108,7 +110,7 @@ async def _taken(session: aiohttp.ClientSession, url: str) -> float:
 async def _until_taken(session: aiohttp.ClientSession, url: str, count: float) -> None:
     async with asyncio.timeout(600):
         while await _taken(session, url) < count:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 def _cpu(pid: int) -> float:

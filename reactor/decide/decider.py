@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -16,7 +15,6 @@ from reactor.fleet.fleet import LOOK, Fleet
 from reactor.runtime import telemetry
 from reactor.runtime.supervise import to_its_end
 from rules.core.group import Group
-from rules.core.reasons import Held
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +23,6 @@ HAND_OVER = 5.0
 SETTLE = 1.0
 """Seconds that words under way about who owns what get to arrive when we stop: one that is stored, and that we do not
 know of, would keep others out."""
-PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
-"""Holds that somebody has to mend: they do not go away with the world's weather."""
 
 
 class Decider:
@@ -37,7 +33,6 @@ class Decider:
         self._shared = shared
         self.fleet = Fleet(shared.bus, shared.name, shared.partitions, shared.clock, losses=losses)
         self._running: dict[int, tuple[asyncio.Task[None], asyncio.Event, Partition]] = {}
-        self._broken: set[str] = set()
         self._measures = Measures()
 
     def groups(self) -> list[Group]:
@@ -123,15 +118,8 @@ class Decider:
                 log.exception("partition %d failed, and starts again", number)
 
     def _measure(self) -> None:
-        groups = self.groups()
         telemetry.partitions_owned.set(len(self._running))
-        windows = sum(member.window is not None for group in groups for member in group.members.values())
-        telemetry.open_windows.set(windows)
-        broken = Counter(group.rule for group in groups if group.held and group.held.reason in PROBLEMS)
-        for rule in broken.keys() | self._broken:
-            telemetry.rule_problems.labels(rule).set(broken[rule])
-        self._broken = set(broken)
-        self._measures.take(groups, self._shared.routing.rules)
+        self._measures.take(self.groups(), self._shared.routing.rules)
 
 
 async def _each(do: Callable[[int], Awaitable[None]], numbers: Iterable[int]) -> None:

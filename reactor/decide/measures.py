@@ -2,58 +2,104 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from prometheus_client import Gauge
 
 from reactor.runtime import telemetry
 from rules.core.group import Group
+from rules.core.reasons import Held
 from rules.rulefile.model import Rule
 from rules.summary import State, is_failed_over, state_of
+
+PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
+"""Holds that a person has to mend: they do not end with the outage."""
 
 Labels = tuple[str, ...]
 
 
-class Series:
-    """The series of one gauge: those that have changed are set, those that are no more are taken away."""
+class Measured(NamedTuple):
+    """What one group adds to the gauges."""
+
+    group: Group
+    state: State
+    held: str | None
+    failed_over: bool
+    windows: int
+
+
+class RuleSeries:
+    """A gauge whose first label is a rule: its series are those that were last given for each rule, and no other."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._last: Mapping[Labels, int] = {}
+        self._shown: dict[str, Collection[Labels]] = {}
         gauge.clear()
 
-    def are(self, values: Mapping[Labels, int]) -> None:
-        """Let the gauge have these series and no other."""
-        for labels in self._last.keys() - values.keys():
-            self._gauge.remove(*labels)
+    def show(self, rule: str, values: Mapping[Labels, int]) -> None:
+        """Let the gauge have these series of the rule. `values`: by the labels behind the rule."""
+        for labels in set(self._shown.pop(rule, ())) - values.keys():
+            self._gauge.remove(rule, *labels)
         for labels, value in values.items():
-            if self._last.get(labels) != value:
-                self._gauge.labels(*labels).set(value)
-        self._last = dict(values)
+            self._gauge.labels(rule, *labels).set(value)
+        if values:
+            self._shown[rule] = values.keys()
 
 
 class Measures:
-    """The gauges about rules. A new one forgets what an older one has set."""
+    """The gauges about groups. A new one forgets what an older one has set.
+
+    A group is a value: one that is the same as at the last look is not measured again, and most are.
+    """
 
     def __init__(self) -> None:
-        self._states = Series(telemetry.rule_state)
-        self._failed_over = Series(telemetry.failed_over)
-        self._held = Series(telemetry.held)
+        self._rules: Mapping[str, Rule] = {}
+        self._known: dict[str, dict[str, Measured]] = defaultdict(dict)
+        """By rule and object."""
+        self._states = RuleSeries(telemetry.rule_state)
+        self._failed_over = RuleSeries(telemetry.failed_over)
+        self._held = RuleSeries(telemetry.held)
+        self._problems = RuleSeries(telemetry.rule_problems)
 
-    def take(self, groups: Iterable[Group], rules: Mapping[str, Rule]) -> None:
+    def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
         """Measure these groups. Guards and other groups of the reactor's own are none of a rule's."""
-        states: Counter[Labels] = Counter()
-        failed_over: Counter[Labels] = Counter()
-        held: Counter[Labels] = Counter()
+        changed = set(self._known) if rules is not self._rules else set()
+        self._rules = rules
+        if changed:
+            self._known.clear()
         for group in groups:
-            if group.rule.startswith("@"):
-                continue
-            states[group.rule, state_of(group).value] += 1
-            failed_over[group.rule,] += is_failed_over(group, rules.get(group.rule))
-            if group.held is not None:
-                held[group.rule, group.held.reason] += 1
-        names = {labels[0] for labels in states}
-        self._states.are({(name, state.value): states[name, state.value] for name in names for state in State})
-        self._failed_over.are(failed_over)
-        self._held.are(held)
+            known = self._known[group.rule].get(group.object)
+            if known is None or known.group is not group:
+                self._known[group.rule][group.object] = self._measured(group)
+                changed.add(group.rule)
+        if sum(map(len, self._known.values())) > len(groups):
+            changed |= self._forget({(group.rule, group.object) for group in groups})
+        for rule in changed:
+            self._show(rule, self._known[rule].values())
+        telemetry.open_windows.set(sum(one.windows for of in self._known.values() for one in of.values()))
+
+    def _measured(self, group: Group) -> Measured:
+        windows = sum(member.window is not None for member in group.members.values())
+        held = group.held.reason if group.held is not None else None
+        return Measured(group, state_of(group), held, is_failed_over(group, self._rules.get(group.rule)), windows)
+
+    def _forget(self, there: Collection[tuple[str, str]]) -> set[str]:
+        """Forget the groups that are not there any more. Give the rules that had them."""
+        gone = [(rule, object_) for rule, of in self._known.items() for object_ in of if (rule, object_) not in there]
+        for rule, object_ in gone:
+            del self._known[rule][object_]
+        return {rule for rule, _ in gone}
+
+    def _show(self, rule: str, groups: Collection[Measured]) -> None:
+        if rule.startswith("@"):
+            return
+        states = Counter(one.state for one in groups)
+        held = Counter(one.held for one in groups if one.held is not None)
+        there = bool(groups)
+        self._states.show(rule, {(state.value,): states[state] for state in State} if there else {})
+        self._failed_over.show(rule, {(): sum(one.failed_over for one in groups)} if there else {})
+        self._held.show(rule, {(reason,): count for reason, count in held.items()})
+        problems = sum(held[reason] for reason in PROBLEMS)
+        self._problems.show(rule, {(): problems} if problems else {})

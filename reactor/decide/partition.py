@@ -75,6 +75,15 @@ class PartitionContext:
     loading: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(LOADING))
     """Partitions that are being loaded: each has its share of the event loop, and so has everything else."""
 
+    _places: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def partition_of(self, rule: str, scope: str) -> int:
+        """The partition in which the rule's groups of this scope live. Each partition asks for those of all rules."""
+        if (place := self._places.get((rule, scope))) is None:
+            place = subjects.partition_of(*self.routing.home(rule, scope), self.partitions)
+            self._places[rule, scope] = place
+        return place
+
     @property
     def publisher(self) -> Publisher:
         """Who publishes what groups say to each other."""
@@ -91,7 +100,7 @@ class Partition:
         self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
         self._saved_at = shared.clock.monotonic()
-        self.group_store = GroupStore(shared.routing)
+        self.group_store = GroupStore(shared.routing, mine=lambda *_: False)  # none, until they are loaded
         self._encoder = DecisionEncoder(number, Fence("", 0), shared.publisher)
         self._refresher = Refresher(shared.bus, shared.clock)
         self._questions = Questions(lambda: self.group_store, self._refresher, shared.clock)
@@ -197,7 +206,7 @@ class Partition:
         ]
 
     def _mine(self, rule: str, scope: str) -> bool:
-        return subjects.partition_of(*self._shared.routing.home(rule, scope), self._shared.partitions) == self._number
+        return self._shared.partition_of(rule, scope) == self._number
 
     async def _turn(self, reading: LogReader, known: Watermark, stopped: asyncio.Task[bool]) -> None:
         """Wait for facts or for the next alarm, whichever comes first, and decide."""

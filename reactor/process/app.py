@@ -209,7 +209,6 @@ class App:
         """
         self._listen_for(before, rules)
         await self._end_shift()
-        telemetry.rule_problems.clear()  # of rules that may be no more
         try:
             await self._patiently(context, rules)
         except Exception as error:

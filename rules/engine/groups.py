@@ -77,10 +77,9 @@ class GroupStore:
             others = [self._groups[key] for key in self._of_rule[group.rule] if key != _key(group)]
             for one in mended(routing, group, others):
                 self._keep(one)
-        for rule in routing.rules.values():
-            for object_ in kind_of(rule).first(rule):
-                if (rule.name, object_) not in self._groups and mine(rule.name, scope_of(rule, object_)):
-                    self._open(rule.name, object_)
+        for name, object_, scope in routing.named:
+            if mine(name, scope) and (name, object_) not in self._groups:
+                self._open(name, object_)
 
     @property
     def groups(self) -> Mapping[Key, Group]:

@@ -94,6 +94,13 @@ class Routing:
         text = "\n".join(f"{name} {self.digest(name)}" for name in sorted(self.rules))
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
+    @cached_property
+    def named(self) -> Sequence[tuple[str, str, str]]:
+        """Rule, object and scope of each group that is there from the start, as its rule names its object."""
+        return [
+            (rule.name, one, scope_of(rule, one)) for rule in self.rules.values() for one in kind_of(rule).first(rule)
+        ]
+
     def addresses(self, fact: Fact) -> Sequence[Address]:
         """Give each address that the fact concerns, once. A pause or a resume concerns everybody: none is given."""
         match fact:

@@ -98,12 +98,11 @@ class Child:
 
     def children(self) -> set[int]:
         """The process ids of its children, as the kernel knows them."""
-        pid = self.process.pid
-        return {
-            int(child)
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        }
+        found: set[int] = set()
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError):  # a thread that has ended meanwhile
+                found.update(map(int, (task / "children").read_text().split()))
+        return found
 
     def show(self) -> None:
         """Print the end of its log: pytest shows it beside the failure."""

@@ -46,7 +46,8 @@ async def test_a_script_that_takes_too_much_memory_is_ended_named_and_the_next_o
 SLOW = "object.spec.l.all(a, object.spec.l.all(b, !object.spec.text.contains('xy')))"
 
 
-async def test_a_script_that_takes_too_long_is_ended_while_the_loop_goes_on() -> None:
+async def test_a_script_that_takes_too_long_is_ended_while_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts, "ANSWER_SECONDS", 300.0)  # a second of the processor may take long on a busy machine
     ticks = 0
 
     async def tick() -> None:

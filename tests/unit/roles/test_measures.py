@@ -15,7 +15,8 @@ from rules.kinds.workload.state import Relocation, WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
-from tests.unit.rules.builders import backends, healthy, route, step, the_rule
+from rules.summary import State, state_of
+from tests.unit.rules.builders import backends, healthy, route, step, the_rule, unhealthy
 
 HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}
 
@@ -43,7 +44,9 @@ def series(name: str) -> dict[tuple[str, ...], float]:
 
 def test_each_rule_has_all_states_and_counts_its_objects(measures: Measures) -> None:
     held = Holding("NoHealthySecondary", "none", at(1))
-    measures.take([group(HOME), group(HOME, held=held), group(AWAY, held=held)], RULES)
+    measures.take(
+        [group(HOME, object="1"), group(HOME, object="2", held=held), group(AWAY, object="3", held=held)], RULES
+    )
     states = series("reactor_rule_state")
     assert {labels[0] for labels in states} == {"web"}
     assert {state: value for (_, state), value in states.items() if value} == {"Watching": 1, "Held": 2}
@@ -71,7 +74,7 @@ def test_the_primary_is_the_rules_else_the_routes_else_the_first(measures: Measu
 
 def test_nothing_is_away_in_a_dry_run_and_with_all_weights_zero(measures: Measures) -> None:
     rehearsal = the_rule(backends=backends("a", "b"), mode="DryRun")
-    measures.take([group(AWAY, rehearsal), group({"a": 0, "b": 0})], {"web": rehearsal})
+    measures.take([group(AWAY, rehearsal, object="1"), group({"a": 0, "b": 0}, object="2")], {"web": rehearsal})
     assert series("reactor_failed_over") == {("web",): 0}
 
 
@@ -85,6 +88,45 @@ def test_workloads_taints_and_zones_count_while_they_are_away(measures: Measures
     ]  # fmt: skip
     measures.take(states, {})
     assert series("reactor_failed_over") == {("web",): 1, ("zones",): 1}
+
+
+def test_only_what_has_changed_is_measured_again(measures: Measures, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [group(HOME, object=str(number)) for number in range(100)]
+    measures.take(groups, RULES)
+    asked: list[str] = []
+
+    def counted(one: Group) -> State:
+        asked.append(one.object)
+        return state_of(one)
+
+    monkeypatch.setattr("reactor.decide.measures.state_of", counted)
+    measures.take(groups, RULES)
+    assert asked == []
+    groups[7] = replace(groups[7], held=Holding("Paused", "ann", at(1)))
+    measures.take(groups, RULES)
+    assert asked == ["7"]
+    assert series("reactor_rule_state")["web", "Watching"] == 99
+    measures.take(groups[:7], RULES)
+    assert series("reactor_rule_state")["web", "Watching"] == 7
+    assert series("reactor_held") == {}
+
+
+def test_a_reload_measures_all_by_the_new_rules(measures: Measures) -> None:
+    groups = [group(HOME)]
+    measures.take(groups, RULES)
+    measures.take(groups, {"web": the_rule(backends=backends("a", "b"), primary="b")})
+    assert series("reactor_failed_over") == {("web",): 1}
+
+
+def test_problems_and_open_windows_are_counted_while_they_last(measures: Measures) -> None:
+    rule = the_rule(backends=backends("a", "b"), tolerationSeconds=60)
+    waiting = step(rule, group(HOME), 2, unhealthy("a", at=2)).group
+    measures.take([replace(waiting, owed=()), group(HOME, object="2", held=Holding("RouteNotFound", "", at(1)))], RULES)
+    assert series("reactor_rule_problems") == {("web",): 1}
+    assert series("reactor_open_windows")[()] == 1
+    measures.take([], RULES)
+    assert series("reactor_rule_problems") == {}
+    assert series("reactor_open_windows")[()] == 0
 
 
 def test_guards_are_no_rules(measures: Measures) -> None:

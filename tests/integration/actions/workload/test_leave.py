@@ -114,10 +114,11 @@ async def test_where_nothing_stands_nothing_is_to_be_done(scene: Scene, action: 
 async def test_a_cluster_that_does_not_answer_keeps_the_action_owed(
     scene: Scene, member1: Cluster, monkeypatch: pytest.MonkeyPatch, effect: Any, action: Any
 ) -> None:
-    for module in ("reactor.actions.conditional_write", "reactor.actions.workload.purge"):
-        monkeypatch.setattr(f"{module}.SETTLE_SECONDS", 0.3)
     dead = member1.faults.add(Fault(effect))
-    outcome = await scene.do(action)
+    with monkeypatch.context() as impatient:
+        for module in ("reactor.actions.conditional_write", "reactor.actions.workload.purge"):
+            impatient.setattr(f"{module}.SETTLE_SECONDS", 0.3)
+        outcome = await scene.do(action)
     assert (outcome.status, outcome.reason, outcome.wrote) == ("Failed", "ClusterUnreachable", False)
     dead.remove()  # it is back, and hears it then
     assert (await scene.do(action)).status == "Done"
