@@ -173,9 +173,9 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
         del moves[name]
     placing = any(isinstance(owed.action, Place) for owed in group.owed)
-    after = surplus.counted(replace(state, copies=copies), moves, placing=placing)
+    after = surplus.counted(policy, replace(state, copies=copies), moves, placing=placing)
     limits = partial(limits_that_stood, policy, clusters)
-    moves = surplus.with_surplus(rule, behaviour_of(policy, "Cluster").purge_mode, after, moves, limits)
+    moves = surplus.with_surplus(rule, policy, after, moves, limits)
     after = replace(after, moves=dict(sorted(moves.items())))
     return group if after == state else replace(group, workload=after)
 

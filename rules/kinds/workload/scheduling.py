@@ -147,8 +147,7 @@ def _divided(
     descending = backwards(question.state.uid)
     if strategy == "static":
         weights = {option.name: _weight(question, option.name) for option in found.options}
-        shares = by_static_weight(wanted, weights, weights, descending=descending)
-        return {name: count for name, count in shares.items() if count}
+        return _by_weight(wanted, weights, held, descending=descending)
     room = sum(option.available for option in found.options)
     if question.on_insufficient is OnInsufficient.PARTIAL:
         wanted = min(wanted, room)
@@ -161,6 +160,19 @@ def _divided(
         return by_room(wanted, tiers[0], held, aggregated=aggregated, descending=descending)
     except NotEnoughRoom as error:
         raise Insufficient("not_enough_room", str(error)) from error
+
+
+def _by_weight(wanted: int, weights: Mapping[str, int], held: Mapping[str, int], *, descending: bool) -> dict[str, int]:
+    """Divide all of it by weight. Who holds a copy and would have no share keeps what it holds, and takes no part."""
+    kept: dict[str, int] = {}
+    while True:
+        taking = {name: weight for name, weight in weights.items() if name not in kept}
+        shares = by_static_weight(max(wanted - sum(kept.values()), 0), taking, taking, descending=descending)
+        found = {name: count for name, count in shares.items() if count}
+        without = {name: count for name, count in held.items() if count and name in taking and name not in found}
+        if not without:
+            return {**kept, **found}
+        kept |= without
 
 
 def _weight(question: SchedulingRequest, name: str) -> int:

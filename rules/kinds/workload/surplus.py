@@ -13,25 +13,24 @@ from itertools import combinations, islice
 
 from rules.core.reasons import Because
 from rules.kinds.workload.constraints import LOOKS_MAX, Limit
-from rules.kinds.workload.state import Copy, Relocation, WorkloadState
-from rules.rulefile.workload import PurgeMode, WorkloadFailover
+from rules.kinds.workload.state import Cause, Copy, Relocation, WorkloadState
+from rules.rulefile.workload import Behaviour, Failover, Policy, PurgeMode, WorkloadFailover
 
 Limits = Callable[[Collection[str], Collection[str]], Sequence[Limit]]
 """What each constraint asks of copies that are on the first clusters now, and may be on the others."""
 
 
-def counted(state: WorkloadState, moves: Mapping[str, Relocation], *, placing: bool) -> WorkloadState:
+def counted(policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], *, placing: bool) -> WorkloadState:
     """Remember how many copies, and replicas, there were when the first of them had to leave; until they are again.
 
-    `placing`: a copy is being made.
+    Replicas that are divided may be on more clusters then. `placing`: a copy is being made.
     """
     total = sum(copy.replicas or 0 for copy in state.copies.values())
     if state.wanted_copies is None:
         begins = bool(moves) and not state.moves
         return replace(state, wanted_copies=len(state.copies), wanted_replicas=total) if begins else state
-    over = (
-        not moves and not placing and len(state.copies) <= state.wanted_copies and total <= (state.wanted_replicas or 0)
-    )
+    fits = len(state.copies) <= state.wanted_copies or (policy.strategy != "duplicated" and total > 0)
+    over = not moves and not placing and fits and total <= (state.wanted_replicas or 0)
     return replace(state, wanted_copies=None, wanted_replicas=None) if over else state
 
 
@@ -53,23 +52,36 @@ def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) 
 
 
 def with_surplus(
-    rule: WorkloadFailover, mode: PurgeMode, state: WorkloadState, moves: Mapping[str, Relocation], limits: Limits
+    rule: WorkloadFailover, policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation], limits: Limits
 ) -> dict[str, Relocation]:
     """Give the moves with those of copies that are too many; one that is needed again and has not begun is none.
 
     `limits`: what the spread constraints ask of the copies that stay, by where they are.
     """
     out = {name: move for name, move in moves.items() if not (move.surplus and move.evicted_at is None)}
-    wanted = state.wanted_copies
-    if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or mode is not PurgeMode.GRACEFULLY:
+    wanted, cause = state.wanted_copies, _cause(policy)
+    if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or cause is None:
         return out
     stay = {name: copy for name, copy in state.copies.items() if name not in out}
-    too_many = _too_many(stay, len(stay) - wanted, limits([*stay], [])) if len(stay) > wanted else ()
-    for name in too_many:
+    over, least = len(stay) - wanted, _least_replicas(policy, state)
+    for name in _too_many(stay, over, limits([*stay], []), least) if over > 0 else ():
         detail = "what it was placed for has come back"
-        new = Relocation("Cluster", Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
+        new = Relocation(cause, Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
         out[name] = moves.get(name, new)
     return out
+
+
+def _cause(policy: Policy) -> Cause | None:
+    """By which failover's keys a copy that is too many leaves: one that removes Gracefully. None: neither does."""
+    failover = policy.failover or Failover()
+    found: dict[Cause, Behaviour | None] = {"Cluster": failover.cluster, "Application": failover.application}
+    modes = {cause: behaviour.purge_mode for cause, behaviour in found.items() if behaviour is not None}
+    return next((cause for cause, mode in modes.items() if mode is PurgeMode.GRACEFULLY), None if modes else "Cluster")
+
+
+def _least_replicas(policy: Policy, state: WorkloadState) -> int:
+    """How many replicas have to stay. What is divided may be on more clusters than before, and none is too many."""
+    return 0 if policy.strategy == "duplicated" else state.wanted_replicas or 0
 
 
 def may_return(rule: WorkloadFailover, state: WorkloadState, name: str, limits: Limits) -> bool:
@@ -103,14 +115,25 @@ def needed_again(state: WorkloadState, sick: Collection[str], limits: Limits) ->
     return frozenset()
 
 
-def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit]) -> Sequence[str]:
-    """The newest ones without which the constraints that stood stand; where there are none, the newest."""
+def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit], least: int) -> Sequence[str]:
+    """The newest ones without which the constraints that stood stand; where there are none, the newest.
+
+    Without them there are at least so many replicas: fewer go where too few would be left.
+    """
     placed = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)
     newest = [name for _, name in placed]
-    for chosen in islice(combinations(newest, min(count, len(newest))), LOOKS_MAX):
-        if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):
-            return chosen
-    return newest[:count]
+    spare = sum(copy.replicas or 0 for copy in stay.values()) - least
+    for fewer in range(min(count, len(newest)), 0, -1):
+        first: Sequence[str] = ()
+        for chosen in islice(combinations(newest, fewer), LOOKS_MAX):
+            if sum(stay[name].replicas or 0 for name in chosen) > spare:
+                continue
+            if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):
+                return chosen
+            first = first or chosen
+        if first:
+            return first
+    return ()
 
 
 def is_needed(moves: Mapping[str, Relocation]) -> bool:

@@ -288,6 +288,15 @@ def test_divided_replicas_go_to_those_that_stay() -> None:
     assert acts(given, *events) == [(110.0, "Place", {"m2": 3}), (110.0, "Evict", "m1")]
 
 
+def test_static_weights_give_no_more_than_there_was_where_there_are_more_clusters_than_replicas() -> None:
+    """m4 and m6 would have no share, and keep what they hold. The whole used to become four of three."""
+    names = [f"m{number}" for number in range(1, 9)]
+    given = rule(placement=placement(*names, tolerate=100, replicaScheduling=divided()))
+    events = [workload({"m2": 1, "m4": 1, "m6": 1}, replicas=3), *clusters("Healthy", *names)]
+    came = acts(given, *events, cluster("m2", "Unhealthy", at=10))
+    assert came[0] == (110.0, "Place", {"m1": 1, "m4": 1, "m6": 1})
+
+
 def test_a_copy_on_a_cluster_that_is_bad_itself_gets_no_more() -> None:
     given = rule(placement=placement("m1", "m2", tolerate=100, replicaScheduling=divided(m1=1, m2=2)))
     events = [

@@ -109,6 +109,28 @@ def test_divided_replicas_do_not_grow_with_each_outage(replicas: int | None) -> 
         assert set(state.copies) <= {"m1", "m2"}
 
 
+@pytest.mark.parametrize("cluster_mode", ["Directly", "Never"])
+def test_a_copy_placed_in_vain_for_a_bad_one_goes_however_failed_clusters_are_left(cluster_mode: str) -> None:
+    """It used to stay for good, without a grace period, where only application failover is Gracefully."""
+    application = {"decisionConditions": {"tolerationSeconds": 20}, "gracePeriodSeconds": 300}
+    given_rule = rule(DUPLICATED) | {"failover": {"cluster": {"purgeMode": cluster_mode}, "application": application}}
+    events = [*fleet({"m1": 2}), copy("m1", "Unhealthy", at=10), copy("m1", "Healthy", at=50)]
+    assert acts(given_rule, *events) == [
+        (30.0, "Place", {"m2": 2}), (30.0, "Evict", "m1"), (55.0, "CancelEviction", "m1"), (55.0, "Evict", "m2"),
+        (55.0, "Purge", "m2"),
+    ]  # fmt: skip
+
+
+def test_replicas_that_are_divided_over_more_clusters_than_before_are_not_taken_for_too_many() -> None:
+    """Two copies of three replicas; what one leaves goes to three clusters. Two of them were evicted at once."""
+    given_rule = rule({**divided(), "weightPreference": {"dynamicWeight": "AvailableReplicas"}})
+    events = [*fleet({"m1": 3, "m2": 3}, replicas=6), cluster("m1", "Unhealthy", at=10)]
+    events += [copy(name, "Healthy", at=100) for name in NAMES[1:]]
+    came = acts(given_rule, *events)
+    assert [one[1:] for one in came if one[1] != "Place"] == [("Evict", "m1"), ("Purge", "m1")]
+    assert sum(came[0][2].values()) == 6
+
+
 def test_what_is_placed_for_a_cluster_that_recovers_meanwhile_is_too_many_as_well() -> None:
     """The outcome of the Place comes after the recovery."""
     given_rule = rule(DUPLICATED)

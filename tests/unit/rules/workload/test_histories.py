@@ -43,7 +43,8 @@ def rules(mode: str, expired: str, scheduling: dict[str, Any], insufficient: str
 STATUSES = st.sampled_from(["Healthy", "Unhealthy", "Unknown"])
 MOMENTS = st.integers(0, 400)
 EVENTS = st.lists(
-    st.tuples(st.sampled_from([cluster, copy]), st.sampled_from(NAMES), STATUSES, MOMENTS), max_size=30
+    st.tuples(st.sampled_from([cluster, copy]), st.sampled_from(NAMES), STATUSES, MOMENTS), max_size=30,
+    unique_by=lambda event: (event[0], event[1], event[3]),  # a source says one thing of one moment
 )  # fmt: skip
 RULES = st.builds(
     rules, st.sampled_from(["Gracefully", "Directly", "Never"]), st.sampled_from(["Keep", "Purge"]),
