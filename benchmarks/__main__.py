@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks import (
     backtest_speed,
+    beside_linkerd,
     observations_speed,
     probe_speed,
     rules_many,
@@ -39,6 +40,7 @@ ALL: dict[str, Callable[[], Result | Coroutine[Any, Any, Result]]] = {
     "scaling": scaling_speed.scaling,
     "cluster-loss": workload_speed.cluster_loss,
     "backtest": backtest_speed.backtest,
+    "beside-linkerd-failover": beside_linkerd.beside_linkerd_failover,
     "vouching": vouching_speed.vouching,
 }
 

@@ -144,7 +144,9 @@ async def test_it_leaves_what_is_bad_comes_back_and_people_see_and_move_it(world
         await until(lambda: world.weights() == AWAY, "moved by a person's word")
 
 
-@pytest.mark.parametrize("point", ["executor.before-write", "executor.after-write"])
+@pytest.mark.parametrize(
+    "point", ["executor.intent-stored", "executor.before-write", "executor.after-write", "executor.done-stored"]
+)
 async def test_a_reactor_that_dies_in_mid_move_ends_it_after_its_start_and_writes_nothing_twice(
     world: World, gateway: Gateway, point: str
 ) -> None:

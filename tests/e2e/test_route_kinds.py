@@ -11,6 +11,7 @@ from tests.e2e.conftest import MakeReactor
 from tests.e2e.rulefiles import document
 from tests.e2e.shop import MANAGER, Shop
 from tests.e2e.waiting import until
+from tests.integration.actions.test_route_kinds import stands
 from tests.unit.actions.route_samples import NAMES, SAMPLES, Sample
 
 ROUTE_KINDS = {
@@ -21,18 +22,20 @@ ROUTE_KINDS = {
 }  # fmt: skip
 
 
-def rules(sample: Sample) -> str:
-    custom = f", customKind: {sample.custom_kind}" if sample.custom_kind else ""
-    return document(
-        rules=f"""
-- name: shop
+ONE_OF_EACH = list({(sample.kind, sample.custom_kind): sample for sample in SAMPLES}.values())
+
+
+def rule(sample: Sample, name: str = "shop") -> str:
+    more = f", customKind: {sample.custom_kind}" if sample.custom_kind else ""
+    more += f", rule: {sample.rule}" if sample.rule is not None else ""
+    return f"""
+- name: {name}
   kind: TrafficFailover
   mode: Enforce
-  route: {{cluster: east, kind: {sample.kind}{custom}, namespace: shop, name: checkout, rule: {sample.rule}}}
+  route: {{cluster: east, kind: {sample.kind}{more}, namespace: shop, name: checkout}}
   primary: p
   backends: [{{service: p}}, {{service: s}}]
 """
-    )
 
 
 @pytest.mark.parametrize("name", ["VirtualService-http", "Pool"])
@@ -50,7 +53,7 @@ async def test_it_moves_comes_back_and_is_put_right(shop: Shop, reactor: MakeRea
         return [one.get(kind.weight) for one in listed]
 
     home, away = [sample.whole, 0], [0, sample.whole]
-    async with reactor(rules(sample), routeKinds=ROUTE_KINDS) as service:
+    async with reactor(document(rules=rule(sample)), routeKinds=ROUTE_KINDS) as service:
         await service.settled(1)
         shop.endpoints("p", ready=0)
         await until(lambda: weights() == away, "traffic has left")
@@ -60,6 +63,47 @@ async def test_it_moves_comes_back_and_is_put_right(shop: Shop, reactor: MakeRea
         await until(lambda: weights() == home, "somebody else's weights are put right")
     written = shop.emulator.writes.effective(kind.plural, manager=MANAGER)
     assert len(written) == 3
+
+
+@pytest.mark.parametrize(
+    "deaths",
+    [
+        ("executor.intent-stored:3", "executor.intent-stored:2"),
+        ("executor.before-write:3", "executor.before-write:2"),
+        ("executor.after-write:3", "executor.after-write:2"),
+        ("executor.done-stored:3",),
+    ],
+    ids=lambda deaths: deaths[0].partition(":")[0],
+)
+async def test_a_reactor_that_dies_in_mid_move_again_and_again_moves_every_kind_once(
+    shop: Shop, reactor: MakeReactor, deaths: tuple[str, ...]
+) -> None:
+    """It dies with the third of ten moves in its hands, and then with the second of those that are left."""
+    shop.east.install(pools())
+    for backend in ("p", "s"):
+        shop.endpoints(backend, ready=2)
+    for sample in ONE_OF_EACH:
+        shop.east.create(sample.object([sample.whole, 0]))
+    text = document(rules="".join(rule(sample, sample.name.lower()) for sample in ONE_OF_EACH))
+
+    def stand() -> list[dict[str, int]]:
+        return [stands(sample, shop.east) for sample in ONE_OF_EACH]
+
+    away = [{"p": 0, "s": sample.whole} | sample.others for sample in ONE_OF_EACH]
+    home = [{"p": sample.whole, "s": 0} | sample.others for sample in ONE_OF_EACH]
+    service = reactor(text, failpoint=deaths[0], routeKinds=ROUTE_KINDS)
+    async with service:
+        await service.settled(len(ONE_OF_EACH))
+        shop.endpoints("p", ready=0)
+        for failpoint in (*deaths[1:], ""):
+            await until(lambda: not service.running, f"it has died at {service.failpoint}")
+            service.failpoint = failpoint
+            await service.start()
+        await until(lambda: stand() == away, "all traffic has left")
+        shop.endpoints("p", ready=2)
+        await until(lambda: stand() == home, "all traffic is back")
+    for sample in ONE_OF_EACH:
+        assert len(shop.emulator.writes.effective(sample.described.plural, manager=MANAGER)) == 2, sample.name
 
 
 def drifted(sample: Sample) -> list[Any]:
