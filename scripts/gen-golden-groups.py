@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from rules.core.group import Group  # noqa: E402
-from rules.core.stored import dump  # noqa: E402
+from rules.core.stored import dump, unpacked  # noqa: E402
 from rules.rehearsal import simulate  # noqa: E402
 from rules.rehearsal.testing import loader, tester  # noqa: E402
 
@@ -35,7 +35,7 @@ def main() -> None:
     kept: dict[str, list[Any]] = {}
     seen: dict[str, set[str]] = {}
     for kind, group in _groups():
-        stored = json.loads(dump(group))
+        stored = json.loads(unpacked(dump(group)))
         if new := set(_paths(stored)) - seen.setdefault(kind, set()):
             seen[kind] |= new
             kept.setdefault(kind, []).append(stored)

@@ -35,17 +35,19 @@ class RuleSeries:
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
-        self._shown: dict[str, Collection[Labels]] = {}
+        self._shown: dict[str, Mapping[Labels, int]] = {}
         gauge.clear()
 
     def show(self, rule: str, values: Mapping[Labels, int]) -> None:
         """Let the gauge have these series of the rule. `values`: by the labels behind the rule."""
-        for labels in set(self._shown.pop(rule, ())) - values.keys():
+        shown = self._shown.pop(rule, {})
+        for labels in shown.keys() - values.keys():
             self._gauge.remove(rule, *labels)
         for labels, value in values.items():
-            self._gauge.labels(rule, *labels).set(value)
+            if shown.get(labels) != value:
+                self._gauge.labels(rule, *labels).set(value)
         if values:
-            self._shown[rule] = values.keys()
+            self._shown[rule] = values
 
 
 class Measures:

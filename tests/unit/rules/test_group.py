@@ -11,7 +11,7 @@ import pytest
 from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
 from rules.core.group import Group, OutboxEntry
-from rules.core.stored import dump, load
+from rules.core.stored import dump, load, unpacked
 from rules.limits.state import LimiterState, QueuedRequest
 from rules.rehearsal.simulate import at
 
@@ -42,9 +42,8 @@ def test_an_action_that_is_owed_is_still_the_same_one_after_a_restart(verb: type
 
 
 def test_a_verb_that_nobody_knows_is_malformed() -> None:
-    body = dump(Group("r", "o", owed=(OutboxEntry(an(Place, at(5)), at(20)),))).replace(
-        b'"verb":"Place"', b'"verb":"Fly"'
-    )
+    stored = unpacked(dump(Group("r", "o", owed=(OutboxEntry(an(Place, at(5)), at(20)),))))
+    body = stored.replace(b'"verb":"Place"', b'"verb":"Fly"')
     with pytest.raises(Malformed, match="Fly"):
         load(body)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bus.errors import Malformed
-from rules.core.stored import dump, load
+from rules.core.stored import dump, load, unpacked
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "groups"
 STORED = [line.encode() for path in sorted(GOLDEN.glob("*.json")) for line in path.read_text("utf-8").splitlines()]
@@ -34,7 +34,7 @@ def test_every_kind_has_golden_groups() -> None:
 def test_what_was_stored_is_read_and_nothing_of_it_is_unknown(body: bytes) -> None:
     group = load(body)
     assert group.later is None, "a field was renamed or taken away: stored groups of an earlier release have it"
-    assert json.loads(dump(group)).items() >= json.loads(body).items()
+    assert json.loads(unpacked(dump(group))).items() >= json.loads(body).items()
 
 
 def places(value: Any, at: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -76,7 +76,7 @@ def test_keys_of_a_later_release_are_written_back_or_refused(body: bytes) -> Non
             continue
         kept += 1
         later = replace(group, position=group.position + 1)
-        assert has_all(json.loads(dump(later)), {**stored, "position": later.position})
+        assert has_all(json.loads(unpacked(dump(later))), {**stored, "position": later.position})
         assert load(dump(later)) == later
     assert kept >= 1 + len(json.loads(body)["members"]), "at the top and in each member"
 
@@ -86,7 +86,7 @@ def test_what_belongs_to_a_member_goes_with_it() -> None:
     stored["members"]["custom/a"] = {**next(iter(stored["members"].values())), "ofALaterRelease": 1}
     group = load(json.dumps(stored).encode())
     left = {name: member for name, member in group.members.items() if name != "custom/a"}
-    assert b"ofALaterRelease" not in dump(replace(group, members=left))
+    assert b"ofALaterRelease" not in unpacked(dump(replace(group, members=left)))
 
 
 def test_a_key_within_an_action_is_refused() -> None:
