@@ -68,19 +68,21 @@ class World:
     """Since when."""
     said: dict[str, tuple[float, Health]] = field(default_factory=dict)
     """Target to when and what was last said of it."""
-    good_at: dict[str, float] = field(default_factory=dict)
-    """Target to when it was last known to be Healthy."""
+    stretches: dict[str, list[tuple[float, Health]]] = field(default_factory=dict)
+    """Of each target: from when on it was in which status."""
+    recovery: float = 0
+    """Healthy for less than this many seconds is no recovery: the toleration waits meanwhile, and goes on after it."""
     wanted: int = 2
     """How many copies there were when the first of them had to leave: fewer after a partial failover."""
+    cancelled_at: float = -1
+    """When an eviction was last taken back: one that follows at once is of the same episode."""
 
     def hear(self, fact: Fact, second: float) -> None:
         if isinstance(fact, Observation):
-            before = self.said.get(fact.target)
-            if before is not None and before[1] is Health.HEALTHY:
-                self.good_at[fact.target] = second
             self.said[fact.target] = second, fact.status
-            if fact.status is Health.HEALTHY:
-                self.good_at[fact.target] = second
+            stretches = self.stretches.setdefault(fact.target, [(0.0, Health.HEALTHY)])
+            if fact.status is not stretches[-1][1]:
+                stretches.append((second, fact.status))
 
     def healthy(self, name: str) -> bool:
         when, status = self.said.get(f"workload/{name}/{OBJECT}", (-1.0, Health.UNKNOWN))
@@ -88,7 +90,7 @@ class World:
 
     def judge(self, one: Emitted) -> None:
         action = one.what
-        begins = not self.leaving and one.at not in self.placed_at.values()
+        begins = not self.leaving and one.at not in {self.cancelled_at, *self.placed_at.values()}
         if begins and isinstance(action, Place | Evict) and action.because != "Recovered":
             self.wanted = len(self.copies)
         if isinstance(action, Place):
@@ -112,6 +114,7 @@ class World:
                 assert self.copies - self.leaving.keys(), f"{one.at}: evicted with nowhere to go"
         elif isinstance(action, CancelEviction):
             self.leaving.pop(action.from_, None)
+            self.cancelled_at = one.at
         elif isinstance(action, Purge):
             others = self.copies - {action.from_}
             assert others
@@ -127,12 +130,23 @@ class World:
         return self.healthy(name) and (heard or not bad)
 
     def bad_for_long_enough(self, name: str, now: float) -> None:
-        by_cluster = now - self.good_at.get(f"cluster/{name}", 0) >= TOLERATES
-        by_copy = now - self.good_at.get(f"workload/{name}/{OBJECT}", 0) >= BEARS
+        by_cluster = self.bad_seconds(f"cluster/{name}", now) >= TOLERATES
+        by_copy = self.bad_seconds(f"workload/{name}/{OBJECT}", now) >= BEARS
         bad = [
             self.said.get(target, (0, Health.UNKNOWN))[1] for target in (f"cluster/{name}", f"workload/{name}/{OBJECT}")
         ]
         assert (by_cluster and bad[0] is not Health.HEALTHY) or (by_copy and bad[1] is Health.UNHEALTHY)
+
+    def bad_seconds(self, target: str, now: float) -> float:
+        """For how long it has not been Healthy since it last was for long enough."""
+        stretches = self.stretches.get(target, [(0.0, Health.UNKNOWN)])
+        bad = 0.0
+        for (begin, status), end in zip(stretches, [*(begin for begin, _ in stretches[1:]), now], strict=True):
+            if status is not Health.HEALTHY:
+                bad += end - begin
+            elif end - begin >= self.recovery:
+                bad = 0.0
+        return bad
 
 
 def played(
@@ -158,7 +172,8 @@ def played(
 
 @given(RULES, EVENTS)
 def test_no_history_purges_the_last_healthy_copy_evicts_into_nothing_or_acts_early(given: RuleSet, events: Any) -> None:
-    world = World()
+    [rule] = given.rules
+    world = World(recovery=rule.recovery_seconds)
     for second, what in played(given, history(events)):
         if isinstance(what, Emitted):
             world.judge(what)
