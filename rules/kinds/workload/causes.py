@@ -174,7 +174,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
         del moves[name]
     placing = any(isinstance(owed.action, Place) for owed in group.owed)
     after = surplus.counted(policy, replace(state, copies=copies), moves, placing=placing)
-    limits = partial(limits_that_stood, policy, clusters)
+    limits = partial(limits_that_stood, policy, clusters, after.wanted_on)
     moves = surplus.with_surplus(rule, policy, after, moves, limits)
     after = replace(after, moves=dict(sorted(moves.items())))
     return group if after == state else replace(group, workload=after)

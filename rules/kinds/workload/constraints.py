@@ -47,16 +47,23 @@ class Limit:
 
 def limits_of(question: SchedulingRequest, options: Collection[str]) -> list[Limit]:
     """Give what each constraint asks of copies on these clusters, and on those that hold one now."""
-    return limits_that_stood(question.policy, question.clusters, {*question.stay, *question.leaving}, options)
+    now = {*question.stay, *question.leaving}
+    return limits_that_stood(question.policy, question.clusters, question.state.wanted_on, now, options)
 
 
 def limits_that_stood(
-    policy: Policy, clusters: Mapping[str, ClusterState], before: Collection[str], options: Collection[str]
-) -> list[Limit]:
-    """Give what each constraint asks of copies on these clusters. `before`: where they are now."""
-    out = []
+    policy: Policy, clusters: Mapping[str, ClusterState], began: Collection[str], now: Collection[str],
+    options: Collection[str],
+) -> list[Limit]:  # fmt: skip
+    """Give what each constraint asks of copies on these clusters.
+
+    `began`: where the copies were when the first of them had to leave. With copies that come back there may be more for
+    a while, and what they break then has stood all the same. `now`: where they are, which counts where none moves.
+    """
+    out, before = [], began or now
     for one in policy.placement.spread_constraints:
-        groups = {name: group_of(one, name, clusters.get(name, UNHEARD)) for name in sorted({*before, *options})}
+        names = sorted({*before, *now, *options})
+        groups = {name: group_of(one, name, clusters.get(name, UNHEARD)) for name in names}
         known = {groups[name] for name in before} - {""}
         possible = len(known) + sum(not groups[name] for name in before)
         most = max(one.max_groups or float("inf"), len(known))

@@ -16,6 +16,7 @@ from bus.messages.workloads import placed
 from rules.core.desired import DesiredState, Evidence, PlannedAction
 from rules.core.group import Group
 from rules.core.reasons import Because, Held
+from rules.core.timers import runs
 from rules.kinds.workload import backoff as workload_backoff
 from rules.kinds.workload.candidates import SchedulingRequest, opens_at
 from rules.kinds.workload.causes import EvictionDue, behaviour_of, member_of, next_due, over, policy_of
@@ -284,7 +285,7 @@ def _needed_again(view: Inputs) -> frozenset[str]:
     if not is_needed(view.state.moves):
         return frozenset()
     sick = [name for name in view.state.moves if view.due(name)]
-    return needed_again(view.state, sick, partial(limits_that_stood, view.policy, view.clusters))
+    return needed_again(view.state, sick, partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on))
 
 
 def _wanted_again(view: Inputs, name: str) -> PlannedAction:
@@ -300,7 +301,7 @@ def _wanted_again(view: Inputs, name: str) -> PlannedAction:
 def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold | None:
     """Purge the old copy, keep it after all, or say why it is still there."""
     state, now = view.state, view.now
-    stay = {other: view.health(other) for other in bound(state.copies, state.moves)}
+    stay = {other: _serves(view, other) for other in bound(state.copies, state.moves)}
     # Where nobody ever speaks of any of them, none says anything about the new one.
     targets = (
         stay
@@ -326,8 +327,8 @@ def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold |
     passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
         return Held.BACKING_OFF, f"{name} stays left {workload_backoff.why(name, cluster)}"
-    limits = partial(limits_that_stood, view.policy, view.clusters)
-    if passed and move.purge_mode == PurgeMode.GRACEFULLY and may_return(view.rule, state, name, limits):
+    limits = partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on)
+    if passed and move.purge_mode == PurgeMode.GRACEFULLY and may_return(view.rule, view.policy, state, name, limits):
         stays = placed({other: copy.replicas or 0 for other, copy in bound(state.copies, state.moves).items()})
         detail = f"{name}: {cluster.status or 'no longer tainted'}; the copies are now: {stays}"
         failover = view.policy.failover
@@ -337,6 +338,15 @@ def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold |
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it
     return why, f"{name} keeps its copy; {told}"
+
+
+def _serves(view: Inputs, name: str) -> Health | None:
+    """How a copy that stays is: that it was Healthy before its cluster failed is no reason to let another one go."""
+    status, cluster = view.health(name), view.clusters.get(name, UNHEARD)
+    since = max((clock.since for clock in cluster.clocks.values() if runs(clock)), default=None)
+    if status is Health.HEALTHY and since is not None and not view.heard_since(name, since):
+        return Health.UNKNOWN
+    return status
 
 
 def _staying(view: Inputs, move: Relocation, stay: Mapping[str, Health | None], *, over: bool) -> Iterator[Evidence]:

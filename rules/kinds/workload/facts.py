@@ -203,7 +203,7 @@ def reset(_rule: WorkloadFailover, group: Group) -> Group:
     copies = {name: replace(state.copies.get(name, Copy(count)), replicas=count, placed_at=None)
               for name, count in state.listed.items()}  # fmt: skip
     state = replace(
-        state, copies=copies, moves={}, left={}, wanted_copies=None, wanted_replicas=None, acted_at=None
+        state, copies=copies, moves={}, left={}, wanted_copies=None, wanted_replicas=None, wanted_on=(), acted_at=None
     )  # fmt: skip
     return replace(group, workload=state)
 

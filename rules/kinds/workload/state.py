@@ -150,5 +150,7 @@ class WorkloadState:
     """How many copies there were when the first of them had to leave; None: none moves, and none is too many."""
     wanted_replicas: int | None = None
     """How many replicas all copies had together then."""
+    wanted_on: tuple[str, ...] = ()
+    """On which clusters they were then: by these it is known which spread constraints stood."""
     acted_at: datetime | None = None
     """When an action last changed the copies: inventory from before says nothing new."""

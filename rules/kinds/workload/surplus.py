@@ -7,9 +7,9 @@ needed again meanwhile stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 
 from rules.core.reasons import Because
 from rules.kinds.workload.constraints import LOOKS_MAX, Limit
@@ -27,11 +27,14 @@ def counted(policy: Policy, state: WorkloadState, moves: Mapping[str, Relocation
     """
     total = sum(copy.replicas or 0 for copy in state.copies.values())
     if state.wanted_copies is None:
-        begins = bool(moves) and not state.moves
-        return replace(state, wanted_copies=len(state.copies), wanted_replicas=total) if begins else state
+        if not moves or state.moves:
+            return state
+        return replace(
+            state, wanted_copies=len(state.copies), wanted_replicas=total, wanted_on=tuple(sorted(state.copies))
+        )
     fits = len(state.copies) <= state.wanted_copies or (policy.strategy != "duplicated" and total > 0)
     over = not moves and not placing and fits and total <= (state.wanted_replicas or 0)
-    return replace(state, wanted_copies=None, wanted_replicas=None) if over else state
+    return replace(state, wanted_copies=None, wanted_replicas=None, wanted_on=()) if over else state
 
 
 def changed(before: WorkloadState, after: WorkloadState, ours: Collection[str]) -> WorkloadState:
@@ -63,8 +66,7 @@ def with_surplus(
     if is_needed(out) or wanted is None or rule.carrier != "Kubernetes" or cause is None:
         return out
     stay = {name: copy for name, copy in state.copies.items() if name not in out}
-    over, least = len(stay) - wanted, _least_replicas(policy, state)
-    for name in _too_many(stay, over, limits([*stay], []), least) if over > 0 else ():
+    for name in _too_many(policy, state, stay, limits([*stay], [])):
         detail = "what it was placed for has come back"
         new = Relocation(cause, Because.RECOVERED, detail, state.copies[name].replicas, placed=True, surplus=True)
         out[name] = moves.get(name, new)
@@ -79,23 +81,16 @@ def _cause(policy: Policy) -> Cause | None:
     return next((cause for cause, mode in modes.items() if mode is PurgeMode.GRACEFULLY), None if modes else "Cluster")
 
 
-def _least_replicas(policy: Policy, state: WorkloadState) -> int:
-    """How many replicas have to stay. What is divided may be on more clusters than before, and none is too many."""
-    return 0 if policy.strategy == "duplicated" else state.wanted_replicas or 0
-
-
-def may_return(rule: WorkloadFailover, state: WorkloadState, name: str, limits: Limits) -> bool:
+def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, name: str, limits: Limits) -> bool:
     """Whether a copy that is leaving can stay: not where each choice of what is then too many would break a constraint
-    that stands without it."""
-    stay = {other: copy for other, copy in state.copies.items() if other not in state.moves}
-    over = len(stay) + 1 - (state.wanted_copies or 0)
-    placed = [other for other, copy in stay.items() if copy.placed_at is not None]
-    if rule.carrier != "Kubernetes" or state.wanted_copies is None or not 0 < over <= len(placed):
+    that stood."""
+    if rule.carrier != "Kubernetes" or state.wanted_copies is None:
         return True
-    standing = limits([*stay], [name])
-    back = {*stay, name}
-    choices = islice(combinations(placed, over), LOOKS_MAX)
-    return any(all(limit.holds(back - {*chosen}) for limit in standing) for chosen in choices)
+    back = {other: copy for other, copy in state.copies.items() if other not in state.moves or other == name}
+    standing = limits([*back], [])
+    return any(
+        all(limit.holds(back.keys() - {*chosen}) for limit in standing) for chosen in _choices(policy, state, back)
+    )
 
 
 def needed_again(state: WorkloadState, sick: Collection[str], limits: Limits) -> frozenset[str]:
@@ -115,25 +110,33 @@ def needed_again(state: WorkloadState, sick: Collection[str], limits: Limits) ->
     return frozenset()
 
 
-def _too_many(stay: Mapping[str, Copy], count: int, limits: Sequence[Limit], least: int) -> Sequence[str]:
-    """The newest ones without which the constraints that stood stand; where there are none, the newest.
+def _too_many(
+    policy: Policy, state: WorkloadState, stay: Mapping[str, Copy], limits: Sequence[Limit]
+) -> Sequence[str]:  # fmt: skip
+    """The first choice without which the constraints that stood stand; where there is none, the first."""
+    first: Sequence[str] | None = None
+    for chosen in _choices(policy, state, stay):
+        if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):
+            return chosen
+        first = chosen if first is None else first
+    return first or ()
 
-    Without them there are at least so many replicas: fewer go where too few would be left.
+
+def _choices(policy: Policy, state: WorkloadState, stay: Mapping[str, Copy]) -> Iterator[Sequence[str]]:
+    """Which copies might go as too many, the newest first: so many that there are as many as there were.
+
+    Divided replicas may be on more clusters than before, and on fewer: there any choice will do that leaves as many
+    replicas as there were.
     """
+    over = max(len(stay) - (state.wanted_copies or 0), 0)
     placed = sorted(((copy.placed_at, name) for name, copy in stay.items() if copy.placed_at is not None), reverse=True)
     newest = [name for _, name in placed]
-    spare = sum(copy.replicas or 0 for copy in stay.values()) - least
-    for fewer in range(min(count, len(newest)), 0, -1):
-        first: Sequence[str] = ()
-        for chosen in islice(combinations(newest, fewer), LOOKS_MAX):
-            if sum(stay[name].replicas or 0 for name in chosen) > spare:
-                continue
-            if all(limit.holds(stay.keys() - {*chosen}) for limit in limits):
-                return chosen
-            first = first or chosen
-        if first:
-            return first
-    return ()
+    divided, total = policy.strategy != "duplicated", sum(copy.replicas or 0 for copy in stay.values())
+    most = min(over, len(newest))
+    sizes = [*range(most, -1, -1), *range(most + 1, len(newest) + 1)] if divided else [most]
+    spare = total - (state.wanted_replicas or 0)
+    looks = islice(chain.from_iterable(combinations(newest, size) for size in sizes), LOOKS_MAX)
+    return (one for one in looks if not divided or not one or sum(stay[name].replicas or 0 for name in one) <= spare)
 
 
 def is_needed(moves: Mapping[str, Relocation]) -> bool:

@@ -190,3 +190,23 @@ def test_a_standing_copy_that_nobody_speaks_of_is_not_taken_for_healthy() -> Non
     told = [copy("m2", "Healthy", at=130)]
     came = acts(given_rule, *events, cluster("m1", "Unhealthy", at=10), *told)
     assert came[2:] == [(410.0, "Purge", "m1")]
+
+
+@pytest.mark.parametrize("heard_at", [60, 90])
+def test_what_was_heard_of_a_copy_before_its_cluster_failed_lets_no_other_copy_go(heard_at: float) -> None:
+    """m1 is left for a brownout and serves. What m2 said before 80 is no evidence that it does."""
+    tolerations = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        for key, seconds in (("reactor/brownout", 20), ("", 3000))
+    ]
+    given_rule = rule(
+        placement=placement(*NAMES) | {"clusterTolerations": tolerations},
+        failover={"cluster": {"gracePeriodSeconds": 100}},
+    )
+    events = [workload({"m1": 2, "m2": 2}), *start()[1:], copy("m1", "Healthy", at=0), dim("Unhealthy", at=10)]
+    events += [copy("m2", "Healthy", at=heard_at), cluster("m2", "Unhealthy", at=80)]
+    came = happens([given_rule, BROWNOUT], *sorted(events, key=lambda event: event[0]), until=400)
+    assert [type(one.what).__name__ for one in came][:3] == ["SetTaints", "Place", "Evict"]
+    assert [(one.at, getattr(one.what, "held", "purged")) for one in came][3:] == [
+        (130.0, "GraceExpired" if heard_at < 80 else "purged")
+    ]

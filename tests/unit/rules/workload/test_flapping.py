@@ -131,6 +131,47 @@ def test_replicas_that_are_divided_over_more_clusters_than_before_are_not_taken_
     assert sum(came[0][2].values()) == 6
 
 
+ZONES = {"m1": "b", "m2": "a", "m3": "c", "m4": "a", "m5": "b"}
+
+
+def zoned(names: list[str], *constraints: tuple[str, int, int]) -> tuple[dict[str, Any], list[Event]]:
+    """A rule that divides replicas, with constraints (field, least, most), and its clusters, in zones."""
+    given_rule = rule(divided(**dict.fromkeys(names, 1)))
+    given_rule["placement"] |= {
+        "clusterAffinity": {"clusterNames": names},
+        "spreadConstraints": [
+            {"spreadByField": field, "minGroups": least, "maxGroups": most} for field, least, most in constraints
+        ],
+    }
+    return given_rule, [*clusters("Healthy", *names), *(member(name, zone=ZONES[name]) for name in names)]
+
+
+def test_of_divided_copies_one_goes_without_which_the_constraint_stands() -> None:
+    """m4 has only grown, and is the last by name; without m1, which is new, there are two zones again."""
+    given_rule, known = zoned(["m1", "m2", "m3", "m4"], ("zone", 2, 2), ("cluster", 3, 3))
+    events = [workload({"m2": 4, "m3": 3, "m4": 2}, replicas=9), *known, *outages("m3", 1)]
+    came = acts(given_rule, *events, until=200)
+    assert ("CancelEviction", "m3") in [one[1:] for one in came]
+    assert [one[2] for one in came if one[1] == "Evict"] == ["m3", "m1"]
+
+
+def test_what_comes_back_does_not_make_room_for_copies_that_break_a_constraint() -> None:
+    """While m2 is back beside m1 and m5 there are two zones, of one: a third must not follow from that."""
+    given_rule, known = zoned(["m1", "m2", "m3", "m5"], ("zone", 1, 1), ("cluster", 1, 2))
+    events = [workload({"m2": 2}, replicas=2), *known, *outages("m2", 2, every=150), cluster("m5", "Unhealthy", at=200)]
+    for state in states(given_rule, events, until=600):
+        stay = state.copies.keys() - state.moves.keys()
+        assert len({ZONES[name] for name in stay}) <= 1, (state.copies, state.moves)
+
+
+def test_divided_copies_on_fewer_clusters_than_before_are_not_joined_by_one_that_breaks_a_constraint() -> None:
+    given_rule, known = zoned(["m1", "m2", "m4"], ("zone", 1, 1), ("cluster", 1, 3))
+    events = [workload({"m2": 2, "m4": 2}, replicas=4), *known, *outages("m4", 1, lasts=400), *outages("m2", 1)]
+    for state in states(given_rule, events, until=600):
+        stay = state.copies.keys() - state.moves.keys()
+        assert len({ZONES[name] for name in stay}) <= 1, (state.copies, state.moves)
+
+
 def test_what_is_placed_for_a_cluster_that_recovers_meanwhile_is_too_many_as_well() -> None:
     """The outcome of the Place comes after the recovery."""
     given_rule = rule(DUPLICATED)
