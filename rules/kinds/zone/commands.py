@@ -8,7 +8,7 @@ from typing import Any
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from rules.core.reasons import Because, Held
-from rules.kinds.zone.machine import ABORTING, FAILED, ISOLATED, PENDING, RUNNING, Event, Extent
+from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Event, Extent
 from rules.kinds.zone.record import apply, begun, in_earnest, place_of, standing, updated_record
 from rules.kinds.zone.state import Isolation, Refused, ZoneState
 from rules.rulefile.zone import ZoneIsolation
@@ -105,6 +105,8 @@ def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *,
     words = f"{by} brought it back at {now.isoformat(timespec='seconds')}"
     state = replace(state, left_open={**state.left_open, isolation.zone: words})
     waived = f"forced by {by}" if force else ABORTED if _is_unfinished(rule, isolation) else isolation.waived
+    if place_of(isolation) == BACK_FAILED:  # all tries may be used up: a person's word is another one
+        return apply(rule, state, Event.RETRY, now, tries=0, failure="", back_by=by, waived=waived)
     if isolation.phase == "Failback":
         return updated_record(state, back_by=by, waived=waived)
     return apply(rule, state, Event.REMOVED, now, back_by=by, waived=waived)

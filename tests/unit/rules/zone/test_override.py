@@ -12,6 +12,7 @@ from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.failback import way_back
+from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
@@ -81,6 +82,25 @@ def test_an_isolation_is_said_to_be_reversible_by_what_is_known() -> None:
     assert "when nodes alone calls it healthy for 20 s" in words(ONE)
     assert "when nodes, prom call it healthy for 20 s" in words(WELL)
     assert "outside of failback.signals not heard of" in words(WELL, failback={"signals": ["nodes", "outside"]})
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_failback_that_has_failed_for_good_goes_on_when_a_person_asks_for_it_again(force: bool) -> None:
+    """As `RetriesExhausted` says. It took `retry`, and a second `failback` changed nothing."""
+    history = [*WELL, *isolate("a", at=100), *[event for n in range(5) for event in answered(n + 1, at=101 + n)]]
+    exhausted = 60_000
+    again = [*failback("a", at=200), *failback("a", at=exhausted, force=force)]
+    found = said(zone_rule(), history, again, outcomes=False, until=exhausted + 1000)
+    assert "RetriesExhausted" in [reason for _, _, reason in holds(found)]
+    book = GroupStore(Routing([zone_rule()]))
+    player = Simulator(book, outcomes=False)
+    for when, fact in sorted([*history, *again], key=lambda event: event[0]):
+        list(player.until(at_(when)))
+        list(player.take([fact], at_(when)))
+    state = book.groups["zones", "prod"].zone
+    assert state is not None
+    assert state.isolation is not None
+    assert (state.isolation.phase, state.isolation.status, state.isolation.tries) == ("Failback", "InProgress", 0)
 
 
 # --- abort -------------------------------------------------------------------------------------------------------
