@@ -34,6 +34,13 @@ AGGREGATED: JsonObject = {
     "replicaScheduling": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"}
 }
 
+DYNAMIC: JsonObject = {
+    "replicaScheduling": {
+        "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
+        "weightPreference": {"dynamicWeight": "AvailableReplicas"},
+    }
+}  # fmt: skip
+
 
 def _about(name: str, more: dict[str, Any]) -> dict[str, Any]:
     ref = WorkloadRef(namespace=NAMESPACE, kind="Deployment", name=name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reactor.clients.port import JsonObject
 from reactor.runtime.clock import Clock
-from tests.contract.karmada.cases import AGGREGATED, cancel, duplicated, evict, place, purge, weighted
+from tests.contract.karmada.cases import AGGREGATED, DYNAMIC, cancel, duplicated, evict, place, purge, weighted
 from tests.contract.karmada.conftest import Carrier
 from tests.karmada.planes import Plane
 
@@ -178,6 +179,52 @@ async def test_a_copy_that_somebody_else_has_put_elsewhere_meanwhile_is_not_crow
     assert (outcome.status, outcome.reason, outcome.wrote) == ("Done", "PlacedElsewhere", False)
     assert "m3=2" in outcome.detail
     assert (await plane.answered("single"), await plane.tasks("single")) == ({"m3": 2}, ["m2"])
+    plane.never_out("single", since)
+
+
+DIVIDED_ON_ONE = [
+    pytest.param(how | {"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 1, "maxGroups": 1}]}, id=name)
+    for name, how in {"aggregated": AGGREGATED, "dynamic": DYNAMIC}.items()
+]
+
+
+@pytest.mark.parametrize("placement", DIVIDED_ON_ONE)
+@pytest.mark.parametrize("ends", ["purged", "cancelled"])
+async def test_replicas_that_may_be_on_one_cluster_only_move_whole_and_never_all_at_once(
+    plane: Plane, carrier: Carrier, placement: JsonObject, ends: str
+) -> None:
+    await plane.deploy("div", placement, {"m2": 3}, 3)
+    since = moment()
+    await plane.taints("m2", "reactor/brownout")
+    assert (await carrier.do(place("div", {"m3": 3}, "m2"))).reason is None
+    assert (await plane.answered("div"), await plane.tasks("div")) == ({"m3": 3}, ["m2"])
+    await plane.healthy("div", "m2", "m3")
+    ending = purge if ends == "purged" else cancel
+    outcome = await carrier.do(ending("div", "m2", generation=2))
+    assert (outcome.status, outcome.reason) == ("Done", None if ends == "purged" else "PlacedElsewhere")
+    assert (await plane.answered("div"), await plane.tasks("div")) == ({"m3": 3}, [])
+    plane.never_out("div", since)
+
+
+@pytest.mark.parametrize("ends", ["purged", "cancelled"])
+async def test_a_target_that_a_person_changes_in_the_grace_period_costs_no_healthy_copy(
+    plane: Plane, carrier: Carrier, ends: str
+) -> None:
+    """Between our two writes somebody sends the copy to m3, which is not Ready yet, in the place of ours on m1."""
+    await plane.deploy("single", SINGLE, {"m2": 2}, 2)
+    plane.sick("m3", "single")
+    since = moment()
+    assert (await carrier.do(place("single", {"m1": 2}, "m2"))).reason is None
+    await plane.change("single", {"clusters": [{"name": "m3", "replicas": 2}]})
+    assert await plane.answered("single") == {"m3": 2}
+    await plane.healthy("single", "m2")
+    if ends == "purged":
+        outcome = await carrier.do(purge("single", "m2", generation=2))
+        assert (outcome.status, outcome.reason) == ("Failed", "LastHealthyCopy")
+        assert (await plane.answered("single"), await plane.tasks("single")) == ({"m3": 2}, ["m2"])
+    else:
+        assert (await carrier.do(cancel("single", "m2", generation=2))).status == "Done"
+        assert (await plane.answered("single"), await plane.tasks("single")) == ({"m2": 2}, [])
     plane.never_out("single", since)
 
 

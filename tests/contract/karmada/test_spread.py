@@ -21,17 +21,11 @@ from rules.kinds.workload.spread import Insufficient
 from rules.kinds.workload.state import ClusterState, Copy, WorkloadState
 from rules.rulefile.placement import OnInsufficient
 from rules.rulefile.workload import Policy
-from tests.contract.karmada.cases import AGGREGATED, cancel, duplicated, place, purge, weighted
+from tests.contract.karmada.cases import AGGREGATED, DYNAMIC, cancel, duplicated, place, purge, weighted
 from tests.contract.karmada.conftest import Carrier
 from tests.karmada.planes import MEMBERS, Plane
 
 SITES = {"m1": "east", "m2": "east", "m3": "west"}
-DYNAMIC: JsonObject = {
-    "replicaScheduling": {
-        "replicaSchedulingType": "Divided", "replicaDivisionPreference": "Weighted",
-        "weightPreference": {"dynamicWeight": "AvailableReplicas"},
-    }
-}  # fmt: skip
 
 
 class Case(NamedTuple):
