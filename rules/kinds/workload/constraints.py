@@ -72,8 +72,13 @@ def limits_that_stood(
 
 
 def broken(question: SchedulingRequest, plan: Collection[str]) -> SpreadConstraint | None:
-    """Give a constraint that this placement would break; None: it breaks none."""
-    return next((one.constraint for one in limits_of(question, plan) if not one.holds(plan)), None)
+    """Give a constraint that this placement would break; None: it breaks none.
+
+    What stays is there already: a placement without anything new breaks no upper bound.
+    """
+    adds = any(name not in question.stay for name in plan)
+    limits = limits_of(question, plan)
+    return next((one.constraint for one in limits if one.lack(plan) or (adds and not one.holds(plan))), None)
 
 
 def choices(question: SchedulingRequest, options: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:

@@ -88,6 +88,20 @@ def test_a_deleted_cluster_is_still_known_by_its_region() -> None:
     assert acts(rule(*spread), *events)[0][2] == {"a2": 2, "b1": 2}
 
 
+def test_a_copy_leaves_though_more_stay_for_a_while_than_a_constraint_allows() -> None:
+    """What came back a moment ago goes again later: it must not keep what is bad in its place."""
+    body = {"spreadConstraints": [{"spreadByField": "cluster", "minGroups": 3, "maxGroups": 3}]}
+    policy = Policy(placement=Placement.model_validate(body, strict=False, by_alias=True))
+    names = ("m1", "m2", "m3", "m4", "m5")
+    state = WorkloadState(
+        exists=True, copies={name: Copy(2) for name in names}, wanted_copies=3, wanted_on=("m1", "m2", "m3"),
+        moves={"m4": Relocation("Cluster", "ClusterUnhealthy", "")},
+    )  # fmt: skip
+    fleet_ = {name: ClusterState(listed=True, status=Health.HEALTHY) for name in names}
+    question = SchedulingRequest(policy, state, fleet_, ["m4"], OnInsufficient.KEEP, at(0))
+    assert land(question) == dict.fromkeys(("m1", "m2", "m3", "m5"), 2)
+
+
 # --- any fleet ---------------------------------------------------------------------------------------------------
 
 

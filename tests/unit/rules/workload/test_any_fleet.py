@@ -1,0 +1,160 @@
+"""Any fleet, any constraints, any purge modes, any failures: what stood stands, and nothing is lost or left over.
+
+The judge knows the actions and the facts alone, and goes by the sentences that users are promised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bus.messages import CancelEviction, Evict, Hold, Place, Purge
+from rules.engine.groups import GroupStore
+from rules.engine.routing import Routing
+from rules.rehearsal.simulate import Emitted, Simulator
+from rules.rehearsal.simulate import at as at_
+from tests.unit.rules.builders import Event, rule_set
+from tests.unit.rules.workload.builders import (
+    OBJECT,
+    cluster,
+    clusters,
+    copy,
+    divided,
+    in_time,
+    member,
+    placement,
+    workload,
+    workload_rule,
+)
+
+NAMES = ["m1", "m2", "m3", "m4", "m5", "m6"]
+FIELDS = ("region", "zone", "provider")
+ENDS = 600
+"""From then on everything is well."""
+SCHEDULING: dict[str, dict[str, Any]] = {
+    "duplicated": {"replicaSchedulingType": "Duplicated"},
+    "static": divided(m1=3, m2=1, m3=2, m4=1, m5=1, m6=2),
+    "dynamic": {**divided(), "weightPreference": {"dynamicWeight": "AvailableReplicas"}},
+    "aggregated": {"replicaSchedulingType": "Divided", "replicaDivisionPreference": "Aggregated"},
+}
+MODES = st.sampled_from(["Gracefully", "Gracefully", "Directly", "Never"])
+
+
+@dataclass
+class Fleet:
+    """A workload and where it may be, with the constraints that its copies keep."""
+
+    kind: str
+    where: list[str]
+    groups: dict[str, dict[str, str]]
+    constraints: list[tuple[str, int, int]]
+    rule: dict[str, Any]
+    copies: dict[str, int] = field(default_factory=dict)
+    leaving: dict[str, str] = field(default_factory=dict)
+    """Cluster to purge mode."""
+
+    def begin(self) -> list[Event]:
+        self.copies = dict.fromkeys(self.where, 2)
+        replicas = 2 if self.kind == "duplicated" else 2 * len(self.where)
+        fields: dict[str, Any] = {name: {one: self.groups[one][name] for one in FIELDS} for name in NAMES}
+        known = [member(name, **fields[name]) for name in NAMES]
+        return [workload(self.copies, replicas=replicas), *clusters("Healthy", *NAMES), *known]
+
+    def follow(self, one: Emitted) -> None:
+        action = one.what
+        if isinstance(action, Place):
+            new = action.clusters.keys() - self.copies.keys()
+            self.copies |= action.clusters
+            if new:
+                self.judge({*action.clusters}, one.at)
+        elif isinstance(action, Evict) and action.purge_mode == "Directly":
+            del self.copies[action.from_]
+        elif isinstance(action, Evict):
+            self.leaving[action.from_] = action.purge_mode
+            assert self.copies.keys() - self.leaving.keys(), f"{one.at}: evicted with nowhere to go"
+        elif isinstance(action, CancelEviction):
+            del self.leaving[action.from_]
+        elif isinstance(action, Purge):
+            assert self.leaving.pop(action.from_) != "Never", "a person removes it"
+            del self.copies[action.from_]
+
+    def judge(self, names: set[str], second: float) -> None:
+        """Each constraint that the copies kept at first is kept."""
+        for what, least, most in self.constraints:
+            count = len({self.groups[what][name] for name in names})
+            assert least <= count <= most, f"{second}: {what} {least}..{most}, and copies on {sorted(names)}"
+
+
+@st.composite
+def fleets(draw: Any) -> Fleet:
+    kind = draw(st.sampled_from(sorted(SCHEDULING)))
+    where = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True))
+    groups = {one: {name: draw(st.sampled_from("ab")) for name in NAMES} for one in FIELDS}
+    groups["cluster"] = {name: name for name in NAMES}
+    constraints = []
+    for what in [*draw(st.lists(st.sampled_from(FIELDS), max_size=2, unique=True)), "cluster"]:
+        stands = len({groups[what][name] for name in where})
+        constraints.append((what, draw(st.sampled_from([1, stands])), draw(st.sampled_from([stands, stands + 1]))))
+    failover: dict[str, Any] = {"cluster": {"purgeMode": draw(MODES)}}
+    if draw(st.booleans()):
+        failover["application"] = {"purgeMode": draw(MODES), "decisionConditions": {"tolerationSeconds": 30}}
+    for behaviour in failover.values():
+        if behaviour["purgeMode"] == "Gracefully":
+            behaviour["gracePeriodSeconds"] = draw(st.sampled_from([10, 200]))
+    spread = [{"spreadByField": what, "minGroups": least, "maxGroups": most} for what, least, most in constraints]
+    body = placement(*NAMES, tolerate=20, replicaScheduling=SCHEDULING[kind], spreadConstraints=spread)
+    rule = workload_rule(placement=body, failover=failover, recoverySeconds=draw(st.sampled_from([0, 5])))
+    return Fleet(kind, where, groups, constraints, rule)
+
+
+FAILURES = st.lists(
+    st.tuples(
+        st.sampled_from([cluster, cluster, copy]), st.sampled_from(NAMES),
+        st.sampled_from(["Healthy", "Unhealthy", "Unhealthy", "Unknown"]), st.integers(1, ENDS - 1),
+    ),
+    max_size=25, unique_by=lambda event: (event[0], event[1], event[3]),
+)  # fmt: skip
+
+
+@given(fleets(), FAILURES)
+@settings(max_examples=200)
+def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet: Fleet, failures: Any) -> None:
+    events = [*fleet.begin(), *(make(name, status, at=second) for make, name, status, second in failures)]
+    for second in (ENDS, ENDS + 10, ENDS + 700, ENDS + 1400):
+        events += [make(name, "Healthy", at=second) for name in NAMES for make in (cluster, copy)]
+    store = GroupStore(Routing.of(rule_set(fleet.rule)))
+    simulator = Simulator(store, outcomes=True)
+    events = in_time(events)
+    for when in sorted({moment for moment, _ in events}):
+        for one in simulator.until(at_(when)):
+            fleet.follow(one)
+        for one in simulator.take([fact for moment, fact in events if moment == when], at_(when)):
+            fleet.follow(one)
+        state = store.groups["nginx", OBJECT].workload
+        assert state is not None
+        assert state.copies.keys() == fleet.copies.keys()
+        if not state.moves:
+            fleet.judge({*fleet.copies}, when)
+    stay = {name: fleet.copies[name] for name in fleet.copies.keys() - fleet.leaving.keys()}
+    assert set(fleet.leaving.values()) <= {"Never"}, "everything is well, and somebody still waits"
+    if fleet.kind == "duplicated":
+        assert len(stay) == len(fleet.where)
+    else:
+        assert sum(stay.values()) >= 2 * len(fleet.where)
+
+
+def test_the_judge_has_something_to_judge() -> None:
+    simulated = Fleet("duplicated", ["m1"], {"cluster": {name: name for name in NAMES}}, [("cluster", 1, 1)], {})
+    simulated.groups |= {one: dict.fromkeys(NAMES, "a") for one in FIELDS}
+    simulated.rule = workload_rule(placement=placement(*NAMES, tolerate=20), failover={"cluster": {}})
+    events = [*simulated.begin(), cluster("m1", "Unhealthy", at=10), copy("m2", "Healthy", at=40)]
+    store = GroupStore(Routing.of(rule_set(simulated.rule)))
+    simulator = Simulator(store, outcomes=True)
+    for when, fact in in_time(events):
+        for one in (*simulator.until(at_(when)), *simulator.take([fact], at_(when))):
+            assert not isinstance(one.what, Hold)
+            simulated.follow(one)
+    assert simulated.copies == {"m2": 2}
