@@ -125,7 +125,7 @@ def _asked(
         step_at = group.step_at
         desired, lacks = present(rule, group, around, desire(rule, group, around, now), now, reader)
         late = outdated(rule, group, around, desired, now, reader)
-        leave = guard(rule, group, desired, now, file_guards, fresh=not late)
+        leave = guard(rule, group, desired, now, file_guards, fresh=not late, waits=bool(lacks))
         lacks = (*lacks, *late) if leave.outdated else lacks
         group, more = owe(rule, leave.group, leave.desired, now)
         actions, says = (*actions, *more), (*says, *leave.says)

@@ -48,10 +48,12 @@ def guard(
     file_guards: Sequence[FileGuard] = (),
     *,
     fresh: bool = True,
+    waits: bool = False,
 ) -> GuardDecision:
     """Give what may be done of this desired state, and why the rest may not. `file_guards`: those of all rule files.
 
     `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no leave is used up.
+    `waits`: acts are missing in it only because their evidence is: what people were asked, and their yes, stand.
     """
     wants = bool(desired.acts) or desired.told is not None
     refusal = _never(rule, group, desired) if wants else None
@@ -61,7 +63,7 @@ def guard(
         return _leave(answer, DesiredState(held=refusal, look_again=desired.look_again, acts=back))
     acts = _asking(group, desired)
     if not acts:
-        still = any(not act.safe and not act.follows for act in desired.acts)
+        still = waits or any(not act.safe and not act.follows for act in desired.acts)
         return _leave(keep(rule, group if still else dropped(group), now), desired)
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)

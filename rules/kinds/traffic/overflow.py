@@ -63,9 +63,12 @@ def healthy_percent(rule: TrafficFailover, backend: Backend) -> float | None:
         return 100.0 if backend.assumed else 0.0
     if member is None:
         return None
-    if not backend.weight and (backend.waits_until is not None or member.status is Health.UNKNOWN):
-        return None if member.settled is None else 0.0
     signals = [signal for name, signal in member.signals.items() if rule.signals is None or name in rule.signals]
+    unseen = member.status is Health.UNKNOWN or any(
+        signal.status is Health.UNKNOWN and not _is_replaced(rule, member, signal) for signal in signals
+    )
+    if not backend.weight and (backend.waits_until is not None or unseen):
+        return None if member.settled is None else 0.0
     said = [_said(rule, member, signal) for signal in signals]
     if not said or any(signal.status is Health.UNKNOWN for signal in signals):
         said.append(None if member.settled is None else 100.0 * member.settled)

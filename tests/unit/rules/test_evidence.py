@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bus.messages import Approve
 from rules.core.group import Group
 from rules.core.reader import Reader
 from rules.engine.decide import Decision, decide
@@ -371,3 +372,44 @@ def test_what_a_guard_lets_go_long_after_it_was_found_right_is_looked_at_again()
     fresh = [look("a", "Unhealthy", 90, 5), look("b", "Healthy", 90, 0)]
     assert moves(rules, *STANDS, bad, look("b", "Healthy", 5, 0), *fresh) == [(90, AWAY)]
     assert moves(rules, *STANDS, bad, look("b", "Healthy", 5, 0), look("a", "Healthy", 90, 30)) == []
+
+
+# --- a person's yes ------------------------------------------------------------------------------------------------
+
+
+def approved(moment: float) -> Event:
+    yes = Approve(rule="web", object=OBJECT, by="ann", reason="looked at it", observed_at=at(moment))
+    return moment, yes
+
+
+ASKED = (*STANDS, BAD, look("a", "Unhealthy", 15.1, 5), look("b", "Healthy", 15.1, 0))
+"""Asked for at 15.1."""
+
+
+@pytest.mark.parametrize(("last", "moved_at"), [(15.1, 40.7), (30, 40.7), (36, 40.5)])
+def test_a_yes_outlasts_the_looks_that_come_one_after_the_other(last: float, moved_at: float) -> None:
+    """Long after it was asked for, both sources are to look once more, and one of them answers first."""
+    seen_since = [look("b", "Healthy", last, 0)]
+    answers = [look("a", "Unhealthy", 40.5, 5), look("b", "Healthy", 40.7, 0)]
+    asking = rule(mode="Approve")
+    assert moves(asking, *ASKED, *seen_since, approved(40), *answers) == [(moved_at, AWAY)]
+
+
+def test_what_is_asked_for_expires_although_one_source_is_heard_before_the_other() -> None:
+    asking = rule(mode="Approve", guards={"approval": {"expireSeconds": 30}})
+    pairs = [
+        one
+        for second in range(20, 60, 10)
+        for one in (look("a", "Unhealthy", second, 5), look("b", "Healthy", second + 0.2, 0))
+    ]
+    found = [(moment, held) for moment, held in holds(asking, *ASKED, *pairs, until=59) if "Approval" in held]
+    assert [held for moment, held in found if moment >= 45.1] == ["ApprovalExpired", "ApprovalExpired"]
+    assert found[0] == (15.1, "AwaitingApproval")
+    assert (45.1, "ApprovalExpired") in found
+
+
+def test_a_yes_to_what_is_no_longer_wanted_is_forgotten() -> None:
+    asking = rule(mode="Approve")
+    well = [look("a", "Healthy", 30, 30), look("b", "Healthy", 30, 0)]
+    again = [look("a", "Unhealthy", 60, 60), look("a", "Unhealthy", 70.1, 60), look("b", "Healthy", 70.1, 0)]
+    assert moves(asking, *ASKED, approved(29), *well, *again, until=90) == []

@@ -180,6 +180,15 @@ def test_what_nobody_sees_now_does_not_begin_to_serve() -> None:
     assert writes(said(WELL, gone_silent("b", 10), seen("a", 20, 50))) == [(25, (70, 0, 30), "PrimaryUnhealthy")]
 
 
+def test_what_one_signal_does_not_see_now_does_not_begin_to_serve_by_what_another_says() -> None:
+    """The other one says that a fifth is healthy: enough to be better than nothing, for what serves already."""
+    probe = Observation(
+        target="service/east/shop/b", status=Health.UNHEALTHY, signal="probe", observed_at=at_(22), healthy_percent=20
+    )  # fmt: skip
+    away = (25, (0, 0, 100), "PrimaryUnhealthy")
+    assert writes(said(WELL, gone_silent("b", 10), seen("a", 20, 0, "Unhealthy"), [(22, probe)])) == [away]
+
+
 def test_members_of_a_tier_count_by_their_weight() -> None:
     text = RULE.replace("{service: b}, {service: c, tier: 2}", "{service: b, weight: 3}, {service: c, weight: 1}")
     bad = [*seen("a", 20, 0, "Unhealthy"), *seen("c", 20, 0)]
