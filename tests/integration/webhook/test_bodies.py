@@ -51,6 +51,26 @@ async def test_a_large_body_becomes_what_a_small_one_would(bodies: Bodies) -> No
 
 
 @pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"alerts":[' + b'{"labels":{}},' * 1_900_000 + b"{}]}",
+        b'{"alerts":"' + "\N{GRINNING FACE}".encode() * 7_000_000 + b'"}',
+        b'{"alerts":[],' + b",".join(b'"k%d":1' % number for number in range(2_000_000)) + b"}",
+    ],
+    ids=["objects", "text", "keys"],
+)
+async def test_where_the_parser_finds_no_memory_the_body_is_refused_for_good(raw: bytes) -> None:
+    small = Bodies(100 << 20)
+    try:
+        with pytest.raises(BadBody) as refused:
+            await taken(small, raw)
+        assert (refused.value.code, refused.value.limit) == (413, "bodyWork")
+        assert (await taken(small, large())).alerts == 1000
+    finally:
+        await small.close()
+
+
+@pytest.mark.parametrize(
     ("raw", "code", "limit"),
     [
         (large()[:-9], 400, ""), (b"[" * (1 << 20), 400, "depth"),
