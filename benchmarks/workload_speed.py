@@ -77,14 +77,14 @@ def _settle(group_store: GroupStore, facts: Sequence[Fact], now: datetime) -> li
     while facts:
         decisions = group_store.take(facts, now)
         actions += [action for decision in decisions for action in decision.actions]
-        facts = [fact for decision in decisions for fact in decision.says]
+        facts = [fact for decision in decisions for fact in decision.emits]
     return actions
 
 
 def _ring(group_store: GroupStore, now: datetime) -> list[Action]:
     decisions = group_store.ring(now)
     actions = [action for decision in decisions for action in decision.actions]
-    return actions + _settle(group_store, [fact for decision in decisions for fact in decision.says], now)
+    return actions + _settle(group_store, [fact for decision in decisions for fact in decision.emits], now)
 
 
 def _cluster(number: int) -> list[Fact]:

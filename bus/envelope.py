@@ -11,9 +11,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, V
 
 from bus.errors import Malformed
 from bus.messages import (
+    AcquireReply,
+    AcquireRequest,
     Approve,
     CancelEviction,
-    Claim,
     Cluster,
     ClusterTaints,
     DecisionRecord,
@@ -37,7 +38,6 @@ from bus.messages import (
     Route,
     SetTaints,
     SetWeights,
-    Verdict,
     WebhookPost,
     Workload,
     WorkloadCopy,
@@ -49,7 +49,7 @@ from bus.messages import (
 MESSAGES: tuple[type[Message], ...] = (
     Observation, Route, Cluster, ClusterTaints, Workload, WorkloadCopy, Zones,
     Pause, Resume, Approve, Reject, IsolateZone, FailbackZone, RetryZone,
-    FailoverTraffic, FailbackTraffic, ReleaseTraffic, Claim, Verdict, Outcome,
+    FailoverTraffic, FailbackTraffic, ReleaseTraffic, AcquireRequest, AcquireReply, Outcome,
     SetWeights, Place, Evict, Purge, CancelEviction, SetTaints, ZoneStep, Notify,
     Hold, DecisionRecord, WebhookPost,
 )  # fmt: skip

@@ -14,16 +14,16 @@ from typing import get_args
 from bus import topology
 from bus.admission import command_kind, fact_kinds
 from bus.messages import (
+    AcquireReply,
+    AcquireRequest,
     AnyCommand,
     Approve,
-    Claim,
     Inventory,
     Outcome,
     Pause,
     Reject,
     Resume,
     TrafficCommand,
-    Verdict,
 )
 from bus.subjects import COMMANDS, ROOT, inbox, token
 from bus.topology import Bucket, Queue, Stream
@@ -122,7 +122,7 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     )),
     "decider": ("decides", lambda: (
         *PRESENT, *_follow(topology.FACTS, topology.GROUPS), *_write(topology.GROUPS), *_read(topology.ACTIONS),
-        *_facts("observation", *fact_kinds(Claim, Verdict)), f"{ROOT}.actions.>", f"{ROOT}.own.*",
+        *_facts("observation", *fact_kinds(AcquireRequest, AcquireReply)), f"{ROOT}.actions.>", f"{ROOT}.owner.*",
         f"{ROOT}.decisions.*.*", f"{ROOT}.refresh.*", NEWEST_RECORD,
     )),
     "executor": ("carries actions out", lambda: (

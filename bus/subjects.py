@@ -107,9 +107,9 @@ def partition_in(action_subject: str) -> int:
     return int(action_subject.split(".")[2])
 
 
-def own(partition: int) -> str:
+def owner(partition: int) -> str:
     """The marker of a partition's owner; its sequence is the epoch. In the same stream as the actions it fences."""
-    return f"{ROOT}.own.{partition}"
+    return f"{ROOT}.owner.{partition}"
 
 
 def alive(member: str) -> str:

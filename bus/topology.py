@@ -69,7 +69,7 @@ FACTS = Stream(
     "limits", timedelta(hours=24), 8 * GIB, "facts by partition, read by the partition's owner from its own position",
 )  # fmt: skip
 ACTIONS = Stream(
-    "REACTOR_ACTIONS", (f"{ROOT}.actions.>", f"{ROOT}.own.*"),
+    "REACTOR_ACTIONS", (f"{ROOT}.actions.>", f"{ROOT}.owner.*"),
     "workqueue", timedelta(0), 1 * GIB, "actions that are owed, and the markers that fence them",
 )  # fmt: skip
 DECISIONS = Stream(

@@ -64,7 +64,7 @@ def state_of(group: Group) -> State:
         return State.HELD
     if group.paused is not None:
         return State.PAUSED
-    if group.owed:
+    if group.outbox:
         return State.ACTING
     windows = [member.window.healthy for member in group.members.values() if member.window is not None]
     if windows:
@@ -79,7 +79,7 @@ def _state(group: Group) -> tuple[State, datetime | None, str]:
     if state is State.PAUSED and group.paused is not None:
         return state, group.paused.since, f"by {group.paused.by}: {group.paused.reason}"
     if state is State.ACTING:
-        first = group.owed[0]
+        first = group.outbox[0]
         return state, first.action.decided_at, first.failed or first.action.id
     if state in (State.TOLERATING, State.RECOVERING):
         open_ = {name: member for name, member in group.members.items() if member.window is not None}
@@ -99,12 +99,12 @@ def _ends_at(group: Group, state: State) -> datetime | None:
         return override.until
     timed = group.held is not None and group.held.reason in TIMED
     windows = any(member.window is not None for member in group.members.values())
-    return group.wake_at if timed or (windows and state is not State.ACTING) else None
+    return group.next_deadline if timed or (windows and state is not State.ACTING) else None
 
 
 def wanted_weights(group: Group) -> Mapping[str, int] | None:
     """The weights that are asked for, as far as the group itself knows; None: those that stand, or not decided."""
-    flying = (owed.action.weights for owed in group.owed if owed.wanted and isinstance(owed.action, SetWeights))
+    flying = (entry.action.weights for entry in group.outbox if entry.wanted and isinstance(entry.action, SetWeights))
     override = group.traffic.override if group.traffic is not None else None
     return next(flying, None) or (override.weights if override is not None else None) or group.asked
 

@@ -112,7 +112,7 @@ CHANNELS = {
         sends=True,
     ),
     "own": Channel(
-        subjects.own, ("PARTITION",), (),
+        subjects.owner, ("PARTITION",), (),
         "Who decides for a partition. The sequence of this message is the epoch that fences the actions.",
         plain="the owner's name as plain text", sends=True,
     ),

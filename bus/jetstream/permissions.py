@@ -27,8 +27,9 @@ def stored() -> Sequence[str]:
     """One subject for each permission to store that is needed."""
     ours = [
         subjects.webhook(_WHO), subjects.parked(_WHO), subjects.observed(0, _WHO, _WHO),
-        subjects.fact(0, "route", _WHO), subjects.fact(0, "pause", _WHO), subjects.fact(0, "claim", _WHO),
-        subjects.fact(0, "outcome", _WHO), subjects.action(0, _WHO, _WHO), subjects.own(0), subjects.decision(0, _WHO),
+        subjects.fact(0, "route", _WHO), subjects.fact(0, "pause", _WHO), subjects.fact(0, "acquirerequest", _WHO),
+        subjects.fact(0, "outcome", _WHO), subjects.action(0, _WHO, _WHO), subjects.owner(0),
+        subjects.decision(0, _WHO),
     ]  # fmt: skip
     return [*ours, *(f"$KV.{bucket.name}.{_WHO}" for bucket in topology.BUCKETS)]
 

@@ -33,8 +33,8 @@ from bus.messages.commands import (
     Resume,
     RetryZone,
 )
-from bus.messages.guarding import Claim, Verdict
 from bus.messages.health import Observation, RefreshRequest
+from bus.messages.limiter import AcquireReply, AcquireRequest
 from bus.messages.traffic import (
     LOAD_BALANCERS,
     Backend,
@@ -66,11 +66,13 @@ Inventory = Route | Cluster | ClusterTaints | Workload | WorkloadCopy | Zones
 """What exists."""
 TrafficCommand = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 AnyCommand = Pause | Resume | Approve | Reject | IsolateZone | FailbackZone | RetryZone | TrafficCommand
-Fact = Observation | Inventory | AnyCommand | Claim | Verdict | Outcome
+Fact = Observation | Inventory | AnyCommand | AcquireRequest | AcquireReply | Outcome
 Action = SetWeights | Place | Evict | Purge | CancelEviction | SetTaints | ZoneStep | Notify
 
 __all__ = [
     "LOAD_BALANCERS",
+    "AcquireReply",
+    "AcquireRequest",
     "Action",
     "ActionMessage",
     "AnyCommand",
@@ -79,7 +81,6 @@ __all__ = [
     "CancelEviction",
     "Carrier",
     "ChainLink",
-    "Claim",
     "Cluster",
     "ClusterTaints",
     "Command",
@@ -121,7 +122,6 @@ __all__ = [
     "TargetEvidence",
     "Text",
     "TrafficCommand",
-    "Verdict",
     "WantedReply",
     "WantedRequest",
     "WebhookPost",

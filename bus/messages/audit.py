@@ -136,7 +136,7 @@ class DecisionRecord(Message):
     """One sentence for each member that the decision rests on."""
     before: dict[str, Any] | None = None
     """The group's state before the facts; None: no group decided, as with a command that was given."""
-    around: dict[str, Any] | None = None
+    shared_group: dict[str, Any] | None = None
     """What the groups of the rule knew together, where its kind has such a thing."""
     evidence: tuple[TargetEvidence, ...] = ()
     """What the actions rest on, for the targets that are left and those that replace them."""

@@ -68,8 +68,8 @@ class ActionMessage(Message):
     """`rule/object/generation`: derived, never random."""
     rule: Name
     object: ObjectName
-    lane: Annotated[str, StringConstraints(max_length=512)] = ""
-    """Actions of one lane replace each other; those of different lanes of one object fly side by side."""
+    concurrency_key: Annotated[str, StringConstraints(max_length=512)] = ""
+    """Actions of one key replace each other; those of different keys run side by side, also for one object."""
     generation: Annotated[int, Field(ge=1)]
     mode: Mode
     because: Name

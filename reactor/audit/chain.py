@@ -135,6 +135,6 @@ def _body(entry: Entry, link: ChainLink) -> bytes:
     record = entry.record.model_copy(update={"chain": link})
     body = encode(record, id=entry.id, source=entry.source, time=record.decided_at)
     if len(body) > RECORD_MAX:
-        short = record.model_copy(update={"before": None, "around": None, "facts": record.facts[-FACTS_MAX:]})
+        short = record.model_copy(update={"before": None, "shared_group": None, "facts": record.facts[-FACTS_MAX:]})
         body = encode(short, id=entry.id, source=entry.source, time=record.decided_at)
     return body

@@ -82,7 +82,7 @@ WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
 
 def _shown(group: Group) -> str:
     """What names the request that was shown: if the rule wants something else by now, nothing is approved."""
-    request = group.leave.request if group.leave is not None else None
+    request = group.grants.request if group.grants is not None else None
     return request.desired if request is not None else ""
 
 
@@ -104,7 +104,7 @@ def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
 
 def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
     now = _again(groups, asked)
-    request = now.leave.request if now is not None and now.leave is not None else None
+    request = now.grants.request if now is not None and now.grants is not None else None
     if request is not None and request.approved_at is not None and request.approved_at >= at:
         return f"approved by {request.by}"
     if now is not None and (now.held is None or now.held.reason not in WAITING):
@@ -114,7 +114,7 @@ def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None
 
 def _rejected(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
     now, plan = _again(groups, asked), _shown(asked)
-    rejected = now.leave.rejected if now is not None and now.leave is not None else ()
+    rejected = now.grants.rejected if now is not None and now.grants is not None else ()
     if (no := next((no for no in rejected if no.desired == plan and no.since >= at), None)) is not None:
         return f"rejected by {no.by} until {no.until.isoformat(timespec='seconds')}"
     if now is not None and (now.held is None or now.held.reason not in WAITING):

@@ -112,7 +112,7 @@ async def _chain(settings: BusSettings, url: str | None, id_: str) -> Chain | No
 
 def _targets(record: DecisionRecord) -> list[str]:
     """Whose health the decision rests on: members, also those of what the groups of the rule know together."""
-    known = {target for state in (record.before, record.around) for target in (state or {}).get("members") or {}}
+    known = {target for state in (record.before, record.shared_group) for target in (state or {}).get("members") or {}}
     return sorted(known | {str(fact["target"]) for fact in record.facts if fact.get("fact") == "Observation"})
 
 

@@ -89,7 +89,7 @@ def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") ->
             lines.append(f"  {group.rule} is {group.paused.words}")
         if group.held is not None:
             lines.append(f"  {group.rule} is held on {group.held.about or group.object}: {group.held.detail}")
-        flying = [owed.action.id for owed in group.owed if owed.wanted]
+        flying = [entry.action.id for entry in group.outbox if entry.wanted]
         lines += [f"  {id_} is in flight: it is finished if it has begun" for id_ in flying if verb == "pause"]
     return "\n".join(map(visible, dict.fromkeys(lines)))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from reactor.clients.changes import metadata_of
 from reactor.clients.port import JsonObject
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.rulefile.route_kinds import EVERY, FQDN, RouteKind
 
 WEIGHT_MAX = 1_000_000
@@ -106,7 +106,7 @@ def weights_of(kind: RouteKind, some: Sequence[Entry]) -> list[int]:
     if kind.even_at_zero and not any(weights):
         weights = [FRACTIONS] * len(weights)
     if kind.sum_to and any(weights):
-        return divide(kind.sum_to, weights)
+        return apportion(kind.sum_to, weights)
     return [weight // FRACTIONS for weight in weights]
 
 

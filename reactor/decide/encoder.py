@@ -41,7 +41,7 @@ class DecisionEncoder:
 
     def action(self, group: Group, action: Action, trace: str | None) -> Outgoing:
         """One action, fenced by the epoch of this ownership."""
-        asks = next((owed.tries + owed.rounds for owed in group.owed if owed.action.id == action.id), 1)
+        asks = next((entry.tries + entry.rounds for entry in group.outbox if entry.action.id == action.id), 1)
         action = action.model_copy(update={"epoch": self.fence.epoch})
         # The id names the ask: after each answer that is not Done the same action has to reach an executor again.
         id_ = f"{action.id}#{asks}"
@@ -54,7 +54,7 @@ class DecisionEncoder:
         return [
             message
             for decision in decisions
-            for fact in decision.says
+            for fact in decision.emits
             for message in self.publisher.messages(fact, _id(decision.group, fact), trace)
         ]
 

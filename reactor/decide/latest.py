@@ -10,14 +10,14 @@ from typing import get_args
 from bus import subjects
 from bus.admission import read
 from bus.errors import Malformed
-from bus.messages import AnyCommand, Claim, Fact, Observation, Outcome, Verdict
+from bus.messages import AcquireReply, AcquireRequest, AnyCommand, Fact, Observation, Outcome
 from bus.port import Bus
 from bus.topology import FACTS
 from reactor.route.quarantine import quarantine
 from reactor.runtime.slices import sliced
 
 _FACTS = get_args(Fact)
-_EVENTS = (Outcome, Claim, Verdict, *get_args(AnyCommand))
+_EVENTS = (Outcome, AcquireRequest, AcquireReply, *get_args(AnyCommand))
 """These happened once, and to the groups that there were then."""
 
 

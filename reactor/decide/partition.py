@@ -126,7 +126,7 @@ class Partition:
         Raises Lost, Unavailable; StreamRecreated: what was read has to be loaded anew.
         """
         try:
-            fence = await self._shared.bus.acquire_epoch(subjects.own(self._number), self._shared.name)
+            fence = await self._shared.bus.acquire_epoch(subjects.owner(self._number), self._shared.name)
             self._encoder = DecisionEncoder(self._number, fence, self._shared.publisher)
             reach("decider.epoch-taken")
             async with self._shared.loading:
@@ -202,7 +202,7 @@ class Partition:
         return [
             Decision(group, actions, because=("it was owed when this partition was taken over",))
             for group in self.group_store.groups.values()
-            if (actions := tuple(owed.action for owed in group.owed if owed.wanted and not owed.failed))
+            if (actions := tuple(entry.action for entry in group.outbox if entry.wanted and not entry.failed))
         ]
 
     def _mine(self, rule: str, scope: str) -> bool:
@@ -323,7 +323,7 @@ class Partition:
         await self._records.forget(self.group_store)
         self._questions.decided()
         await self._refresher.ask(lack for decision in decisions for lack in decision.lacks)
-        loud = [decision for decision in decisions if decision.actions or decision.held or decision.says]
+        loud = [decision for decision in decisions if decision.actions or decision.held or decision.emits]
         if not loud:
             return
         reach("decider.decided")

@@ -88,7 +88,7 @@ class Executor:
         self._in_hands = IN_HANDS_PER_SLOT * concurrency
         self._slots = Slots(concurrency, clock)
         self._intents: Store = bus.store(INTENTS)
-        # Actions of one lane one after the other; a lock lives as long as somebody holds or waits for it.
+        # Actions of one concurrency key run one after the other; a lock lives as long as it is held or waited for.
         self._busy: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def run(self) -> None:
@@ -247,8 +247,8 @@ class Executor:
 
 
 def _key(action: Action) -> str:
-    """What is done one after the other, and fenced by generation: a lane of an object."""
-    return subjects.key(action.rule, action.object, *([action.lane] if action.lane else []))
+    """What is done one after the other, and fenced by generation: one concurrency key of an object."""
+    return subjects.key(action.rule, action.object, *([action.concurrency_key] if action.concurrency_key else []))
 
 
 def _older(known: Intent | None, action: Action, now: datetime) -> str:

@@ -14,7 +14,7 @@ CLOCKS = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One action on one lane of one object, as it stands in KV."""
+    """One action of one concurrency key of one object, as it stands in KV."""
 
     generation: int
     epoch: int

@@ -39,7 +39,7 @@ BATCH = 200
 CONCURRENCY = 64
 AGAIN = timedelta(seconds=2)
 FROM_OUTSIDE = (Observation, *get_args(Inventory), *get_args(AnyCommand))
-"""What anybody may say. Outcomes, claims and verdicts are the reactor's own."""
+"""What anybody may say. Outcomes, acquire requests and replies are the reactor's own."""
 AHEAD = timedelta(seconds=2)
 """By so much another's clock may be ahead of the bus's, unnoticed: what we do not trust of our own (decision 0012)."""
 SWEEP = 1.0

@@ -61,13 +61,13 @@ class Evidence:
 class PlannedAction:
     """One action that is wanted, as yet without id and generation."""
 
-    verb: type[ActionMessage]
+    action_type: type[ActionMessage]
     fields: Mapping[str, Any]
     """What the verb has besides what all actions have."""
     because: str
     detail: str = ""
-    lane: str = ""
-    """Acts of one lane replace each other, those of different lanes fly side by side."""
+    concurrency_key: str = ""
+    """Acts of one key replace each other; those of different keys run side by side."""
     object: str | None = None
     """What it is done to; None: what the group is about."""
     safe: bool = False
@@ -90,7 +90,7 @@ class DesiredState:
 
     weights: Mapping[str, int] | None = None
     """A route's weights as they should stand: service to weight, for every backend that the rule manages."""
-    told: str | None = None
+    last_notified: str | None = None
     """The status that people should know of."""
     message: str = ""
     because: str = Because.DRIFT
@@ -101,7 +101,7 @@ class DesiredState:
     """What the hold is about; None: what the group is about."""
     step: int | None = None
     """The step of a gradual return that these weights are."""
-    look_again: datetime | None = None
+    requeue_at: datetime | None = None
     """When to look although nothing was heard."""
     acts: tuple[PlannedAction, ...] = ()
     """What is to be done now."""

@@ -118,7 +118,7 @@ class Member:
     signals: Mapping[str, Signal] = field(default_factory=dict)
 
     @property
-    def speaker(self) -> Signal | None:
+    def deciding_signal(self) -> Signal | None:
         """The newest signal that says what the member's status is."""
         saying = [signal for signal in self.signals.values() if signal.status is self.status]
         return max(saying, key=lambda signal: signal.observed_at, default=None)
@@ -126,14 +126,14 @@ class Member:
     @property
     def detail(self) -> str:
         """What was seen, by the signal that decides."""
-        speaker = self.speaker
-        return speaker.detail if speaker is not None else ""
+        signal = self.deciding_signal
+        return signal.detail if signal is not None else ""
 
     @property
     def labels(self) -> Mapping[str, str]:
         """The labels of the signal that decides."""
-        speaker = self.speaker
-        return speaker.labels if speaker is not None else {}
+        signal = self.deciding_signal
+        return signal.labels if signal is not None else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,21 +166,22 @@ class RouteState:
 
 
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:
-    return {"verb": type(action).__name__, **dumped(action)}
+    return {"action": type(action).__name__, **dumped(action)}
 
 
 def _untagged(value: Any) -> Any:
-    if not isinstance(value, dict) or "verb" not in value:
-        return value  # stored before actions said what they are
+    if not isinstance(value, dict):
+        return value
     rest = dict(value)
-    verb = _VERBS.get(rest.pop("verb"))
-    if verb is None:
-        msg = f"{value['verb']!r} is no action that this version knows"
+    name = rest.pop("action", None)
+    model = _ACTIONS.get(name)
+    if model is None:
+        msg = f"{name!r} is no action that this version knows"
         raise ValueError(msg)
-    return verb.model_validate(rest)
+    return model.model_validate(rest)
 
 
-_VERBS: Mapping[str, type[BaseModel]] = {verb.__name__: verb for verb in get_args(Action)}
+_ACTIONS: Mapping[str, type[BaseModel]] = {model.__name__: model for model in get_args(Action)}
 StoredAction = Annotated[Action, WrapSerializer(_tagged), BeforeValidator(_untagged)]
 """With its kind: a Purge and a CancelEviction have the same fields, and mean the opposite."""
 
@@ -249,7 +250,7 @@ class Group:
     route: RouteState | None = None
     asked: Mapping[str, int] | None = None
     """DryRun: the weights as they would stand had the rule acted."""
-    told: str | None = None
+    last_notified: str | None = None
     """Notification: the status that was last told."""
     step: int | None = None
     """The step of a gradual return that is asked for."""
@@ -259,21 +260,21 @@ class Group:
     """How its traffic goes away and comes back; None: nothing has failed yet."""
     workload: WorkloadState | None = None
     zone: ZoneState | None = None
-    budget: LimiterState | None = None
+    limiter: LimiterState | None = None
     quorum: QuorumState | None = None
-    leave: Grants | None = None
+    grants: Grants | None = None
     """What it has asked its guards and people for."""
     acted_at: datetime | None = None
     """When something was last carried out."""
     generation: int = 0
-    owed: tuple[OutboxEntry, ...] = ()
+    outbox: tuple[OutboxEntry, ...] = ()
     held: Holding | None = None
     paused: Paused | None = None
     commanded_at: datetime | None = None
     """When somebody last paused or resumed it."""
     pause_ended_at: datetime | None = None
     """When its last pause ended by itself."""
-    wake_at: datetime | None = None
+    next_deadline: datetime | None = None
     """When to look again although nothing was heard."""
     digest: str = ""
     """Of the rule by which it was last decided; empty: not known."""

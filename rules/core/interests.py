@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bus.messages import (
-    Claim,
+    AcquireReply,
+    AcquireRequest,
     Cluster,
     ClusterTaints,
     Command,
@@ -15,7 +16,6 @@ from bus.messages import (
     Outcome,
     Route,
     RouteRef,
-    Verdict,
     Workload,
     WorkloadCopy,
     Zones,
@@ -52,9 +52,9 @@ def path_of(fact: Fact) -> Path:
             return ("Workload", fact.namespace, fact.kind, fact.name)
         case Zones():
             return ("Zones", fact.cluster)
-        case Claim():
-            return ("Claim", fact.guard)
-        case Command() | Outcome() | Verdict():
+        case AcquireRequest():
+            return ("AcquireRequest", fact.guard)
+        case Command() | Outcome() | AcquireReply():
             return ("Rule", fact.rule)
 
 

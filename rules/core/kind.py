@@ -42,7 +42,7 @@ class RuleKind(Generic[R]):
     """(rule, fact): the objects of the groups that the fact concerns; those that do not exist yet are opened."""
     first: Callable[[R], Iterable[str]]
     """(rule): the objects of the groups that are there before any fact."""
-    opens: Callable[[R, Fact], bool]
+    creates_group: Callable[[R, Fact], bool]
     """(rule, fact): whether the fact is reason enough to open a group."""
     leaves: Callable[[R, Group | None, Fact], bool]
     """(rule, group, fact): whether by this fact the rule means the object no more: its group is dropped."""
@@ -61,7 +61,7 @@ class RuleKind(Generic[R]):
 
     # What it wants.
     desire: Callable[[R, Group, Group | None, datetime], DesiredState]
-    """(rule, group, around, now): the absolute desired state."""
+    """(rule, group, shared group, now): the absolute desired state."""
     forbids: Callable[[R, Group, DesiredState], tuple[Held, str] | None]
     """(rule, group, desired state): why a desired state is never carried out, whatever led to it; None: it may be."""
     requested: Callable[[R, Group, DesiredState, Sequence[Action], datetime], Group]
@@ -76,7 +76,7 @@ class RuleKind(Generic[R]):
     """(rule, group, target, at): an observation has been folded into this member. For kinds with clocks of their own:
     of several changes that are read together, none is lost."""
     advance: Callable[[R, Group, Group | None, datetime], Group]
-    """(rule, group, around, now): what time alone changes; the same whenever it is looked at."""
+    """(rule, group, shared group, now): what time alone changes; the same whenever it is looked at."""
     remembers: Callable[[R, str], bool]
     """(rule, signal): whether a signal is waited for although it has been silent for long."""
     done: Callable[[R, Group, Action, datetime], Group]
@@ -89,7 +89,7 @@ class RuleKind(Generic[R]):
     """Forget what was only rehearsed: the rule has left the mode DryRun."""
 
     # What its groups say to others, and know together.
-    says: Callable[[R, Group, Group, Sequence[Fact], datetime], tuple[Fact, ...]]
+    emits: Callable[[R, Group, Group, Sequence[Fact], datetime], tuple[Fact, ...]]
     """(rule, before, after, facts, now): what other groups are to hear of this step. What is lost is said again, so it
     has to be repeated from time to time where that matters."""
     stands: Callable[[R, str], bool]
@@ -100,13 +100,13 @@ class RuleKind(Generic[R]):
     """(rule): targets, as a pattern, and signals of which it makes something that other rules go by."""
     passes_over: Callable[[R], bool]
     """(rule): whether what such rules take is no word to it."""
-    census: str | None
-    """The object of the group whose state all others of the rule are given as `around`; it is decided first."""
-    stirs: Callable[[R, Group, Group, Iterable[Group]], Iterable[Group]]
-    """(rule, before, after, others): which of the others have to be decided again because the census has changed so."""
+    shared_object: str | None
+    """The object of the group whose state all others of the rule are given as `shared_group`; it is decided first."""
+    dependents: Callable[[R, Group, Group, Iterable[Group]], Iterable[Group]]
+    """(rule, before, after, others): which of the others are decided again because the shared group has changed so."""
 
     # Rule files change, groups stay.
-    covers: Callable[[R, str], bool]
+    selects: Callable[[R, str], bool]
     """(rule, object): whether the rule as it is written now still speaks of this."""
     keeps: Callable[[Group], bool]
     """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
@@ -114,7 +114,7 @@ class RuleKind(Generic[R]):
     """(rule): the rule as it counts after it has left the rule files, for as long as a group of it is kept. None: it
     counts no more."""
     forget: Callable[[R, Group, Callable[[str, str], bool]], Group]
-    """(rule, census, stands): without what was said by rules that, by name and cluster, do not stand by it now."""
+    """(rule, shared group, stands): without what was said by rules that, by name and cluster, no longer say so."""
     as_it_counts: Callable[[R, Group, Callable[[str, str], bool]], Group]
     """(rule, stored group, taken): without the signals that other rules take now, by target and name."""
 

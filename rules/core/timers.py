@@ -25,7 +25,7 @@ class Stopwatch:
     """It is good again, though not yet for recoverySeconds."""
 
 
-def ticked(
+def advanced(
     clock: Stopwatch | None, is_bad: bool | None, since: datetime, now: datetime, recovery: timedelta
 ) -> Stopwatch | None:
     """Give the clock of something that has been bad, or good, since then; None as status: nobody knows.

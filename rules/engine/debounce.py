@@ -40,7 +40,11 @@ def touched(group: Group, now: datetime, before: Group | None) -> Iterable[str]:
 
     Only guards and quorums are spared the others: they have thousands, and no windows that new rules could shorten.
     """
-    if before is None or not group.rule.startswith("@") or (before.wake_at is not None and before.wake_at <= now):
+    if (
+        before is None
+        or not group.rule.startswith("@")
+        or (before.next_deadline is not None and before.next_deadline <= now)
+    ):
         return group.members
     known = before.members
     return [target for target, member in group.members.items() if known.get(target) is not member]

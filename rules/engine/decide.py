@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import get_args
 
-from bus.messages import Action, AnyCommand, Claim, Fact, Health, Mode, Observation, Outcome, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Action, AnyCommand, Fact, Health, Mode, Observation, Outcome
 from rules.catalog import kind_of
 from rules.core.desired import DesiredState, cut
 from rules.core.group import Group, Holding, OutboxEntry, updated
 from rules.core.reader import ALWAYS, Reader
 from rules.core.reasons import Held
 from rules.engine.debounce import deadline, debounce, touched, window_end
-from rules.engine.evidence import Lack, ended, look_again, outdated, present, silent
+from rules.engine.evidence import Lack, ended, outdated, present, requeue_at, silent
 from rules.engine.guard import guard
-from rules.engine.notifications import tell
+from rules.engine.notifications import notify
 from rules.engine.observe import NON_FAILURES, observe_all
-from rules.engine.outbox import owe
+from rules.engine.outbox import enqueue
 from rules.engine.pauses import ended as pause_ended
 from rules.limits.approvals import asked_anew
 from rules.rulefile.guards import FileGuard
@@ -37,7 +37,7 @@ class DecisionInput:
     before: Group
     facts: Sequence[Fact]
     now: datetime
-    around: Group | None
+    shared_group: Group | None
     reader: Reader
 
 
@@ -52,7 +52,7 @@ class Decision:
     """A hold that begins now."""
     because: tuple[str, ...] = ()
     """One sentence for each member."""
-    says: tuple[Fact, ...] = ()
+    emits: tuple[Fact, ...] = ()
     """Facts for other groups, to be published after the group is stored. Lost ones are said again."""
     lacks: tuple[Lack, ...] = ()
     """The looks that it waits for: their sources are to be asked, and it is decided again when they come."""
@@ -60,13 +60,13 @@ class Decision:
     """What it was decided from."""
 
     @property
-    def wake_at(self) -> datetime | None:
+    def next_deadline(self) -> datetime | None:
         """When to decide again although nothing was heard."""
-        return self.group.wake_at
+        return self.group.next_deadline
 
 
 def decide(
-    rule: Rule, group: Group, facts: Sequence[Fact], now: datetime, around: Group | None = None,
+    rule: Rule, group: Group, facts: Sequence[Fact], now: datetime, shared_group: Group | None = None,
     file_guards: Sequence[FileGuard] = (), *, known: bool = True, reader: Reader = ALWAYS,
 ) -> Decision:  # fmt: skip
     """Decide for one group. Facts that share an instant are one step, so that half a picture moves nothing.
@@ -80,17 +80,19 @@ def decide(
     kind = kind_of(rule)
     # Before the facts, so that no command is refused for a pause that is over; after them, for one that is heard late.
     group = pause_ended(observe_all(rule, pause_ended(group, now), in_order(facts, now), now, reader), now)
-    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader), around, now)
+    group = kind.advance(rule, debounce(rule, _in_mode(rule, group), now, before, reader), shared_group, now)
     if rule.mode is Mode.OFF:
-        return Decision(replace(group, owed=(), held=None, wake_at=_wake(rule, group, None, now, before, reader)))
+        return Decision(
+            replace(group, outbox=(), held=None, next_deadline=_next_deadline(rule, group, None, now, before, reader))
+        )
     if not known:
-        return Decision(replace(group, wake_at=now), says=tuple(kind.says(rule, before, group, facts, now)))
+        return Decision(replace(group, next_deadline=now), emits=tuple(kind.emits(rule, before, group, facts, now)))
     lacks = () if group.rule.startswith("@") else tuple(ended(rule, group, now, reader))
-    group, desired, actions, says, missing = _asked(rule, group, around, now, file_guards, reader)
+    group, desired, actions, emits, missing = _asked(rule, group, shared_group, now, file_guards, reader)
     if desired.held is None:
         desired = replace(desired, held=silent(lacks, now))
     lacks = tuple(sorted({*lacks, *missing}))
-    desired = replace(desired, look_again=_first(desired.look_again, look_again(lacks, now)))
+    desired = replace(desired, requeue_at=_first(desired.requeue_at, requeue_at(lacks, now)))
     held = _holding(group, desired, now)
     if held is not None and held.reason == Held.AWAITING_APPROVAL and asked_anew(before, group):
         held = replace(held, since=now)  # what is shown is what is approved: another desired state is another hold
@@ -99,20 +101,25 @@ def decide(
         begins = held if held is not None and not _same(before.held, held) else None
     group = updated(group, held=held)
     news: list[Action] = []
-    asked = {owed.action.id for owed in before.owed}
+    asked = {entry.action.id for entry in before.outbox}
     for why in [*(action for action in actions if action.id not in asked), *([begins] if begins else [])]:
-        group, told = tell(rule, group, why, now)
+        group, told = notify(rule, group, why, now)
         news += told
-    group = updated(group, wake_at=_wake(rule, group, desired.look_again, now, before, reader))
+    group = updated(group, next_deadline=_next_deadline(rule, group, desired.requeue_at, now, before, reader))
     because = _sentences(group) if actions or begins else ()
-    says = (*says, *kind.says(rule, before, group, facts, now))
+    emits = (*emits, *kind.emits(rule, before, group, facts, now))
     return Decision(
-        group, (*actions, *news), begins, because, says, lacks, DecisionInput(before, facts, now, around, reader)
+        group, (*actions, *news), begins, because, emits, lacks, DecisionInput(before, facts, now, shared_group, reader)
     )
 
 
 def _asked(
-    rule: Rule, group: Group, around: Group | None, now: datetime, file_guards: Sequence[FileGuard], reader: Reader
+    rule: Rule,
+    group: Group,
+    shared_group: Group | None,
+    now: datetime,
+    file_guards: Sequence[FileGuard],
+    reader: Reader,
 ) -> tuple[Group, DesiredState, tuple[Action, ...], tuple[Fact, ...], tuple[Lack, ...]]:
     """Desire, agree with the present, guard, owe.
 
@@ -120,31 +127,31 @@ def _asked(
     """
     desire = kind_of(rule).desire
     actions: tuple[Action, ...] = ()
-    says: tuple[Fact, ...] = ()
-    for _ in range(ROUNDS_MAX):
+    emits: tuple[Fact, ...] = ()
+    for _ in range(CASCADE_MAX):
         step_at = group.step_at
-        desired, lacks = present(rule, group, around, desire(rule, group, around, now), now, reader)
-        late = outdated(rule, group, around, desired, now, reader)
-        leave = guard(rule, group, desired, now, file_guards, fresh=not late, waits=bool(lacks))
-        lacks = (*lacks, *late) if leave.outdated else lacks
-        group, more = owe(rule, leave.group, leave.desired, now)
-        actions, says = (*actions, *more), (*says, *leave.says)
-        desired = leave.desired
+        desired, lacks = present(rule, group, shared_group, desire(rule, group, shared_group, now), now, reader)
+        late = outdated(rule, group, shared_group, desired, now, reader)
+        answer = guard(rule, group, desired, now, file_guards, fresh=not late, waits=bool(lacks))
+        lacks = (*lacks, *late) if answer.outdated else lacks
+        group, more = enqueue(rule, answer.group, answer.desired, now)
+        actions, emits = (*actions, *more), (*emits, *answer.emits)
+        desired = answer.desired
         if group.step_at != step_at:
             # A step of a gradual return stands from now on, so only now is it known when the next one is due.
-            desired = replace(desired, look_again=desire(rule, group, around, now).look_again)
+            desired = replace(desired, requeue_at=desire(rule, group, shared_group, now).requeue_at)
         if not more or rule.mode is not Mode.DRY_RUN:
-            return group, desired, actions, says, lacks
+            return group, desired, actions, emits, lacks
     msg = f"{group.rule}: rehearsed actions follow one another without end on {group.object}"
     raise AssertionError(msg)
 
 
-ROUNDS_MAX = 2 * STEPS_MAX
+CASCADE_MAX = 2 * STEPS_MAX
 """How many actions may follow from one another within one step of a dry run before it is an error of ours: all steps of
 a gradual return do where none of them pauses."""
 _COMMANDS: Sequence[type[Fact]] = get_args(AnyCommand)
-_PLACES: Mapping[type[Fact], int] = {
-    Observation: 1, Outcome: 2, **dict.fromkeys(_COMMANDS, 3), Claim: 4, Verdict: 5,
+FACT_ORDER: Mapping[type[Fact], int] = {
+    Observation: 1, Outcome: 2, **dict.fromkeys(_COMMANDS, 3), AcquireRequest: 4, AcquireReply: 5,
 }  # fmt: skip
 """Inventory comes before these. Commands have one place: what people say counts in the order in which they say it."""
 _WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
@@ -164,7 +171,7 @@ def in_order(facts: Sequence[Fact], now: datetime) -> Sequence[Fact]:
         last[key] = fact
 
     def place(fact: Fact) -> tuple[int, datetime, int]:
-        return _PLACES.get(type(fact), 0), min(fact.observed_at, now), _within_a_moment(fact)
+        return FACT_ORDER.get(type(fact), 0), min(fact.observed_at, now), _within_a_moment(fact)
 
     return sorted(last.values(), key=place)
 
@@ -180,25 +187,25 @@ def _in_mode(rule: Rule, group: Group) -> Group:
     if group.mode is rule.mode:
         return group
     if group.mode is Mode.DRY_RUN:
-        group = kind_of(rule).reset(rule, replace(group, told=None, leave=None, acted_at=None))
+        group = kind_of(rule).reset(rule, replace(group, last_notified=None, grants=None, acted_at=None))
     return replace(group, mode=rule.mode, asked=None)
 
 
 def _holding(group: Group, desired: DesiredState, now: datetime) -> Holding | None:
     reason, about = desired.held, desired.about
     if reason is None:
-        owed = next((owed for owed in group.owed if owed.wanted and _has_failed(owed)), None)
-        if owed is None:
+        entry = next((entry for entry in group.outbox if entry.wanted and _has_failed(entry)), None)
+        if entry is None:
             return None
-        reason = (Held.ACTION_FAILED, owed.failed)
-        about = owed.action.object if owed.action.object != group.object else None
+        reason = (Held.ACTION_FAILED, entry.failed)
+        about = entry.action.object if entry.action.object != group.object else None
     hold = Holding(reason[0], cut(reason[1]), now, about)
     return replace(hold, since=group.held.since) if group.held is not None and _same(group.held, hold) else hold
 
 
-def _has_failed(owed: OutboxEntry) -> bool:
+def _has_failed(entry: OutboxEntry) -> bool:
     """What goes on has not failed: nobody is told of a hold, and `reactor status` shows how far it is."""
-    return bool(owed.failed) and owed.failed.partition(":")[0] not in NON_FAILURES
+    return bool(entry.failed) and entry.failed.partition(":")[0] not in NON_FAILURES
 
 
 def _same(before: Holding | None, held: Holding) -> bool:
@@ -206,8 +213,8 @@ def _same(before: Holding | None, held: Holding) -> bool:
     return before is not None and (before.reason, before.about) == (held.reason, held.about)
 
 
-def _wake(
-    rule: Rule, group: Group, look_again: datetime | None, now: datetime, before: Group, reader: Reader
+def _next_deadline(
+    rule: Rule, group: Group, requeue_at: datetime | None, now: datetime, before: Group, reader: Reader
 ) -> datetime | None:
     members = [group.members[name] for name in touched(group, now, before)]
     moments = [
@@ -216,13 +223,13 @@ def _wake(
         for at in (deadline(member, rule, reader), window_end(member, rule, reader))
         if at is not None
     ]
-    if before.wake_at is not None:
-        moments += [before.wake_at] if now < before.wake_at and group.rule.startswith("@") else []
-    moments += [owed.retry_at for owed in group.owed if owed.wanted]
+    if before.next_deadline is not None:
+        moments += [before.next_deadline] if now < before.next_deadline and group.rule.startswith("@") else []
+    moments += [entry.retry_at for entry in group.outbox if entry.wanted]
     if group.paused is not None and group.paused.until is not None:
         moments.append(group.paused.until)
-    if look_again is not None:
-        moments.append(look_again)
+    if requeue_at is not None:
+        moments.append(requeue_at)
     return min((at for at in moments if at > now), default=None)
 
 

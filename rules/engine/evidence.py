@@ -29,7 +29,7 @@ TOGETHER = timedelta(seconds=5)
 take that fail slowly (a probe of a cluster tries for two seconds): executors ask for fresher ones before they write."""
 OUTDATED_AFTER = timedelta(seconds=5)
 """What was let go by a guard so long after it was seen is looked at again. Executors ask after one second themselves;
-this holds where there is none, and spares a guard's leave."""
+this holds where there is none, and spares a guard's grant."""
 SILENT_AFTER = timedelta(seconds=2)
 """A source that has not answered for so long is told of."""
 MEMBERS_MAX = 16
@@ -50,7 +50,7 @@ class Lack:
 
 
 def present(
-    rule: Rule, group: Group, around: Group | None, desired: DesiredState, now: datetime, reader: Reader = ALWAYS
+    rule: Rule, group: Group, shared_group: Group | None, desired: DesiredState, now: datetime, reader: Reader = ALWAYS
 ) -> tuple[DesiredState, tuple[Lack, ...]]:
     """Give the acts that the present agrees with, why the others wait, and the looks that they wait for."""
     if not desired.acts:
@@ -59,9 +59,9 @@ def present(
     lacks: list[Lack] = []
     held, asked = desired.held, _Asked(now, reader)
     for act in desired.acts:
-        since = _from_when(rule, act.needs, group, around, now)
-        contradiction = next(filter(None, (_contradicted(need, group, around) for need in act.needs)), None)
-        missing = [lack for need in act.needs for lack in _missing(rule, need, group, around, since, asked)]
+        since = _from_when(rule, act.needs, group, shared_group, now)
+        contradiction = next(filter(None, (_contradicted(need, group, shared_group) for need in act.needs)), None)
+        missing = [lack for need in act.needs for lack in _missing(rule, need, group, shared_group, since, asked)]
         flying = on_its_way(group, act)
         if contradiction is not None:
             # One that was asked for is called off without a word: whether it was carried out is not known yet.
@@ -70,7 +70,7 @@ def present(
             lacks += missing
             held = held or silent(missing, now)
         else:
-            kept.append(act if not act.needs else replace(act, proven_at=_proven_at(rule, act, group, around)))
+            kept.append(act if not act.needs else replace(act, proven_at=_proven_at(rule, act, group, shared_group)))
     if len(kept) == len(desired.acts):
         return replace(desired, acts=tuple(kept)), ()
     return replace(desired, acts=tuple(kept), weights=None, held=held), tuple(lacks)
@@ -86,7 +86,7 @@ class _Asked:
 
 
 def outdated(
-    rule: Rule, group: Group, around: Group | None, desired: DesiredState, now: datetime, reader: Reader
+    rule: Rule, group: Group, shared_group: Group | None, desired: DesiredState, now: datetime, reader: Reader
 ) -> tuple[Lack, ...]:
     """The looks that are needed anew where a guard, or a person, lets an act go long after it was found right."""
     asked = _Asked(now, reader)
@@ -95,7 +95,7 @@ def outdated(
         for act in desired.acts
         if act.proven_at is not None and act.proven_at + OUTDATED_AFTER < now and not on_its_way(group, act)
         for need in act.needs
-        for lack in _missing(rule, need, group, around, now - OUTDATED_AFTER, asked)
+        for lack in _missing(rule, need, group, shared_group, now - OUTDATED_AFTER, asked)
     )
 
 
@@ -112,7 +112,7 @@ class Confirmation:
 def confirmed(
     rule: Rule,
     group: Group,
-    around: Group | None,
+    shared_group: Group | None,
     act: PlannedAction,
     since: datetime,
     now: datetime,
@@ -120,13 +120,13 @@ def confirmed(
 ) -> Confirmation:
     """Say whether the present agrees with an act that is wanted, by what was seen at `since` or later."""
     for need in act.needs:
-        if (contradiction := _contradicted(need, group, around)) is not None:
+        if (contradiction := _contradicted(need, group, shared_group)) is not None:
             return Confirmation(wanted=False, detail=f"{Held.HEALTHY_NOW}: {contradiction}")
     moment = max([since, *(need.since for need in act.needs)])
     if moment > now:
         return Confirmation(wanted=False, detail=f"it is due at {moment.isoformat()}")
     asked = _Asked(now, reader, since + SILENT_AFTER)
-    lacks = tuple(lack for need in act.needs for lack in _missing(rule, need, group, around, moment, asked))
+    lacks = tuple(lack for need in act.needs for lack in _missing(rule, need, group, shared_group, moment, asked))
     return Confirmation(wanted=None if lacks else True, lacks=lacks)
 
 
@@ -153,38 +153,40 @@ def _unheard(rule: Rule, target: str, member: Member) -> Iterator[Lack]:
             yield Lack(signal.source, target, signal.stale_at or signal.observed_at, name)
 
 
-def _from_when(rule: Rule, needs: Sequence[Evidence], group: Group, around: Group | None, now: datetime) -> datetime:
+def _from_when(
+    rule: Rule, needs: Sequence[Evidence], group: Group, shared_group: Group | None, now: datetime
+) -> datetime:
     """Give from when on the looks count: since the act is due, and no longer before the newest one than `TOGETHER`."""
     found = [
         min(moment, now)
         for need in needs
-        if (member := _member(need, group, around)) is not None
+        if (member := _member(need, group, shared_group)) is not None
         for moment in _proofs(need, member, rule)
     ]
     return max([*(need.since for need in needs), *(moment - TOGETHER for moment in found)], default=now)
 
 
-def look_again(lacks: Sequence[Lack], now: datetime) -> datetime | None:
+def requeue_at(lacks: Sequence[Lack], now: datetime) -> datetime | None:
     """Give when to ask again for what is missing, or to say that it is."""
     moments = [max(lack.since, now + _patience(lack, now)) for lack in lacks if lack.source]
     moments += [at for lack in lacks for at in (lack.since, lack.since + SILENT_AFTER) if at > now]
     return min(moments, default=None)
 
 
-def _contradicted(need: Evidence, group: Group, around: Group | None) -> str | None:
-    member = _member(need, group, around)
+def _contradicted(need: Evidence, group: Group, shared_group: Group | None) -> str | None:
+    member = _member(need, group, shared_group)
     if member is None or need.names is not None or (member.status is Health.HEALTHY) is need.healthy:
         return None
     return f"{need.target} is {member.status} since {member.since.isoformat()}: {member.detail}"
 
 
 def _missing(
-    rule: Rule, need: Evidence, group: Group, around: Group | None, since: datetime, asked: _Asked
+    rule: Rule, need: Evidence, group: Group, shared_group: Group | None, since: datetime, asked: _Asked
 ) -> Iterator[Lack]:  # fmt: skip
     if since > asked.now:  # nothing proves what is still to come, also what holds for some seconds
         yield Lack("", need.target, since, "")
         return
-    member = _member(need, group, around)
+    member = _member(need, group, shared_group)
     if member is None or _is_met(need, member, rule, since):
         return
     moment = max(need.since, asked.not_before or need.since)
@@ -228,16 +230,16 @@ def silent(missing: Sequence[Lack], now: datetime) -> tuple[Held, str] | None:
     return Held.SOURCE_SILENT, f"{', '.join(whose)}: not seen at {since.isoformat()} or later: {late[0].target}"
 
 
-def _proven_at(rule: Rule, act: PlannedAction, group: Group, around: Group | None) -> datetime | None:
+def _proven_at(rule: Rule, act: PlannedAction, group: Group, shared_group: Group | None) -> datetime | None:
     """When the oldest of the looks was made that the act rests on; None: they count until they are stale."""
     found = []
     for need in act.needs:
-        member = _member(need, group, around)
+        member = _member(need, group, shared_group)
         if member is not None and (moments := _proofs(need, member, rule)):
             found.append(max(moments))
     return min(found, default=None)
 
 
-def _member(need: Evidence, group: Group, around: Group | None) -> Member | None:
+def _member(need: Evidence, group: Group, shared_group: Group | None) -> Member | None:
     member = group.members.get(need.target)
-    return around.members.get(need.target) if member is None and around is not None else member
+    return shared_group.members.get(need.target) if member is None and shared_group is not None else member

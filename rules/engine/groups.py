@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from bus.messages import (
+    AcquireReply,
     Approve,
     ClusterTaints,
     Command,
@@ -24,7 +25,6 @@ from bus.messages import (
     Reject,
     Resume,
     Route,
-    Verdict,
 )
 from rules.catalog import is_kept, kind_of
 from rules.core.group import Group, updated
@@ -73,7 +73,9 @@ class GroupStore:
                     self.dropped.add((group.rule, group.object))
             elif mine(group.rule, scope_of(rule, group.object)):
                 self._keep(as_it_counts(routing, group))
-        for group in [group for group in self._groups.values() if group.object == self._kind_of(_key(group)).census]:
+        for group in [
+            group for group in self._groups.values() if group.object == self._kind_of(_key(group)).shared_object
+        ]:
             others = [self._groups[key] for key in self._of_rule[group.rule] if key != _key(group)]
             for one in mended(routing, group, others):
                 self._keep(one)
@@ -102,14 +104,14 @@ class GroupStore:
         """
         for key, group in list(self._groups.items()):
             if group.digest and group.digest != self._routing.digest(key[0]):
-                self._keep(updated(group, wake_at=min(group.wake_at or now, now)))
+                self._keep(updated(group, next_deadline=min(group.next_deadline or now, now)))
 
     def next_alarm(self) -> datetime | None:
         """When `ring` has something to do."""
         while self._alarms:
             at, key = self._alarms[0]
             group = self._groups.get(key)
-            if group is not None and group.wake_at == at:
+            if group is not None and group.next_deadline == at:
                 return at
             heapq.heappop(self._alarms)
         return None
@@ -167,15 +169,22 @@ class GroupStore:
         group = self._groups.get(key)
         if known is None or group is None:
             return Confirmation(wanted=False, detail=f"no rule here decides for {object_}")
-        owed = next((owed for owed in group.owed if owed.action.id == action), None)
-        if owed is None or not owed.wanted:
+        entry = next((entry for entry in group.outbox if entry.action.id == action), None)
+        if entry is None or not entry.wanted:
             return Confirmation(wanted=False, detail="it is no longer asked for")
-        around = self._around(key)
-        desired = kind_of(known).desire(known, group, around, now)
-        act = next((act for act in desired.acts if act.lane == owed.action.lane and same(owed.action, act)), None)
+        shared_group = self._shared_group(key)
+        desired = kind_of(known).desire(known, group, shared_group, now)
+        act = next(
+            (
+                act
+                for act in desired.acts
+                if act.concurrency_key == entry.action.concurrency_key and same(entry.action, act)
+            ),
+            None,
+        )
         if act is None:
             return Confirmation(wanted=False, detail="the rule no longer wants it")
-        return confirmed(known, group, around, act, since, now, self.reader)
+        return confirmed(known, group, shared_group, act, since, now, self.reader)
 
     def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
         """Have a Quorum source say its judgement by looks from `since` or later; gives the looks that it lacks."""
@@ -184,28 +193,28 @@ class GroupStore:
         if group is None:
             return []
         group, missing = self._kind_of(key).asked(self._routing.rules[key[0]], group, since)
-        self._keep(updated(group, wake_at=now))
+        self._keep(updated(group, next_deadline=now))
         return [Lack(source, target, since, signal) for source, target, signal in missing]
 
     def said(self, now: datetime) -> list[Decision]:
         """Give what groups have to say to others that may have heard nothing: of a reader that died, words are lost."""
         decisions = []
         for key, group in sorted(self._groups.items()):
-            facts = self._kind_of(key).says(self._routing.rules[key[0]], Group(*key), group, (), now)
+            facts = self._kind_of(key).emits(self._routing.rules[key[0]], Group(*key), group, (), now)
             if facts:
-                decisions.append(Decision(group, says=facts))
+                decisions.append(Decision(group, emits=facts))
         return decisions
 
     def _decide_all(
         self, touched: dict[Key, list[Fact]], now: datetime, position: int, *, known: bool = True
     ) -> list[Decision]:
-        """Decide for these groups; a census first, and where it has changed, for all that go by it."""
+        """Decide for these groups; a shared group first, and where it has changed, for all that go by it."""
         decisions = []
-        for key in sorted(key for key in touched if self._kind_of(key).census == key[1]):
+        for key in sorted(key for key in touched if self._kind_of(key).shared_object == key[1]):
             before = self._groups[key]
             decisions.append(self._decide(key, touched.pop(key), now, position, known=known))
             others = (self._groups[other] for other in self._of_rule[key[0]] if other != key)
-            for group in self._kind_of(key).stirs(self._routing.rules[key[0]], before, self._groups[key], others):
+            for group in self._kind_of(key).dependents(self._routing.rules[key[0]], before, self._groups[key], others):
                 touched.setdefault((group.rule, group.object), [])
             for other in self._lacking & self._of_rule[key[0]]:
                 touched.setdefault(other, [])  # the look that it waits for may be one at what they know together
@@ -216,9 +225,9 @@ class GroupStore:
         return kind_of(self._routing.rules[key[0]])
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
-        group, around = self._groups[key], self._around(key)
+        group, shared_group = self._groups[key], self._shared_group(key)
         rule, guards = self._routing.rules[key[0]], self._routing.guards_of(key[0])
-        decision = decide(rule, group, facts, now, around, guards, known=known, reader=self.reader)
+        decision = decide(rule, group, facts, now, shared_group, guards, known=known, reader=self.reader)
         decision = replace(decision, group=updated(decision.group, digest=self._routing.digest(key[0])))
         if position > group.position:
             decision = replace(decision, group=replace(decision.group, position=position))
@@ -226,9 +235,11 @@ class GroupStore:
         (self._lacking.add if decision.lacks else self._lacking.discard)(key)
         return decision
 
-    def _around(self, key: Key) -> Group | None:
-        census = self._kind_of(key).census
-        return self._groups.get((key[0], census)) if census is not None and census != key[1] else None
+    def _shared_group(self, key: Key) -> Group | None:
+        shared_object = self._kind_of(key).shared_object
+        return (
+            self._groups.get((key[0], shared_object)) if shared_object is not None and shared_object != key[1] else None
+        )
 
     def _keep(self, group: Group) -> None:
         key = (group.rule, group.object)
@@ -236,8 +247,8 @@ class GroupStore:
         self._watching.keep(group, before)
         self._groups[key] = group
         self._of_rule[group.rule].add(key)
-        if group.wake_at is not None and (before is None or before.wake_at != group.wake_at):
-            heapq.heappush(self._alarms, (group.wake_at, key))
+        if group.next_deadline is not None and (before is None or before.next_deadline != group.next_deadline):
+            heapq.heappush(self._alarms, (group.next_deadline, key))
 
     def _concerned(self, fact: Fact) -> Iterator[Key]:
         match fact:
@@ -246,7 +257,7 @@ class GroupStore:
                 return
             case Observation():
                 yield from self._watching.heard(fact)
-            case Outcome() | Verdict() | Approve() | Reject() if fact.rule in self._routing.rules:
+            case Outcome() | AcquireReply() | Approve() | Reject() if fact.rule in self._routing.rules:
                 rule = self._routing.rules[fact.rule]
                 key = (fact.rule, kind_of(rule).owner(rule, fact.object))
                 if key in self._groups:
@@ -268,7 +279,7 @@ class GroupStore:
                 yield key
 
     def _may_open(self, rule: Rule, object_: str, fact: Fact) -> bool:
-        return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).opens(rule, fact)
+        return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).creates_group(rule, fact)
 
     def _open(self, rule: str, object_: str) -> None:
         self._keep(Group(rule, object_, paused=self._pauses.of(rule)))

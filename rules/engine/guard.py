@@ -18,7 +18,7 @@ from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, updated
 from rules.core.reasons import Held
 from rules.engine.outbox import same
-from rules.limits.acquire import AcquireResult, ask, keep
+from rules.limits.acquire import AcquireResult, acquire, renew
 from rules.limits.approvals import approval, dropped, in_short
 from rules.limits.limiters import RuleGuards, limits_of
 from rules.limits.windows import open_until
@@ -34,10 +34,10 @@ class GuardDecision:
     """With what was asked of guards and people."""
     desired: DesiredState
     """Only with the acts that may be done; why the others may not is its hold."""
-    says: tuple[Fact, ...] = ()
-    """Claims."""
+    emits: tuple[Fact, ...] = ()
+    """Acquire requests."""
     outdated: bool = False
-    """It may be done, and has to be looked at again first: the leave is kept meanwhile."""
+    """It may be done, and has to be looked at again first: the grant is kept meanwhile."""
 
 
 def guard(
@@ -52,41 +52,42 @@ def guard(
 ) -> GuardDecision:
     """Give what may be done of this desired state, and why the rest may not. `file_guards`: those of all rule files.
 
-    `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no leave is used up.
+    `fresh`: whether what the desired state rests on was seen a moment ago; otherwise no grant is used up.
     `waits`: acts are missing in it only because their evidence is: what people were asked, and their yes, stand.
     """
-    wants = bool(desired.acts) or desired.told is not None
+    wants = bool(desired.acts) or desired.last_notified is not None
     refusal = _never(rule, group, desired) if wants else None
     back = _asked_back(desired) if refusal is not None and refusal[0] is Held.PAUSED else ()
-    if refusal is not None and (back != desired.acts or desired.told is not None):
-        answer = keep(rule, dropped(group), now)
-        return _leave(answer, DesiredState(held=refusal, look_again=desired.look_again, acts=back))
+    if refusal is not None and (back != desired.acts or desired.last_notified is not None):
+        answer = renew(rule, dropped(group), now)
+        return _leave(answer, DesiredState(held=refusal, requeue_at=desired.requeue_at, acts=back))
     acts = _asking(group, desired)
     if not acts:
         still = waits or any(not act.safe and not act.follows for act in desired.acts)
-        return _leave(keep(rule, group if still else dropped(group), now), desired)
+        return _leave(renew(rule, group if still else dropped(group), now), desired)
     limits = limits_of(rule, file_guards)
     group, held, moment = _own(rule, group, limits, acts, now)
     if held is None:
         shared = limits.shared if not all(act.homeward for act in acts) else {}
-        answer = ask(rule, group, shared, in_short(acts), now, use=fresh) if shared else AcquireResult(group)
+        answer = acquire(rule, group, shared, in_short(acts), now, use=fresh) if shared else AcquireResult(group)
         if answer.granted and fresh:
             return _leave(answer, desired)
         held = answer.held
     else:
-        answer = keep(rule, group, now)
+        answer = renew(rule, group, now)
     rest = tuple(act for act in desired.acts if act not in acts)
     about = acts[0].object if held is not None else desired.about
-    look_again = _first(desired.look_again, moment)
+    requeue_at = _first(desired.requeue_at, moment)
     desired = replace(
-        desired, weights=None, told=None, acts=rest, held=held or desired.held, about=about, look_again=look_again
+        desired, weights=None, last_notified=None, acts=rest, held=held or desired.held, about=about,
+        requeue_at=requeue_at,
     )  # fmt: skip
     return replace(_leave(answer, desired), outdated=answer.granted and held is None and not fresh)
 
 
 def _leave(answer: AcquireResult, desired: DesiredState) -> GuardDecision:
     return GuardDecision(
-        answer.group, updated(desired, look_again=_first(desired.look_again, answer.look_again)), answer.says
+        answer.group, updated(desired, requeue_at=_first(desired.requeue_at, answer.requeue_at)), answer.emits
     )
 
 
@@ -102,15 +103,18 @@ def _asked_back(desired: DesiredState) -> tuple[PlannedAction, ...]:
 
 
 def _asking(group: Group, desired: DesiredState) -> tuple[PlannedAction, ...]:
-    """What needs leave: all that begins something, is no step back to safety, and is not on its way."""
+    """What needs a grant: all that begins something, is no step back to safety, and is not on its way."""
     acts = [act for act in desired.acts if not act.safe and not act.follows and not _on_its_way(group, act)]
-    if desired.told is not None:
-        acts.append(PlannedAction(Notify, {"message": desired.told}, desired.because, desired.detail))
+    if desired.last_notified is not None:
+        acts.append(PlannedAction(Notify, {"message": desired.last_notified}, desired.because, desired.detail))
     return tuple(acts)
 
 
 def _on_its_way(group: Group, act: PlannedAction) -> bool:
-    return any(owed.wanted and owed.action.lane == act.lane and same(owed.action, act) for owed in group.owed)
+    return any(
+        entry.wanted and entry.action.concurrency_key == act.concurrency_key and same(entry.action, act)
+        for entry in group.outbox
+    )
 
 
 def _own(

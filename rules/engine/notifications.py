@@ -10,14 +10,14 @@ from rules.core.actions import in_words
 from rules.core.desired import cut
 from rules.core.group import Group, Holding
 from rules.core.reasons import Because
-from rules.engine.outbox import owe_news
+from rules.engine.outbox import enqueue_notification
 from rules.rulefile.model import Rule
 
 _OVER = (Because.PRIMARY_HEALTHY, Because.RECOVERED, Because.ZONE_RECOVERED)
 """Reasons that say that it is as it should be again."""
 
 
-def tell(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tuple[Group, tuple[Action, ...]]:
+def notify(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tuple[Group, tuple[Action, ...]]:
     """Owe the people that the rule names a word, once for each action and for each hold that begins."""
     if not rule.notify or kind_of(rule).tells:
         return group, ()
@@ -33,4 +33,4 @@ def tell(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tupl
         id=id_, rule=group.rule, object=group.object, generation=max(group.generation, 1), mode=Mode.ENFORCE,
         because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")), resolves=because in _OVER,
     )  # fmt: skip
-    return owe_news(group, action, now), (action,)
+    return enqueue_notification(group, action, now), (action,)

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bus.messages import Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume, Verdict
+from bus.messages import AcquireReply, Approve, Fact, Health, Notify, Observation, Outcome, Pause, Reject, Resume
 from rules.catalog import kind_of
 from rules.core.group import Group, Member, Signal
 from rules.core.reader import ALWAYS, Reader
 from rules.engine.debounce import heard
 from rules.engine.pauses import lasting
-from rules.limits import acquire as claims
-from rules.limits import approvals
+from rules.limits import acquire, approvals
 from rules.rulefile.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
@@ -62,8 +61,8 @@ def folded(rule: Rule, group: Group, fact: Fact, now: datetime, reader: Reader =
             return approvals.hear(group, fact)
         case Reject():
             return approvals.refuse(group, fact)
-        case Verdict():
-            return claims.hear(group, fact, now)
+        case AcquireReply():
+            return acquire.on_reply(group, fact, now)
         case _:
             return kind_of(rule).observe(rule, group, fact, now)
 
@@ -102,23 +101,23 @@ def _command(group: Group, fact: Pause | Resume) -> Group:
 
 
 def _outcome(rule: Rule, group: Group, fact: Outcome, now: datetime) -> Group:
-    owed = next((owed for owed in group.owed if owed.action.id == fact.action), None)
-    if owed is None:
+    entry = next((entry for entry in group.outbox if entry.action.id == fact.action), None)
+    if entry is None:
         return group  # of an action that is no longer asked for
-    rest = tuple(other for other in group.owed if other is not owed)
+    rest = tuple(other for other in group.outbox if other is not entry)
     at = min(fact.observed_at, now)
     if fact.status == "Done":
-        acted_at = group.acted_at if isinstance(owed.action, Notify) else at
-        group = kind_of(rule).done(rule, replace(group, owed=rest, acted_at=acted_at), owed.action, at)
-        return kind_of(rule).said(rule, group, owed.action, fact)
-    if fact.status == "Refused" or not owed.wanted:
-        return replace(group, owed=rest)
+        acted_at = group.acted_at if isinstance(entry.action, Notify) else at
+        group = kind_of(rule).done(rule, replace(group, outbox=rest, acted_at=acted_at), entry.action, at)
+        return kind_of(rule).said(rule, group, entry.action, fact)
+    if fact.status == "Refused" or not entry.wanted:
+        return replace(group, outbox=rest)
     goes_on = (fact.reason or "") in NON_FAILURES
-    wait = NON_FAILURES[fact.reason or ""] if goes_on else _retry_after(fact, owed.tries)
+    wait = NON_FAILURES[fact.reason or ""] if goes_on else _retry_after(fact, entry.tries)
     failed = f"{fact.reason or 'Failed'}: {fact.detail}".rstrip(": ")
-    tries, rounds = owed.tries + (not goes_on), owed.rounds + goes_on
-    again = replace(owed, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)
-    return kind_of(rule).failed(rule, replace(group, owed=(*rest, again)), owed.action, fact, at)
+    tries, rounds = entry.tries + (not goes_on), entry.rounds + goes_on
+    again = replace(entry, retry_at=now + wait, tries=tries, rounds=rounds, failed=failed)
+    return kind_of(rule).failed(rule, replace(group, outbox=(*rest, again)), entry.action, fact, at)
 
 
 def _retry_after(fact: Outcome, tries: int) -> timedelta:

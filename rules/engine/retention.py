@@ -16,20 +16,20 @@ AT_ONCE = datetime.min.replace(tzinfo=UTC)
 
 def covers(rule: Rule, object_: str) -> bool:
     """Whether the rule, as it is written now, still speaks of this thing."""
-    return kind_of(rule).covers(rule, object_)
+    return kind_of(rule).selects(rule, object_)
 
 
-def mended(routing: Routing, census: Group, others: Iterable[Group]) -> list[Group]:
+def mended(routing: Routing, shared: Group, others: Iterable[Group]) -> list[Group]:
     """Give the groups that change because a rule that spoke to them was removed, put to rest, or means others now.
 
-    The census without what it said, and the groups that went by that, to be decided again at once.
+    The shared group without what it said, and the groups that went by that, to be decided again at once.
     """
-    rule = routing.rules[census.rule]
-    without = kind_of(rule).forget(rule, census, routing.stands)
-    if without is census:
+    rule = routing.rules[shared.rule]
+    without = kind_of(rule).forget(rule, shared, routing.stands)
+    if without is shared:
         return []
-    stirred = kind_of(rule).stirs(rule, census, without, others)
-    return [replace(group, wake_at=AT_ONCE) for group in (without, *stirred)]
+    dependents = kind_of(rule).dependents(rule, shared, without, others)
+    return [replace(group, next_deadline=AT_ONCE) for group in (without, *dependents)]
 
 
 def as_it_counts(routing: Routing, group: Group) -> Group:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property, lru_cache
 
 from bus.messages import (
+    AcquireReply,
     Approve,
     Command,
     Fact,
@@ -20,7 +21,6 @@ from bus.messages import (
     Pause,
     Reject,
     Resume,
-    Verdict,
 )
 from rules.catalog import actors, kind_of
 from rules.core.index import Index, Path, pattern_of
@@ -106,7 +106,7 @@ class Routing:
         match fact:
             case Pause() | Resume():
                 return []
-            case Outcome() | Verdict() | Approve() | Reject():
+            case Outcome() | AcquireReply() | Approve() | Reject():
                 return [] if fact.rule not in self.rules else [self._address(fact.rule, fact.object)]
             case _:
                 return list(dict.fromkeys(self._found(fact, self._addressed)))
@@ -115,7 +115,7 @@ class Routing:
         """Give the homes of all addresses that the fact concerns, in a time that does not grow with rules that share
         one."""
         match fact:
-            case Pause() | Resume() | Outcome() | Verdict() | Approve() | Reject():
+            case Pause() | Resume() | Outcome() | AcquireReply() | Approve() | Reject():
                 return {self.home(*address) for address in self.addresses(fact)}
             case _:
                 return {self._home(*found) for found in self._found(fact, self._at_home)}

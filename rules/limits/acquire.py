@@ -1,8 +1,8 @@
 """What a group asks of the guards that it shares with others: said, said again while it matters, and given back.
 
-A guard is asked once those before it have granted; while it denies, their slots are given back. A claim is good for
-what is done in one step: what the group wants after that is claimed anew, and keeps its slot meanwhile. Messages may be
-lost, doubled and late.
+A guard is asked once those before it have granted; while it denies, their slots are given back. A grant is good for
+what is done in one step: what the group wants after that is requested anew, and keeps its slot meanwhile. Messages may
+be lost, doubled and late.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bus.messages import Claim, Fact, Notify, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Fact, Notify
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.limits.limiters import REHEARSED, holds_slots, spends
@@ -20,7 +20,7 @@ from rules.rulefile.guards import Guards
 from rules.rulefile.model import Notification, Rule
 
 UNANSWERED = timedelta(seconds=15)
-"""A claim without an answer is said again after this long."""
+"""A request without a reply is said again after this long."""
 DENIED = timedelta(seconds=60)
 """One that was denied: should the grant have been lost on its way."""
 GRANTED = timedelta(seconds=200)
@@ -31,61 +31,61 @@ CLOSED = (Held.WIDESPREAD_FAILURE, Held.DISRUPTED)
 
 @dataclass(frozen=True, slots=True)
 class AcquireResult:
-    """What came of asking."""
+    """Result of acquire(): the new group, the requests to send, and whether all guards have granted."""
 
     group: Group
-    says: tuple[Fact, ...] = ()
+    emits: tuple[Fact, ...] = ()
     granted: bool = True
     held: tuple[Held, str] | None = None
-    look_again: datetime | None = None
+    requeue_at: datetime | None = None
 
 
-def ask(
+def acquire(
     rule: Rule, group: Group, guards: Mapping[str, Guards], what: str, now: datetime, *, use: bool = True
 ) -> AcquireResult:
-    """Ask these guards in turn for leave to do what the group wants now. `use`: it is done as soon as all grant it.
+    """Ask these guards in turn for a grant of what the group wants now. `use`: it is done as soon as all grant it.
 
     One that denies is waited for, and those before it are given back meanwhile: others may need them. Once it grants,
     they are asked again. So whoever waits for slots holds slots only of guards that come later, which leaves no circle
     in which groups could wait for, or give way to, each other for ever.
     """
-    leave = group.leave or Grants()
-    generation = max(leave.generation, group.generation)
+    grants = group.grants or Grants()
+    generation = max(grants.generation, group.generation)
     given_back, waits = _given_back(rule, group, guards)
     asked: dict[str, GrantRequest] = {}
-    says: list[Fact] = []
+    emits: list[Fact] = []
     held: tuple[Held, str] | None = None
     granted = True
     for guard in guards:
-        part = leave.asked.get(guard)
+        part = grants.asked.get(guard)
         if part is not None and guard in given_back:
-            says.append(_claim(group, guard, part, now, wanted=False))
+            emits.append(_request(group, guard, part, now, wanted=False))
             continue
         if granted and (waits is None or guard == waits) and (part is None or part.spent):
             generation += 1
             part = GrantRequest(generation, now, now)
-            says.append(_claim(group, guard, part, now, what=what))
+            emits.append(_request(group, guard, part, now, what=what))
         elif part is None:
             continue
         elif now >= part.said_at + _patience(part):
             part = replace(part, said_at=now)
-            says.append(_claim(group, guard, part, now, what=what))
+            emits.append(_request(group, guard, part, now, what=what))
         asked[guard] = part
         if granted and part.granted is not True:
             granted, held = False, _why(group, guard, part, now)
     moments = [part.said_at + _patience(part) for part in asked.values()]
     if granted and use:
         asked = {guard: replace(part, spent=True) for guard, part in asked.items()}
-    group = replace(group, leave=replace(leave, generation=generation, asked=asked))
-    return AcquireResult(group, tuple(says), granted, held, min(moments, default=None))
+    group = replace(group, grants=replace(grants, generation=generation, asked=asked))
+    return AcquireResult(group, tuple(emits), granted, held, min(moments, default=None))
 
 
 def _given_back(rule: Rule, group: Group, guards: Mapping[str, Guards]) -> tuple[frozenset[str], str | None]:
-    """Give the guards whose leave is given back, because another one denies, and the one that alone is waited for.
+    """Give the guards whose grant is given back, because another one denies, and the one that alone is waited for.
 
     Nothing is given back of what is in flight.
     """
-    asked = group.leave.asked if group.leave is not None else {}
+    asked = group.grants.asked if group.grants is not None else {}
     denied = [name for name in guards if name in asked and asked[name].granted is False and not asked[name].spent]
     if not denied or _in_flight(rule, group):
         return frozenset(), None
@@ -108,40 +108,41 @@ def _has(guards: Guards) -> bool:
     return holds_slots(guards) or spends(guards)
 
 
-def keep(rule: Rule, group: Group, now: datetime) -> AcquireResult:
-    """Keep what is claimed while something done by it is in flight, and give it back once nothing is."""
-    leave = group.leave
-    if leave is None or not leave.asked:
+def renew(rule: Rule, group: Group, now: datetime) -> AcquireResult:
+    """Keep what is granted while something done by it is in flight, and give it back once nothing is."""
+    grants = group.grants
+    if grants is None or not grants.asked:
         return AcquireResult(group)
     if not _in_flight(rule, group):
-        says = tuple(_claim(group, guard, part, now, wanted=False) for guard, part in leave.asked.items())
-        return AcquireResult(replace(group, leave=replace(leave, asked={})), says)
-    due = {guard for guard, part in leave.asked.items() if now >= part.said_at + GRANTED}
-    asked = {guard: replace(part, said_at=now) if guard in due else part for guard, part in leave.asked.items()}
+        emits = tuple(_request(group, guard, part, now, wanted=False) for guard, part in grants.asked.items())
+        return AcquireResult(replace(group, grants=replace(grants, asked={})), emits)
+    due = {guard for guard, part in grants.asked.items() if now >= part.said_at + GRANTED}
+    asked = {guard: replace(part, said_at=now) if guard in due else part for guard, part in grants.asked.items()}
     if due:
-        group = replace(group, leave=replace(leave, asked=asked))
-    says = tuple(_claim(group, guard, asked[guard], now) for guard in asked if guard in due)
+        group = replace(group, grants=replace(grants, asked=asked))
+    emits = tuple(_request(group, guard, asked[guard], now) for guard in asked if guard in due)
     moment = min(part.said_at + GRANTED for part in asked.values())
-    return AcquireResult(group, says, look_again=moment)
+    return AcquireResult(group, emits, requeue_at=moment)
 
 
-def hear(group: Group, fact: Verdict, now: datetime) -> Group:
-    """Fold a verdict in. One on an older claim, or older than the last one, means nothing."""
-    leave = group.leave
-    part = leave.asked.get(fact.guard) if leave is not None else None
+def on_reply(group: Group, fact: AcquireReply, now: datetime) -> Group:
+    """Fold a reply in. One to an older request, or older than the last one, means nothing."""
+    grants = group.grants
+    part = grants.asked.get(fact.guard) if grants is not None else None
     at = min(fact.observed_at, now)
-    if leave is None or part is None or fact.generation != part.generation:
+    if grants is None or part is None or fact.generation != part.generation:
         return group
     if part.answered_at is not None and at < part.answered_at:
         return group
     part = replace(part, granted=fact.granted, reason=fact.reason, detail=fact.detail, answered_at=at)
-    return replace(group, leave=replace(leave, asked={**leave.asked, fact.guard: part}))
+    return replace(group, grants=replace(grants, asked={**grants.asked, fact.guard: part}))
 
 
 def _in_flight(rule: Rule, group: Group) -> bool:
     """Whether anything that was done is without an outcome; a word to people about it does not count."""
     return any(
-        owed.wanted and (isinstance(rule, Notification) or not isinstance(owed.action, Notify)) for owed in group.owed
+        entry.wanted and (isinstance(rule, Notification) or not isinstance(entry.action, Notify))
+        for entry in group.outbox
     )
 
 
@@ -161,10 +162,10 @@ def _why(group: Group, guard: str, part: GrantRequest, now: datetime) -> tuple[H
     return Held(part.reason), detail
 
 
-def _claim(
+def _request(
     group: Group, guard: str, part: GrantRequest, now: datetime, *, wanted: bool = True, what: str = ""
-) -> Claim:
-    return Claim(
+) -> AcquireRequest:
+    return AcquireRequest(
         guard=guard, rule=group.rule, object=group.object, generation=part.generation, wanted=wanted, what=what,
         observed_at=now,
     )  # fmt: skip

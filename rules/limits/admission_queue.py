@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bus.messages import Claim
+from bus.messages import AcquireRequest
 from rules.core.group import updated
 from rules.core.reasons import Held
 from rules.limits.rates import Bucket, DisruptionBudget, PeerHealth, disrupted, rate, widespread
@@ -16,22 +16,24 @@ from rules.rulefile.guards import Guards
 Refusal = tuple[Held, str]
 
 
-def queued(claims: Iterable[QueuedRequest], facts: Iterable[Claim], now: datetime) -> tuple[QueuedRequest, ...]:
-    """Give the claims with what groups say of their own folded in, in the order in which they are served.
+def queued(
+    requests: Iterable[QueuedRequest], facts: Iterable[AcquireRequest], now: datetime
+) -> tuple[QueuedRequest, ...]:
+    """Give the requests with what groups say of their own folded in, in the order in which they are served.
 
     All that was read together at once: ten thousand workloads may ask in the same moment.
     """
-    known = {one.key: one for one in claims}
+    known = {one.key: one for one in requests}
     for fact in facts:
         known[fact.rule, fact.object] = _said(known.get((fact.rule, fact.object)), fact, min(fact.observed_at, now))
     return tuple(sorted(known.values(), key=lambda one: (one.since, one.key)))
 
 
-def _said(known: QueuedRequest | None, fact: Claim, at: datetime) -> QueuedRequest:
+def _said(known: QueuedRequest | None, fact: AcquireRequest, at: datetime) -> QueuedRequest:
     new = QueuedRequest(fact.rule, fact.object, fact.generation, at, at, wanted=fact.wanted)
     if known is None:
         return new
-    # Of one moment the newer generation counts, and that a claim is given back counts more than that it is made.
+    # Of one moment the newer generation counts, and that a request is given back counts more than that it is made.
     if (at, fact.generation, not fact.wanted) <= (known.said_at, known.generation, not known.wanted):
         return known  # late, or the same again
     if not (known.wanted and fact.wanted):
@@ -43,14 +45,14 @@ def _said(known: QueuedRequest | None, fact: Claim, at: datetime) -> QueuedReque
 
 
 def answered(
-    guards: Guards, peers: PeerHealth, claims: Sequence[QueuedRequest], bucket: Bucket, now: datetime
+    guards: Guards, peers: PeerHealth, requests: Sequence[QueuedRequest], bucket: Bucket, now: datetime
 ) -> tuple[tuple[QueuedRequest, ...], Bucket]:
-    """Give the claims with their answers, and what is left in the bucket."""
+    """Give the requests with their answers, and what is left in the bucket."""
     speed, gate = rate(guards, peers), _gate(guards, peers)
     out: list[QueuedRequest] = []
-    flying = [one for one in claims if one.slot]
+    flying = [one for one in requests if one.slot]
     waiting = 0
-    for one in claims:
+    for one in requests:
         refusal = None
         if one.wanted:
             refusal = gate or (None if one.paid else _refusal(guards, peers, one, flying, bucket, waiting))
@@ -80,14 +82,14 @@ def _gate(guards: Guards, peers: PeerHealth) -> Refusal | None:
 def _refusal(
     guards: Guards,
     peers: PeerHealth,
-    claim: QueuedRequest,
+    request: QueuedRequest,
     flying: Sequence[QueuedRequest],
     bucket: Bucket,
     waiting: int,
 ) -> Refusal | None:
     """Why it is not this one's turn yet."""
     most = guards.max_concurrent
-    if most is not None and not claim.slot and len(flying) >= most:
+    if most is not None and not request.slot and len(flying) >= most:
         who = ", ".join(f"{one.rule} on {one.object}" for one in flying[:3])
         return Held.MAX_CONCURRENT, f"{len(flying)} of {most} in flight: {who}{', …' if flying[3:] else ''}"
     if bucket.at is None:

@@ -28,16 +28,16 @@ def approval(
     Another desired state is another request. One that has expired is asked for again after as long a time once more,
     while the same is still wanted. A yes that comes meanwhile and names the same plan counts.
     """
-    leave, desired = group.leave or Grants(), fingerprint(acts)
-    standing = tuple(no for no in leave.rejected if now < no.until)
-    request = leave.request
-    if standing != leave.rejected:
-        over = {no.desired for no in leave.rejected} - {no.desired for no in standing}
+    grants, desired = group.grants or Grants(), fingerprint(acts)
+    standing = tuple(no for no in grants.rejected if now < no.until)
+    request = grants.request
+    if standing != grants.rejected:
+        over = {no.desired for no in grants.rejected} - {no.desired for no in standing}
         request = None if request is not None and request.desired in over else request
-        group = replace(group, leave=(leave := replace(leave, request=request, rejected=standing)))
+        group = replace(group, grants=(grants := replace(grants, request=request, rejected=standing)))
     if request is None or request.desired != desired:
         request = ApprovalRequest(desired, now)
-        group = replace(group, leave=replace(leave, request=request))
+        group = replace(group, grants=replace(grants, request=request))
     if (no := next((no for no in standing if no.desired == desired), None)) is not None:
         said = f"by {no.by}: {no.reason}; not asked again before {no.until.isoformat()}"
         return group, (Held.REJECTED, f"{said}: {in_short(acts)}"), no.until
@@ -50,7 +50,7 @@ def approval(
             return group, None, ends
     if now >= again:
         request = ApprovalRequest(desired, now)
-        group = replace(group, leave=replace(leave, request=request))
+        group = replace(group, grants=replace(grants, request=request))
         until = now + good_for
     elif now >= until:
         asked = f"asked at {request.asked_at.isoformat()}, good for {expire_seconds:g} s"
@@ -60,60 +60,63 @@ def approval(
 
 def asked_anew(before: Group, after: Group) -> bool:
     """Whether a person is asked for something else than before: it has to be shown, or the yes is to what was."""
-    asked, asks = (group.leave.request if group.leave is not None else None for group in (before, after))
+    asked, asks = (group.grants.request if group.grants is not None else None for group in (before, after))
     return asks is not None and (asked is None or asked.desired != asks.desired)
 
 
 def dropped(group: Group) -> Group:
     """Give the group without a request: what was asked for is no longer wanted."""
-    leave = group.leave
-    if leave is None or leave.request is None:
+    grants = group.grants
+    if grants is None or grants.request is None:
         return group
-    return replace(group, leave=replace(leave, request=None))
+    return replace(group, grants=replace(grants, request=None))
 
 
 def hear(group: Group, fact: Approve) -> Group:
     """Fold a yes in. One that is older than the request, or names another one, was meant for that."""
-    leave = group.leave
-    request = leave.request if leave is not None else None
-    if leave is None or request is None or request.approved_at is not None or fact.observed_at < request.asked_at:
+    grants = group.grants
+    request = grants.request if grants is not None else None
+    if grants is None or request is None or request.approved_at is not None or fact.observed_at < request.asked_at:
         return group
     if fact.request not in ("", request.desired):
         return group
     named = fact.request == request.desired
-    if any(no.desired == request.desired and no.since > fact.observed_at for no in leave.rejected):
+    if any(no.desired == request.desired and no.since > fact.observed_at for no in grants.rejected):
         return group
     yes = replace(request, approved_at=fact.observed_at, named=named, by=fact.who, reason=fact.reason)
-    others = tuple(no for no in leave.rejected if no.desired != request.desired)
-    return replace(group, leave=replace(leave, request=yes, rejected=others))
+    others = tuple(no for no in grants.rejected if no.desired != request.desired)
+    return replace(group, grants=replace(grants, request=yes, rejected=others))
 
 
 def refuse(group: Group, fact: Reject) -> Group:
     """Fold a no in. It takes back a yes that is older, and is remembered also where the plan is not wanted just now."""
-    leave = group.leave or Grants()
-    request, at = leave.request, fact.observed_at
+    grants = group.grants or Grants()
+    request, at = grants.request, fact.observed_at
     desired = fact.request or (request.desired if request is not None and at >= request.asked_at else "")
     mine = request is not None and request.desired == desired
     if not desired or (mine and request is not None and request.approved_at is not None and request.approved_at > at):
         return group
-    if any(no.desired == desired and no.since > at for no in leave.rejected):
+    if any(no.desired == desired and no.since > at for no in grants.rejected):
         return group
     no = Rejection(desired, fact.who, fact.reason, at, at + timedelta(seconds=fact.for_seconds))
-    rejected = (*(other for other in leave.rejected if other.desired != desired), no)[-REJECTED_MAX:]
+    rejected = (*(other for other in grants.rejected if other.desired != desired), no)[-REJECTED_MAX:]
     if mine and request is not None:
         request = replace(request, approved_at=None, named=False, by="", reason="")
-    return replace(group, leave=replace(leave, request=request, rejected=rejected))
+    return replace(group, grants=replace(grants, request=request, rejected=rejected))
 
 
 def fingerprint(acts: Sequence[PlannedAction]) -> str:
     """Give 16 hex digits, the same for the same acts whatever led to them."""
-    said = [[act.verb.__name__, act.lane, act.object, to_jsonable_python(dict(act.fields))] for act in acts]
+    said = [
+        [act.action_type.__name__, act.concurrency_key, act.object, to_jsonable_python(dict(act.fields))]
+        for act in acts
+    ]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def in_short(acts: Sequence[PlannedAction]) -> str:
     """Say in one line what would be done."""
-    return cut(", ".join(f"{act.verb.__name__} {_what(act)}".strip() + f" ({act.because})" for act in acts))
+    return cut(", ".join(f"{act.action_type.__name__} {_what(act)}".strip() + f" ({act.because})" for act in acts))
 
 
 def _what(act: PlannedAction) -> str:

@@ -1,6 +1,6 @@
 """A guard as an actor: the limits that several groups share, kept in one group that they all ask.
 
-A claim waits in the queue, is granted with a slot and a token, and keeps its slot until the group gives it back. The
+A request waits in the queue, is granted with a slot and a token, and keeps its slot until the group gives it back. The
 go-ahead of one that has not been used yet is suspended while too many peers are bad; its slot and token stay its own.
 """
 
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from pydantic import PrivateAttr
 
-from bus.messages import Claim, Cluster, Fact, Health, Mode, Observation, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Cluster, Fact, Health, Mode, Observation
 from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
 from rules.core.group import Group, updated
@@ -28,7 +28,7 @@ from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment, matches
 
 FORGOTTEN = timedelta(minutes=10)
-"""A claim that its group has not said again for so long is dropped: the group is no more."""
+"""A request that its group has not said again for so long is dropped: the group is no more."""
 PEERS_MAX = 100_000
 """Of how many targets it is kept whether they are peers."""
 
@@ -78,13 +78,13 @@ class LimiterRule(Rule):
 
     @property
     def guard(self) -> str:
-        """The name that claims and verdicts carry."""
+        """The name that requests and replies carry."""
         return self.name.removeprefix("@")
 
 
 def interests(rule: LimiterRule) -> Iterable[Interest]:
-    """Claims, and how the peers are."""
-    yield Interest(("Claim", rule.guard))
+    """Requests, and how the peers are."""
+    yield Interest(("AcquireRequest", rule.guard))
     for pattern in rule.peers:
         yield Interest(observed(pattern))
         yield Interest(listed(pattern))
@@ -93,7 +93,7 @@ def interests(rule: LimiterRule) -> Iterable[Interest]:
 def objects(rule: LimiterRule, fact: Fact) -> Iterable[str]:
     """The one group there is, where the fact concerns it."""
     match fact:
-        case Claim():
+        case AcquireRequest():
             concerned = fact.guard == rule.guard and rule.is_asked_by(fact.rule)
         case Observation():
             concerned = rule.is_peer(fact.target)
@@ -110,42 +110,42 @@ def covers(_rule: LimiterRule, object_: str) -> bool:
 
 
 def observe(_rule: LimiterRule, group: Group, fact: Fact, now: datetime) -> Group:
-    """Fold a claim or a cluster of the inventory in."""
-    state = group.budget or LimiterState()
-    if isinstance(fact, Claim):
-        return replace(group, budget=replace(state, inbox=(*state.inbox, fact)))
+    """Fold a request or a cluster of the inventory in."""
+    state = group.limiter or LimiterState()
+    if isinstance(fact, AcquireRequest):
+        return replace(group, limiter=replace(state, inbox=(*state.inbox, fact)))
     if isinstance(fact, Cluster):
         target, at = _target(fact), min(fact.observed_at, now)
         known = state.listed.get(target)
         if known is None or known.observed_at < at:
             listed = dict(sorted({**state.listed, target: Listed(fact.exists, at)}.items()))
-            return replace(group, budget=replace(state, listed=listed))
+            return replace(group, limiter=replace(state, listed=listed))
     return group
 
 
-def advance(rule: LimiterRule, group: Group, _around: Group | None, now: datetime) -> Group:
-    """Forget who is silent, fill the bucket, and answer all claims in the order of the queue."""
-    state = group.budget or LimiterState()
+def advance(rule: LimiterRule, group: Group, _shared_group: Group | None, now: datetime) -> Group:
+    """Forget who is silent, fill the bucket, and answer all requests in the order of the queue."""
+    state = group.limiter or LimiterState()
     group = forget(group, now, _listed(state))
-    peers = census(rule, group)
+    peers = peer_health(rule, group)
     speed = rate(rule.guards, peers)
     bucket = Bucket(state.tokens, state.tokens_at)
     filled = bucket.filled(state.rate, now)
     if filled.at is None or speed != state.rate:
         bucket = filled  # else it stays as it was written down: looking at it more often changes nothing
-    queue = queued(state.claims, state.inbox, now) if state.inbox else state.claims
+    queue = queued(state.queue, state.inbox, now) if state.inbox else state.queue
     alive = [one for one in queue if now < one.said_at + FORGOTTEN]
-    claims, bucket = answered(rule.guards, peers, alive, bucket, now)
-    state = updated(state, claims=claims, inbox=(), tokens=bucket.tokens, tokens_at=bucket.at, rate=speed)
-    return updated(group, budget=state)
+    requests, bucket = answered(rule.guards, peers, alive, bucket, now)
+    state = updated(state, queue=requests, inbox=(), tokens=bucket.tokens, tokens_at=bucket.at, rate=speed)
+    return updated(group, limiter=state)
 
 
-def census(rule: LimiterRule, group: Group) -> PeerHealth:
+def peer_health(rule: LimiterRule, group: Group) -> PeerHealth:
     """Count the peers: those heard of, and those that only the inventory knows, which are not bad.
 
     Too few for `at_least` count as none, so that a limit on bad ones means nothing.
     """
-    listed = (group.budget or LimiterState()).listed
+    listed = (group.limiter or LimiterState()).listed
     total = bad = 0
     for target, member in group.members.items():
         if rule.is_peer(target) and (target not in listed or listed[target].exists):
@@ -161,34 +161,34 @@ def _listed(state: LimiterState) -> Callable[[str], bool]:
     return lambda target: target in state.listed and state.listed[target].exists
 
 
-def desire(_rule: LimiterRule, group: Group, _around: Group | None, now: datetime) -> DesiredState:
+def desire(_rule: LimiterRule, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
     """Give when to look again: when the next token is due, or somebody is to be forgotten."""
-    state = group.budget or LimiterState()
-    moments = [one.said_at + FORGOTTEN for one in state.claims]
+    state = group.limiter or LimiterState()
+    moments = [one.said_at + FORGOTTEN for one in state.queue]
     moments += [end] if (end := next_end(group, now, _listed(state))) is not None else []
-    if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.claims):
+    if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.queue):
         due = Bucket(state.tokens, state.tokens_at).due(state.rate)
         moments += [due] if due is not None else []
-    return DesiredState(look_again=min(moments, default=None))
+    return DesiredState(requeue_at=min(moments, default=None))
 
 
-def says(rule: LimiterRule, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+def emits(rule: LimiterRule, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
     """Give the answers: to whoever asks, also again, and to those whose answer has changed."""
-    asking = {(fact.rule, fact.object) for fact in facts if isinstance(fact, Claim)}
-    known = {one.key: one for one in (before.budget or LimiterState()).claims}
-    claims = [one for one in (after.budget or LimiterState()).claims if one.wanted]
+    asking = {(fact.rule, fact.object) for fact in facts if isinstance(fact, AcquireRequest)}
+    known = {one.key: one for one in (before.limiter or LimiterState()).queue}
+    requests = [one for one in (after.limiter or LimiterState()).queue if one.wanted]
     return tuple(
-        Verdict(
+        AcquireReply(
             guard=rule.guard, rule=one.rule, object=one.object, generation=one.generation, granted=one.granted,
             reason=one.reason, detail=one.detail, observed_at=now,
         )
-        for one in claims
-        if one.key in asking or _answer(one) != _answer(known.get(one.key))
+        for one in requests
+        if one.key in asking or _reply(one) != _reply(known.get(one.key))
     )  # fmt: skip
 
 
-def _answer(claim: QueuedRequest | None) -> tuple[int, bool, str] | None:
-    return (claim.generation, claim.granted, claim.reason) if claim is not None else None
+def _reply(request: QueuedRequest | None) -> tuple[int, bool, str] | None:
+    return (request.generation, request.granted, request.reason) if request is not None else None
 
 
 def _target(fact: Cluster) -> str:
@@ -202,7 +202,7 @@ KIND: RuleKind[LimiterRule] = RuleKind(
     interests=interests,
     objects=objects,
     first=nothing,
-    opens=yes,
+    creates_group=yes,
     leaves=no,
     everywhere=no,
     subscribed=none,
@@ -222,14 +222,14 @@ KIND: RuleKind[LimiterRule] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=unchanged,
-    says=says,
+    emits=emits,
     stands=no,
     asked=not_asked,
     takes=none,
     passes_over=no,
-    census=None,
-    stirs=all_of,
-    covers=covers,
+    shared_object=None,
+    dependents=all_of,
+    selects=covers,
     keeps=no,
     way_back_only=None,
     forget=unchanged,

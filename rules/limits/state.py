@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bus.messages import Claim, Health
+from bus.messages import AcquireRequest, Health
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class QueuedRequest:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Whose claim it is: rule and object."""
+        """Whose request it is: rule and object."""
         return self.rule, self.object
 
 
@@ -49,10 +49,10 @@ class Listed:
 class LimiterState:
     """A guard that several groups share."""
 
-    claims: tuple[QueuedRequest, ...] = ()
+    queue: tuple[QueuedRequest, ...] = ()
     """In the order in which they are served."""
-    inbox: tuple[Claim, ...] = ()
-    """Said in this step and not in the queue yet; never stored."""
+    inbox: tuple[AcquireRequest, ...] = ()
+    """Received in this step and not in the queue yet; never stored."""
     tokens: float = 1
     tokens_at: datetime | None = None
     rate: float | None = None
@@ -80,16 +80,16 @@ class QuorumState:
 
 @dataclass(frozen=True, slots=True)
 class GrantRequest:
-    """One guard's part of a claim."""
+    """One guard's part of a request."""
 
     generation: int
-    """Of this claim: an answer to an older one means nothing."""
+    """Of this request: a reply to an older one means nothing."""
     since: datetime
     """When it was first asked."""
     said_at: datetime
     """When it was last asked."""
     spent: bool = False
-    """Something was done by it: what is wanted after that is claimed anew."""
+    """Something was done by it: what is wanted after that is requested anew."""
     granted: bool | None = None
     """None: no answer yet."""
     reason: str = ""
@@ -129,7 +129,7 @@ class Grants:
     """What a group has asked its guards and people for, and what they said."""
 
     generation: int = 0
-    """Of the last claim that was made; no two claims of a group ever have the same one."""
+    """Of the last request that was made; no two requests of a group ever have the same one."""
     asked: Mapping[str, GrantRequest] = field(default_factory=dict)
     """By guard. A guard is asked once those before it have granted."""
     request: ApprovalRequest | None = None

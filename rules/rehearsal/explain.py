@@ -91,7 +91,7 @@ def _windows(members: Mapping[str, Any]) -> Iterator[str]:
 def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterator[str]:
     """What guards said before, and the holds that stood in the way since the last action."""
     before = record.before or {}
-    leave = before.get("leave") or {}
+    leave = before.get("grants") or {}
     for guard, asked in sorted((leave.get("asked") or {}).items()):
         answer = {True: "granted", False: "refused", None: "not answered"}[asked.get("granted")]
         yield f"{guard}: {answer} {asked.get('reason', '')} {asked.get('detail', '')}".rstrip()
@@ -108,7 +108,7 @@ def _guards(record: DecisionRecord, records: Sequence[DecisionRecord]) -> Iterat
 
 
 _PLAIN = {
-    "action", "id", "rule", "object", "lane", "generation", "mode", "because", "detail", "decidedAt", "epoch",
+    "action", "id", "rule", "object", "concurrencyKey", "generation", "mode", "because", "detail", "decidedAt", "epoch",
     "provenAt",
 }  # fmt: skip
 

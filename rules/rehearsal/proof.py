@@ -22,15 +22,15 @@ def evidence(decision: Decision) -> tuple[TargetEvidence, ...]:
     if not decision.actions or decision.seen is None:
         return ()
     seen, members = decision.seen, decision.group.members
-    around = seen.around.members if seen.around is not None else {}
+    shared_group = seen.shared_group.members if seen.shared_group is not None else {}
     wanted = {
         target: member
         for target, member in members.items()
         if member.settled is False or (member.settled and len(members) <= SMALL)
     }
     named = {f"cluster/{encode_segment(name)}" for action in decision.actions for name in _clusters(action)}
-    wanted |= {target: around[target] for target in sorted(named & around.keys() - members.keys())}
-    before = {**around, **seen.before.members}
+    wanted |= {target: shared_group[target] for target in sorted(named & shared_group.keys() - members.keys())}
+    before = {**shared_group, **seen.before.members}
     return tuple(_of(target, member, before.get(target)) for target, member in [*wanted.items()][:TARGETS_MAX])
 
 

@@ -53,7 +53,7 @@ def recorded(decision: Decision, digest: str, now: datetime) -> DecisionRecord:
         actions=tuple(_named("action", action) for action in decision.actions),
         held=f"{held.reason}: {held.detail}" if held else None,
         before=to_python(seen.before) if seen else None,
-        around=to_python(seen.around) if seen and seen.around else None,
+        shared_group=to_python(seen.shared_group) if seen and seen.shared_group else None,
         listening_since=seen.reader.listening_since if seen else None,
         skew_seconds=seen.reader.skew_seconds if seen else 0,
         evidence=evidence(decision),
@@ -73,14 +73,14 @@ def replay(record: DecisionRecord, routing: Routing, *, other_rules: bool = Fals
     if rule is None or (record.digest != routing.digest(rule.name) and not other_rules):
         return Replayed(record, Match.OTHER_RULE, why="the rule is no more" if rule is None else "the rule was changed")
     try:
-        before, around = load(json.dumps(record.before).encode()), None
-        if record.around is not None:
-            around = load(json.dumps(record.around).encode())
+        before, shared_group = load(json.dumps(record.before).encode()), None
+        if record.shared_group is not None:
+            shared_group = load(json.dumps(record.shared_group).encode())
         facts = [_fact(body) for body in record.facts]
     except (Malformed, ValidationError, KeyError) as error:
         return Replayed(record, Match.UNREADABLE, why=str(error).splitlines()[0])
     decision = decide(
-        rule, before, facts, record.decided_at, around, routing.file_guards,
+        rule, before, facts, record.decided_at, shared_group, routing.file_guards,
         reader=Reader(record.listening_since, record.skew_seconds),
     )  # fmt: skip
     actual = recorded(decision, routing.digest(rule.name), record.decided_at)

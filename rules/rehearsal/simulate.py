@@ -96,7 +96,7 @@ class Simulator:
         """An outcome in a history names its action only: find whose it is."""
         if isinstance(fact, Outcome) and not fact.rule:
             for group in self._group_store.groups.values():
-                if any(owed.action.id == fact.action for owed in group.owed):
+                if any(entry.action.id == fact.action for entry in group.outbox):
                     return fact.model_copy(update={"rule": group.rule, "object": group.object})
         return fact
 
@@ -119,7 +119,7 @@ class Simulator:
                     yield Emitted(second(now), hold, decision.because)
             self._ask_quorums(decisions, now)
             done = [self._done(action, now) for action in fresh if self._is_done_at_once(action, now)]
-            said = [fact for decision in decisions for fact in decision.says]
+            said = [fact for decision in decisions for fact in decision.emits]
             if not done and not said:
                 return
             decisions = self._group_store.take([*done, *said], now)

@@ -25,7 +25,7 @@ def _share(value: object) -> object:
     return value
 
 
-Share = Annotated[Annotated[int, Field(ge=0, le=1_000_000)] | str, BeforeValidator(_share)]
+CountOrPercent = Annotated[Annotated[int, Field(ge=0, le=1_000_000)] | str, BeforeValidator(_share)]
 """A count, or a percentage of the peers."""
 Rate = Annotated[float, Field(ge=0.0001, le=1000)]
 """Per second: from about nine a day to a thousand a second."""
@@ -34,7 +34,7 @@ Rate = Annotated[float, Field(ge=0.0001, le=1000)]
 class Disruption(Model):
     """Slow down when many peers are bad, and stop when all are, as the Kubernetes node lifecycle does."""
 
-    unhealthy_at: Share
+    unhealthy_at: CountOrPercent
     """From so many bad peers on, and at least three, it is a partial disruption."""
     secondary_rate_per_second: Literal[0] | Rate
     """Instead of ratePerSecond in a partial disruption; 0: nothing is done. With no good peer left, nothing is done."""
@@ -90,9 +90,9 @@ class Guards(Model):
     """How many things may be acted upon at one time."""
     rate_per_second: Rate | None = None
     """How many actions may begin, for the whole fleet of reactors. They do not save up: one at a time."""
-    max_unhealthy: Share | None = None
+    max_unhealthy: CountOrPercent | None = None
     """With more bad peers than this the rule holds; Unhealthy and Unknown both count, and so does what failed."""
-    min_healthy: Share | None = None
+    min_healthy: CountOrPercent | None = None
     """With fewer good peers than this the rule holds."""
     rounding: Rounding | None = None
     """How a percentage becomes a count. Cluster API rounds down, the node healthcheck operator up: say which."""

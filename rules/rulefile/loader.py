@@ -118,7 +118,7 @@ def examine(files: Iterable[tuple[str, str]]) -> Reading:
         reading.problems += problems
         if document.value is not None or not problems:
             _file(document, reading)
-    reading.guards = _told_apart(reading.guards)
+    reading.guards = _disambiguated(reading.guards)
     found = [problem for key, entries in reading.entries.items() for problem in checks.names(entries, key[:-1])]
     for rule, document, at in reading.rules:
         found += checks.rule(rule, document, at)
@@ -148,7 +148,7 @@ def _file(document: Document, reading: Reading) -> None:
     reading.rules += _items(document, "rules", AnyRule, reading)
 
 
-def _told_apart(found: Sequence[tuple[FileGuard, Document, Path]]) -> list[tuple[FileGuard, Document, Path]]:
+def _disambiguated(found: Sequence[tuple[FileGuard, Document, Path]]) -> list[tuple[FileGuard, Document, Path]]:
     """Give guards without a name that are for the same rules names of their own, by what they say.
 
     A guard's name is where its turns are kept: by its place in the file, another order would swap them.

@@ -24,7 +24,7 @@ def is_plain(text: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def could_meet(one: str, other: str) -> bool:
+def may_overlap(one: str, other: str) -> bool:
     """Whether some target fits both. Each is a target, a pattern, or a template whose `{label}` may be any text."""
     if is_plain(one) and is_plain(other):
         return one == other

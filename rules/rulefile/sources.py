@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bus.characters import all_seen
-from rules.rulefile.guards import Rounding, Share
+from rules.rulefile.guards import CountOrPercent, Rounding
 from rules.rulefile.matchers import Matchers
 from rules.rulefile.model import ClusterName, KubeName, Model, Name, Pattern, Period, Seconds, Selector, Template
 from rules.rulefile.regex import compiled
@@ -276,7 +276,7 @@ class Quorum(Source):
     kind: Literal["Quorum"]
     members: Pattern
     """Which targets are its members."""
-    unhealthy_at: Share
+    unhealthy_at: CountOrPercent
     """Unhealthy when so many members are: a count, or a percentage of those that are known. Unknown where members that
     are Unknown could make it so."""
     min_members: Annotated[int, Field(ge=1, le=1_000_000)] = 1

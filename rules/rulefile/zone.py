@@ -15,7 +15,7 @@ from rules.rulefile.guards import BlockedWindow
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment
 
-Share = Annotated[float, Field(gt=0, le=1)]
+Fraction = Annotated[float, Field(gt=0, le=1)]
 """A part of a whole: 0.6 is 60 %."""
 ZoneName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=63)]
 """As nodes carry it in a label."""
@@ -211,11 +211,11 @@ class ZoneIsolation(Rule):
     """Failback asks the zone back, which still has to be healthy: no zone is opened by a timer alone."""
     cooldown_seconds: Seconds = 1800
     """Quiet time after an isolation is over."""
-    expired_lease_fraction: Share = 0.6
+    expired_lease_fraction: Fraction = 0.6
     """From this share of expired leases in the other zones on, the reactor takes itself for the blind one."""
-    healthy_share: Share = 0.75
+    healthy_share: Fraction = 0.75
     """Of the remaining nodes that have to be healthy."""
-    demand_share: Share = 1
+    demand_share: Fraction = 1
     """Of the demanded nodes that the remaining healthy ones have to reach."""
     quorum_share: Annotated[float, Field(ge=0.5, lt=1)] = 0.5
     """More than this share of a quorum's members has to stay."""

@@ -118,7 +118,7 @@ async def settled(service: Service, *names: str, rule: str = "") -> None:
 
     async def all_done() -> bool:
         found = [await group(service, name, rule) for name in names]
-        return all(one is not None and one.workload and not one.workload.moves and not one.owed for one in found)
+        return all(one is not None and one.workload and not one.workload.moves and not one.outbox for one in found)
 
     await until_told(all_done, f"nothing is under way any more for {', '.join(names)}")
 

@@ -117,4 +117,4 @@ async def _window_is_open(service: Service) -> bool:
 
 async def _owes_nothing(service: Service) -> bool:
     groups = await service.groups()
-    return bool(groups) and not any(group.owed for group in groups)
+    return bool(groups) and not any(group.outbox for group in groups)

@@ -33,7 +33,7 @@ def settings(**clusters: RealCluster) -> dict[str, Any]:
 
 async def owing_nothing(service: Service) -> list[Group]:
     groups = await service.groups()
-    return groups if groups and not any(one.owed for one in groups) else []
+    return groups if groups and not any(one.outbox for one in groups) else []
 
 
 async def test_traffic_moves_once_and_not_early_through_a_kill_in_the_window(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ async def test_a_workload_leaves_a_cluster_that_hangs_and_is_purged_there_when_i
 
             async def evicted() -> bool:
                 found = await group(reactor, "web")
-                return found is not None and any(owed.failed.startswith("ClusterUnreachable") for owed in found.owed)
+                return found is not None and any(owed.failed.startswith("ClusterUnreachable") for owed in found.outbox)
 
             await until_told(evicted, "the eviction waits for its cluster")  # before, one that is back keeps its copy
             one.control_plane.thaw()
@@ -155,7 +155,7 @@ async def test_a_workload_leaves_a_cluster_that_hangs_and_is_purged_there_when_i
 
             async def done() -> bool:
                 found = await group(reactor, "web")
-                return found is not None and found.workload is not None and not (found.workload.moves or found.owed)
+                return found is not None and found.workload is not None and not (found.workload.moves or found.outbox)
 
             await until_told(done, "nothing is under way any more")
         assert (await two.deployment("web"))["metadata"]["generation"] == placed

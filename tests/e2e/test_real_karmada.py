@@ -125,7 +125,7 @@ async def test_a_dead_member_is_left_and_a_scheduler_that_is_away_is_said(plane:
 
             async def waits() -> bool:
                 found = await group(service, "web", "shop")
-                return found is not None and any("has not answered" in one.failed for one in found.owed)
+                return found is not None and any("has not answered" in one.failed for one in found.outbox)
 
             await until_told(waits, "the status says that the scheduler has not answered")
             assert (await plane.where("web"), await plane.tasks("web")) == ({"m2": 2, "m3": 2}, ["m1"])

@@ -83,7 +83,7 @@ async def test_workloads_leave_a_dead_cluster_with_all_they_need_and_are_purged_
 
 async def _waits_for(service: Service, name: str) -> bool:
     found = await group(service, name)
-    return found is not None and any(owed.failed.startswith("ClusterUnreachable") for owed in found.owed)
+    return found is not None and any(owed.failed.startswith("ClusterUnreachable") for owed in found.outbox)
 
 
 KEEPS = """

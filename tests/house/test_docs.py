@@ -342,11 +342,11 @@ def test_every_key_of_the_status_is_explained() -> None:
 
 GLOSSARY = """
 action, backend, because, bus, carrier, command, decision, drift, DryRun, Enforce, epoch, executor, fact, failback,
-failover, fence, generation, group, hold, intent, inventory, member, mode, object, observation, outcome, owed, owner,
+failover, fence, generation, group, hold, intent, inventory, member, mode, object, observation, outbox, outcome, owner,
 partition, primary, probe, reason, role, route, rule, scope, secondary, settled, signal, source, step, target, tier,
 weight, window, decider, observer, receiver, router, Unknown, toleration, recovery, eviction, placement, taint,
-isolation, guard, claim, verdict, census, quorum, drill, practice, zone, workload, copy, purge, grace period, pause,
-approval
+isolation, guard, grant, limiter, acquire request, concurrency key, cluster inventory, quorum, drill, practice,
+zone, workload, copy, purge, grace period, pause, approval
 """
 
 

@@ -134,8 +134,8 @@ def _what_is_on_its_way_is_asked_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def _what_is_asked_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    again = owe._again
-    patch.setattr(owe, "_again", lambda group, fresh, now: (again(replace(group, owed=()), (), now)[0], fresh))
+    again = owe._resent
+    patch.setattr(owe, "_resent", lambda group, fresh, now: (again(replace(group, outbox=()), (), now)[0], fresh))
 
 
 def _weights_as_a_difference(patch: pytest.MonkeyPatch) -> None:
@@ -190,7 +190,7 @@ def _a_zone_that_is_not_proven_well(patch: pytest.MonkeyPatch) -> None:
 
 
 def _too_many_bad_peers_are_no_reason(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(budget_, "census", lambda *_: PeerHealth(0, 0))
+    patch.setattr(budget_, "peer_health", lambda *_: PeerHealth(0, 0))
 
 
 def _a_pause_that_nobody_minds(patch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from reactor.clients.port import JsonObject, KubeApi
 from reactor.clients.route_entries import Entry, Unreadable, weights_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 from rules.rulefile.route_kinds import RouteKind
 
@@ -68,7 +68,7 @@ def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonO
     if not kind.all_zero and not any(mine.values()):
         raise Declined("AllZero", f"{route.object}: the remembered weights are all zero")
     if kind.sum_to and any(mine.values()):
-        mine = dict(zip(mine, divide(kind.sum_to - _rest(kind, standing, mine), [*mine.values()]), strict=True))
+        mine = dict(zip(mine, apportion(kind.sum_to - _rest(kind, standing, mine), [*mine.values()]), strict=True))
     others = {service: weight for service, weight in healthy.items() if service not in mine}
     keep = {HEALTHY_ANNOTATION: weights_text(others)} if others else {}
     ours = () if others else (HEALTHY_ANNOTATION, DECISION_ANNOTATION, EPOCH_ANNOTATION)

@@ -28,7 +28,7 @@ def entry(group: Group, rules: Rules, now: datetime) -> dict[str, Any]:
         "state": stands.state.value, "since": _time(stands.since),
         "secondsLeft": _left(stands.ends_at, now), "failedOver": is_failed_over(group, rule),
         "weights": weights, "wantedWeights": _wanted(group, rule, now) if weights is not None else None,
-        "hold": _hold(group), "pause": _pause(group), "actions": [owed.action.id for owed in group.owed],
+        "hold": _hold(group), "pause": _pause(group), "actions": [entry.action.id for entry in group.outbox],
         "detail": stands.detail,
         "targets": [
             {"target": name, "status": member.status.value, "since": _time(member.since), "healthy": member.settled}

@@ -8,7 +8,7 @@ from typing import Any
 from reactor.rulefiles.writer import as_yaml
 from reactor.workbench.starter.making import JsonObject, Starter
 from reactor.workbench.starter.text import comment, entry
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.rulefile.model import API_VERSION
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from rules.rulefile.targets import encode_segment
@@ -63,7 +63,7 @@ def _targets(rule: JsonObject) -> dict[str, str]:
 def _weights(rule: JsonObject, at: int, *, away: bool) -> JsonObject:
     serve = {service: int((service != rule["primary"]) is away) for service in _targets(rule)}
     whole = ROUTE_KINDS[rule["route"]["kind"]].sum_to
-    weights = dict(zip(serve, divide(whole, [*serve.values()]), strict=True)) if whole else serve
+    weights = dict(zip(serve, apportion(whole, [*serve.values()]), strict=True)) if whole else serve
     return {"at": at, "action": "SetWeights", "rule": rule["name"], "weights": weights}
 
 

@@ -51,7 +51,7 @@ def takes(rule: ClusterTaint) -> tuple[str, tuple[str, ...]] | None:
     return (rule.match, rule.signals) if rule.signals else None
 
 
-def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> Group:
+def advance(rule: ClusterTaint, group: Group, _shared_group: Group | None, _now: datetime) -> Group:
     """While it is off, none of its taints stands; those that are on a Karmada object stay there."""
     state = group.workload
     if rule.mode is not Mode.OFF or rule.carrier == "Karmada" or state is None or state.taints is None:
@@ -59,7 +59,7 @@ def advance(rule: ClusterTaint, group: Group, _around: Group | None, _now: datet
     return replace(group, workload=replace(state, taints=None))
 
 
-def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: datetime) -> DesiredState:
+def desire(rule: ClusterTaint, group: Group, _shared_group: Group | None, _now: datetime) -> DesiredState:
     """Give the taints that are to be put on the cluster, or taken off."""
     member, state = group.members.get(group.object), group.workload or WorkloadState()
     if member is None or (rule.signals is not None and not any(name in member.signals for name in rule.signals)):
@@ -80,7 +80,9 @@ def desire(rule: ClusterTaint, group: Group, _around: Group | None, _now: dateti
     detail = f"{group.object} is {member.status}" + (f" ({member.detail})" if member.detail else "")
     since = member.settled_at or member.since
     needs = (Evidence(group.object, healthy=False, since=since),) if want else ()
-    act = PlannedAction(SetTaints, fields, Because.TARGET_CHANGED, detail, lane="taints", safe=not want, needs=needs)
+    act = PlannedAction(
+        SetTaints, fields, Because.TARGET_CHANGED, detail, concurrency_key="taints", safe=not want, needs=needs
+    )
     return DesiredState(acts=(act,), held=held)
 
 
@@ -140,7 +142,7 @@ KIND: RuleKind[ClusterTaint] = RuleKind(
     interests=interests,
     objects=objects,
     first=nothing,
-    opens=yes,
+    creates_group=yes,
     leaves=no,
     everywhere=no,
     subscribed=none,
@@ -160,14 +162,14 @@ KIND: RuleKind[ClusterTaint] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
-    says=says,
+    emits=says,
     stands=stands,
     asked=not_asked,
     takes=takes,
     passes_over=no,
-    census=None,
-    stirs=all_of,
-    covers=covers,
+    shared_object=None,
+    dependents=all_of,
+    selects=covers,
     keeps=no,
     way_back_only=None,
     forget=unchanged,

@@ -16,13 +16,13 @@ from rules.rulefile.targets import matches
 from rules.rulefile.template import substitute
 
 
-def desire(rule: Notification, group: Group, _around: Group | None, _now: datetime) -> DesiredState:
+def desire(rule: Notification, group: Group, _shared_group: Group | None, _now: datetime) -> DesiredState:
     """Give what people should be told. A target that was good from the start is no news."""
     member = group.members.get(group.object)
     if member is None or member.settled is None:
         return DesiredState()
     told = "Healthy" if member.settled else "Unhealthy"
-    if told == group.told or (member.settled and group.told is None):
+    if told == group.last_notified or (member.settled and group.last_notified is None):
         return DesiredState()
     # Where Unknown counts as bad, people are not told that somebody knows.
     unknown = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY
@@ -31,7 +31,10 @@ def desire(rule: Notification, group: Group, _around: Group | None, _now: dateti
         "detail": member.detail,
     }  # fmt: skip
     return DesiredState(
-        told=told, message=substitute(rule.message, words), because=Because.TARGET_CHANGED, detail=member.detail
+        last_notified=told,
+        message=substitute(rule.message, words),
+        because=Because.TARGET_CHANGED,
+        detail=member.detail,
     )
 
 
@@ -57,7 +60,7 @@ KIND: RuleKind[Notification] = RuleKind(
     interests=interests,
     objects=objects,
     first=nothing,
-    opens=yes,
+    creates_group=yes,
     leaves=no,
     everywhere=no,
     subscribed=none,
@@ -77,14 +80,14 @@ KIND: RuleKind[Notification] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=unchanged,
-    says=nothing,
+    emits=nothing,
     stands=no,
     asked=not_asked,
     takes=none,
     passes_over=no,
-    census=None,
-    stirs=all_of,
-    covers=covers,
+    shared_object=None,
+    dependents=all_of,
+    selects=covers,
     keeps=no,
     way_back_only=None,
     forget=unchanged,

@@ -53,7 +53,7 @@ def covers(_rule: QuorumRule, object_: str) -> bool:
     return object_ == "*"
 
 
-def advance(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> Group:
+def advance(rule: QuorumRule, group: Group, _shared_group: Group | None, now: datetime) -> Group:
     """Forget who is gone, and say how the target is: when that changes, where it was asked for, and again every
     refreshSeconds."""
     group = forget(_without_deleted(group), now)
@@ -159,10 +159,10 @@ def _healthy_percent(source: Quorum, group: Group) -> float:
     return 100 * sum(member.status is Health.HEALTHY for member in members) / len(members)
 
 
-def desire(rule: QuorumRule, group: Group, _around: Group | None, now: datetime) -> DesiredState:
+def desire(rule: QuorumRule, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
     """Give when to say it again, or somebody is to be forgotten."""
     moments = [_again_at(rule, group.quorum) if group.quorum is not None else None, next_end(group, now)]
-    return DesiredState(look_again=min((at for at in moments if at is not None), default=None))
+    return DesiredState(requeue_at=min((at for at in moments if at is not None), default=None))
 
 
 def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
@@ -195,7 +195,7 @@ KIND: RuleKind[QuorumRule] = RuleKind(
     interests=interests,
     objects=objects,
     first=nothing,
-    opens=yes,
+    creates_group=yes,
     leaves=no,
     everywhere=no,
     subscribed=none,
@@ -215,14 +215,14 @@ KIND: RuleKind[QuorumRule] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=unchanged,
-    says=says,
+    emits=says,
     stands=no,
     asked=asked,
     takes=none,
     passes_over=no,
-    census=None,
-    stirs=all_of,
-    covers=covers,
+    shared_object=None,
+    dependents=all_of,
+    selects=covers,
     keeps=no,
     way_back_only=None,
     forget=unchanged,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def divide(total: int, shares: Sequence[int]) -> list[int]:
+def apportion(total: int, shares: Sequence[int]) -> list[int]:
     """Divide `total` by `shares` so that the parts are whole and sum to it (largest remainder; ties: the earlier).
 
     No part is zero while `total` is at least the number of shares: whoever is ready gets something.

@@ -129,7 +129,7 @@ def _without_bad(
 def drifted(rule: TrafficFailover, group: Group, before: Mapping[str, int], at: datetime) -> Group:
     """Take note of weights that were changed, and not by us."""
     now = standing(group)
-    asked = [owed.action.weights for owed in group.owed if isinstance(owed.action, SetWeights)]
+    asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]
     state = group.traffic or TrafficState()
     if rule.on_drift is not OnDrift.HOLD or now == before or now in asked or state.override is not None:
         return group
@@ -153,7 +153,7 @@ def desired(
         settled = group.route is not None and group.route.written == override.weights
         because = Because.DRIFT if settled else Because.BY_HAND
         return DesiredState(
-            override.weights, because=because, detail=words, held=(Held.OVERRIDDEN, words), look_again=override.until
+            override.weights, because=because, detail=words, held=(Held.OVERRIDDEN, words), requeue_at=override.until
         )
     if state.drift is not None:
         return _left(rule, group, state.drift, primary, secondaries)

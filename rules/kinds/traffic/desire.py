@@ -20,7 +20,7 @@ from rules.kinds.traffic import by_hand as traffic_by_hand
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic import overflow as traffic_overflow
 from rules.kinds.traffic import route_state
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import (
     Backend,
     backends_of,
@@ -53,7 +53,7 @@ def uneven(group: Group, weights: Mapping[str, int]) -> bool:
     return any(weights.get(service, weight) != weight for service, weight in group.route.backends)
 
 
-def desire(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> DesiredState:
+def desire(rule: TrafficFailover, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
     """Give the weights that the rule wants now, or why it wants none."""
     rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
@@ -121,7 +121,7 @@ def _of_way_back(
 
 
 def _flying(group: Group) -> bool:
-    return any(isinstance(owed.action, SetWeights) for owed in group.owed)
+    return any(isinstance(entry.action, SetWeights) for entry in group.outbox)
 
 
 def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> DesiredState:
@@ -191,12 +191,12 @@ def _of_state(
     if primary.settled is None or (primary.settled and not primary.weight and not primary.healthy_now):
         return _unsure(rule, primary)
     if primary.settled and (back_at := _back_at(rule, primary)) > now:
-        return DesiredState(look_again=back_at if back_at < NEVER else None)
+        return DesiredState(requeue_at=back_at if back_at < NEVER else None)
     if primary.waits_until is not None and not primary.weight and serving(secondaries):
         flap = traffic_way_back.is_away(group, primary.service)
         why = traffic_backoff.why(primary.service, flap, primary.waits_until) if flap is not None else ""
         desired = _secondaries_serve(rule, group, primary, secondaries)
-        return replace(desired, held=(Held.BACKING_OFF, why), look_again=primary.waits_until)
+        return replace(desired, held=(Held.BACKING_OFF, why), requeue_at=primary.waits_until)
     if primary.settled:
         return _primary_serves(rule, group, primary, secondaries, now)
     return _secondaries_serve(rule, group, primary, secondaries)
@@ -239,22 +239,22 @@ def _coming_back(
         desired = replace(desired, held=way.held)
     if trial is not None and trial.failed and primary.weight:
         desired = replace(desired, because=Because.TRIAL_FAILED, detail=f"{primary.service}: {trial.failed}")
-    return replace(desired, look_again=_first(way.since, desired.look_again))
+    return replace(desired, requeue_at=_first(way.since, desired.requeue_at))
 
 
 def _tried(
     rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], trial: TrialState | None
 ) -> DesiredState:
     """The primary gets its percent, and those that serve keep the rest."""
-    look_again = traffic_way_back.ends(rule, trial) if trial is not None else None
+    requeue_at = traffic_way_back.ends(rule, trial) if trial is not None else None
     if not serving(secondaries):
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"
-        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), look_again=look_again)
+        return DesiredState(held=(Held.NO_HEALTHY_SECONDARY, f"a trial needs one: {detail}"), requeue_at=requeue_at)
     how = traffic_way_back.trial_of(rule)
     then = f", then {', '.join(f'{step.percent} %' for step in rule.steps)}" if rule.steps else ""
     detail = f"{how.percent} % for {how.seconds:g} s{then}"
     weights = _at_percent(rule, how.percent, primary, secondaries)
-    return DesiredState(weights, because=Because.TRIAL, detail=detail, look_again=look_again)
+    return DesiredState(weights, because=Because.TRIAL, detail=detail, requeue_at=requeue_at)
 
 
 def _first(*moments: datetime | None) -> datetime | None:
@@ -304,12 +304,12 @@ def _primary_serves(
     held = None
     if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
         held = (Held.TARGET_UNKNOWN, detail_of(primary))
-    step, look_again = _step(rule, group, primary, secondaries, now)
+    step, requeue_at = _step(rule, group, primary, secondaries, now)
     if step is not None:
         weights = _at_percent(rule, rule.steps[step].percent, primary, secondaries)
         detail = f"step {step + 1} of {len(rule.steps)}: {rule.steps[step].percent} %"
         return DesiredState(
-            weights, because=Because.RETURNING, detail=detail, held=held, step=step, look_again=look_again
+            weights, because=Because.RETURNING, detail=detail, held=held, step=step, requeue_at=requeue_at
         )
     weights = everything(rule, primary, secondaries)
     # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
@@ -351,7 +351,7 @@ def _at_percent(
 ) -> dict[str, int]:
     serve = serving(secondaries)
     shares = shares_of(rule, serve)
-    parts = divide(100 - percent, [shares[backend.service] for backend in serve])
+    parts = apportion(100 - percent, [shares[backend.service] for backend in serve])
     rest = {backend.service: part for backend, part in zip(serve, parts, strict=True)}
     return {primary.service: percent} | {backend.service: rest.get(backend.service, 0) for backend in secondaries}
 
@@ -366,7 +366,7 @@ def _secondaries_serve(
     first = min(waiting, key=lambda backend: backend.waits_until or NEVER)
     flap = traffic_way_back.is_away(group, first.service)
     why = traffic_backoff.why(first.service, flap, first.waits_until) if flap and first.waits_until else ""
-    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), look_again=first.waits_until)
+    return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=first.waits_until)
 
 
 def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> DesiredState:

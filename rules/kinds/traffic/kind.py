@@ -81,7 +81,7 @@ def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Gro
     return group
 
 
-def advance(rule: TrafficFailover, group: Group, _around: Group | None, now: datetime) -> Group:
+def advance(rule: TrafficFailover, group: Group, _shared_group: Group | None, now: datetime) -> Group:
     """Trials and commands have an end, and what the tiers bear changes with what is settled."""
     rule = of_object(rule, group.object)
     group = _over_time(rule, group, now)
@@ -162,7 +162,7 @@ KIND: RuleKind[TrafficFailover] = RuleKind(
     interests=interests.interests,
     objects=interests.objects,
     first=interests.first,
-    opens=interests.opens,
+    creates_group=interests.opens,
     leaves=interests.leaves,
     everywhere=interests.everywhere,
     subscribed=interests.subscribed,
@@ -182,14 +182,14 @@ KIND: RuleKind[TrafficFailover] = RuleKind(
     failed=unchanged,
     said=unchanged,
     reset=reset,
-    says=nothing,
+    emits=nothing,
     stands=no,
     asked=not_asked,
     takes=none,
     passes_over=no,
-    census=None,
-    stirs=all_of,
-    covers=interests.covers,
+    shared_object=None,
+    dependents=all_of,
+    selects=interests.covers,
     keeps=no,
     way_back_only=None,
     forget=unchanged,

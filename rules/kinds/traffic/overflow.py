@@ -16,7 +16,7 @@ from rules.core.desired import DesiredState, Evidence
 from rules.core.group import Group, Member, RouteState, Signal, updated
 from rules.core.reasons import Because
 from rules.kinds.traffic import failback as traffic_way_back
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import Backend, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
 from rules.kinds.traffic.state import Spill, TrafficState
@@ -44,7 +44,7 @@ def loads(health: Sequence[float], factor: int, first_at_most: int = 100) -> lis
 
 def _shared(load: int, bears: Sequence[int]) -> list[int]:
     if sum(bears) < load:
-        return divide(load, bears)
+        return apportion(load, bears)
     left, out = load, []
     for most in bears:
         out.append(min(left, most))
@@ -129,7 +129,7 @@ def wanted(
     out = dict.fromkeys(health, 0)
     for tier, load in zip(tiers, shared, strict=True):
         bearing = [one for one in tier if health[one.service]]
-        parts = divide(load, [*shares_of(rule, bearing).values()])
+        parts = apportion(load, [*shares_of(rule, bearing).values()])
         out |= {one.service: part for one, part in zip(bearing, parts, strict=True)}
     return out
 
@@ -157,9 +157,9 @@ def _in_percent(weights: Mapping[str, int]) -> dict[str, float]:
 
 def base(group: Group, route: RouteState) -> Mapping[str, int]:
     """Give the weights that a change is measured against: those asked for, else our last, else those that stand."""
-    for owed in group.owed:
-        if isinstance(owed.action, SetWeights) and owed.wanted:
-            return owed.action.weights
+    for entry in group.outbox:
+        if isinstance(entry.action, SetWeights) and entry.wanted:
+            return entry.action.weights
     if group.asked is not None:
         return group.asked
     return route.written if route.written is not None else dict(route.backends)
@@ -230,7 +230,7 @@ def desired(
     ours = standing != dict(route.backends) and standing.keys() >= percents.keys()
     weights = {name: standing[name] for name in percents} if ours else None
     moments = [moment for moment in (due, way.since if way is not None and not way.due else None) if moment is not None]
-    return DesiredState(weights, because=because, held=held, look_again=min(moments, default=None))
+    return DesiredState(weights, because=because, held=held, requeue_at=min(moments, default=None))
 
 
 def _because(percent: int, stands: float) -> str:

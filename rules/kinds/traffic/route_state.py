@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
 from rules.core.group import Group, RouteState
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import ROUTE_KINDS, service_of
 
@@ -40,7 +40,7 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
     if not fact.exists and rule.route.selector is not None:
         # Found by its label, and gone for good or for a moment: what is left is where its ids go on. Were they used
         # again for a route of the same name, an executor would take them for done.
-        return replace(group, members={}, route=None, asked=None, step=None, step_at=None, owed=())
+        return replace(group, members={}, route=None, asked=None, step=None, step_at=None, outbox=())
     backends = tuple(
         (service_of(fact.kind, fact.namespace, backend.service), backend.weight) for backend in fact.backends
     )
@@ -105,7 +105,7 @@ def summed(ref: RouteRef, route: RouteState, weights: Mapping[str, int]) -> Mapp
     left = whole - sum(weight for service, weight in route.backends if service not in weights)
     if left <= 0:
         return None
-    return dict(zip(weights, divide(left, [*weights.values()]), strict=True))
+    return dict(zip(weights, apportion(left, [*weights.values()]), strict=True))
 
 
 def _weights(route: RouteState) -> Mapping[str, int]:
@@ -119,7 +119,7 @@ def asked_for(group: Group) -> bool:
     """Whether the weights stand as we have asked for, whether or not we know already that it was done."""
     if group.route is None:
         return False
-    asked = [owed.action.weights for owed in group.owed if isinstance(owed.action, SetWeights)]
+    asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]
     return any(dict(_weights(group.route)) | dict(weights) == _weights(group.route) for weights in asked)
 
 

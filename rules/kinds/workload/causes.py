@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from bus.messages import Health, Mode, Place
 from rules.core.group import Group, Member, updated
 from rules.core.reasons import Because
-from rules.core.timers import runs, ticked
+from rules.core.timers import advanced, runs
 from rules.kinds.workload import surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
@@ -92,7 +92,7 @@ def ticked_copy(rule: WorkloadFailover, policy: Policy, copy: Copy, member: Memb
     clock = copy.bad
     if not (is_bad and runs(clock) and Health.UNKNOWN in bad and Health.UNHEALTHY in bad):
         # Where both are bad, going from one to the other is no break.
-        clock = ticked(clock, is_bad, since, now, timedelta(seconds=rule.recovery_seconds))
+        clock = advanced(clock, is_bad, since, now, timedelta(seconds=rule.recovery_seconds))
     return updated(
         copy, first_status_at=copy.first_status_at or (since if known else None), bad=clock,
         once_healthy=(
@@ -151,7 +151,7 @@ def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
     return found or Behaviour()
 
 
-def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Group:
+def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> Group:
     """Let time pass: copies turn bad or good again, tolerations end, causes pass."""
     state = group.workload
     policy = policy_of(rule, state) if state is not None else None
@@ -159,7 +159,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
         return group
     copies = _ticked(rule, policy, group, state.copies, now)
     moves = dict(state.moves)
-    clusters = clusters_of(around)
+    clusters = clusters_of(shared_group)
     for name, copy in copies.items():
         cluster, move = clusters.get(name, UNHEARD), moves.get(name)
         due = next_due(policy, cluster, copy, now)
@@ -172,7 +172,7 @@ def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: dat
             moves[name] = Relocation(due.cause, due.because, due.detail, copy.replicas)
     for name in [name for name, move in moves.items() if move.evicted_at is None and name not in copies]:
         del moves[name]
-    placing = any(isinstance(owed.action, Place) for owed in group.owed)
+    placing = any(isinstance(entry.action, Place) for entry in group.outbox)
     after = surplus.counted(policy, replace(state, copies=copies), moves, placing=placing)
     limits = partial(limits_that_stood, policy, clusters, after.wanted_on)
     moves = surplus.with_surplus(rule, policy, after, moves, limits)

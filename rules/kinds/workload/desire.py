@@ -74,7 +74,7 @@ class Inputs:
         return any(said.observed_at >= moment for said in member.signals.values())
 
 
-def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> DesiredState:
+def desire(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> DesiredState:
     """Give what is to be done now, and why the rest is not."""
     state = group.workload
     if state is None:
@@ -87,7 +87,7 @@ def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: date
     going_back = any(move.purge_mode == PurgeMode.DIRECTLY for move in state.moves.values())
     if not state.exists or not (state.copies or going_back):
         return _vanished(group, state)
-    clusters = clusters_of(around)
+    clusters = clusters_of(shared_group)
     found = {name: next_due(policy, clusters.get(name, UNHEARD), copy, now) for name, copy in state.copies.items()}
     dues = {name: due for name, due in found.items() if due is not None}
     return _desired(Inputs(rule, policy, group, state, clusters, now, dues))
@@ -95,7 +95,7 @@ def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: date
 
 def _vanished(group: Group, state: WorkloadState) -> DesiredState:
     """The workload is gone; whoever took it away hears what was begun for it elsewhere."""
-    begun = {name for owed in group.owed if isinstance(owed.action, Place) for name in owed.action.clusters}
+    begun = {name for entry in group.outbox if isinstance(entry.action, Place) for name in entry.action.clusters}
     if not state.moves and not begun:
         return DesiredState()
     left = f"; its placement on {', '.join(sorted(begun))} was under way, and what it needs may stand there"
@@ -133,7 +133,7 @@ def _desired(view: Inputs) -> DesiredState:
     looks += [at for at in _turns(view) if at > view.now]
     if (purge_at := next_purge(view.state.moves.values(), view.now)) is not None:
         looks.append(purge_at)
-    return DesiredState(acts=tuple(acts), held=holds[0] if holds else None, look_again=min(looks, default=None))
+    return DesiredState(acts=tuple(acts), held=holds[0] if holds else None, requeue_at=min(looks, default=None))
 
 
 # --- to another place ----------------------------------------------------------------------------------------------
@@ -179,20 +179,20 @@ def _written(view: Inputs, leaving: list[str]) -> PlannedAction | None:
     plans = [view.state.moves[name].planned for name in leaving]
     if plans[0] and all(plan == plans[0] for plan in plans):
         return _place(view, leaving, plans[0])
-    for owed in view.group.owed:
-        flying = owed.action
+    for entry in view.group.outbox:
+        flying = entry.action
         if not isinstance(flying, Place) or flying.leaving != tuple(leaving) or not flying.evictions:
             continue
         if all(one.from_ in view.state.evicting for one in flying.evictions):
             move = view.state.moves[leaving[0]]
             fields = {name: getattr(flying, name) for name in _place(view, leaving, flying.clusters).fields}
-            return PlannedAction(Place, fields, move.because, flying.detail, lane="place", follows=True)
+            return PlannedAction(Place, fields, move.because, flying.detail, concurrency_key="place", follows=True)
     return None
 
 
 def _question(view: Inputs, leaving: list[str]) -> SchedulingRequest:
     policy = view.policy
-    flying = [owed.action.clusters for owed in view.group.owed if isinstance(owed.action, Place)]
+    flying = [entry.action.clusters for entry in view.group.outbox if isinstance(entry.action, Place)]
     not_begun = (name for name, move in view.state.moves.items() if not move.placed and move.evicted_at is None)
     return SchedulingRequest(
         policy, view.state, view.clusters, leaving, policy.placement.on_insufficient or view.rule.on_insufficient,
@@ -202,9 +202,9 @@ def _question(view: Inputs, leaving: list[str]) -> SchedulingRequest:
 
 
 def _place(view: Inputs, leaving: list[str], plan: Mapping[str, int]) -> PlannedAction:
-    for owed in view.group.owed:
+    for entry in view.group.outbox:
         # What is on its way and as good is not asked for again with other numbers, because rooms have changed.
-        flying = owed.action
+        flying = entry.action
         if isinstance(flying, Place) and flying.leaving == tuple(leaving) and flying.clusters.keys() == plan.keys():
             plan = flying.clusters
     move = view.state.moves[leaving[0]]
@@ -220,7 +220,7 @@ def _place(view: Inputs, leaving: list[str], plan: Mapping[str, int]) -> Planned
     follows = any(view.state.moves[name].evicted_at for name in leaving)  # Directly: this is its second half
     needs = (*_left(view, leaving), *_taking(view, plan.keys() - view.state.copies.keys(), leaving))
     return PlannedAction(
-        Place, fields, move.because, detail, lane="place", follows=follows, needs=() if follows else needs
+        Place, fields, move.because, detail, concurrency_key="place", follows=follows, needs=() if follows else needs
     )
 
 
@@ -266,11 +266,11 @@ def _evict(
     """`plan`: where the workload is to be, where this is the first that is heard of it."""
     stay = bound(view.state.copies, view.state.moves)
     plan = {other: copy.replicas or 0 for other, copy in stay.items()} if plan is None else plan
-    for owed in view.group.owed:
+    for entry in view.group.outbox:
         # On its way: it is not asked for again because the status goes on, or because rooms have changed.
-        if isinstance(owed.action, Evict) and owed.action.from_ == name:
-            labels = owed.action.preserved or labels
-            plan = owed.action.clusters if owed.action.clusters.keys() == plan.keys() else plan
+        if isinstance(entry.action, Evict) and entry.action.from_ == name:
+            labels = entry.action.preserved or labels
+            plan = entry.action.clusters if entry.action.clusters.keys() == plan.keys() else plan
     fields = view.fields(name) | _manner(view, move) | {
         "replicas": move.replicas, "targets": tuple(stay), "preserved": dict(labels or {}),
         "clusters": dict(plan) if view.rule.carrier == "Karmada" else {},
@@ -278,7 +278,7 @@ def _evict(
     detail = f"{move.because}: {move.detail}"
     needs = tuple(_left(view, [name])) if not move.surplus else ()
     because = Because.RECOVERED if move.surplus else Because.TOLERATION_ELAPSED
-    return PlannedAction(Evict, fields, because, detail, lane=f"evict/{name}", follows=follows, needs=needs)
+    return PlannedAction(Evict, fields, because, detail, concurrency_key=f"evict/{name}", follows=follows, needs=needs)
 
 
 def _needed_again(view: Inputs) -> frozenset[str]:
@@ -292,7 +292,9 @@ def _wanted_again(view: Inputs, name: str) -> PlannedAction:
     """A copy that was too many stays after all: it takes the place of one that has to leave now."""
     why = next(move for move in view.state.moves.values() if not move.placed and not move.surplus)
     detail = f"{name}: it stays for what has to leave: {why.detail}"
-    return PlannedAction(CancelEviction, view.fields(name), why.because, detail, lane=f"evict/{name}", safe=True)
+    return PlannedAction(
+        CancelEviction, view.fields(name), why.because, detail, concurrency_key=f"evict/{name}", safe=True
+    )
 
 
 # --- the old copy --------------------------------------------------------------------------------------------------
@@ -322,7 +324,9 @@ def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold |
     told = ", ".join(f"{other}: {status or 'not heard of'}" for other, status in stay.items()) or "no copies"
     if isinstance(why, Because):
         needs = tuple(_staying(view, move, stay, over=why is Because.GRACE_ELAPSED))
-        return PlannedAction(Purge, view.fields(name), why, told, lane=f"purge/{name}", follows=True, needs=needs)
+        return PlannedAction(
+            Purge, view.fields(name), why, told, concurrency_key=f"purge/{name}", follows=True, needs=needs
+        )
     cluster = view.clusters.get(name, UNHEARD)
     passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
@@ -334,7 +338,7 @@ def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold |
         failover = view.policy.failover
         on = failover and (failover.application if move.cause == "Application" else failover.cluster)
         why = Because.RECOVERED if on else Because.RULE_CHANGED
-        return PlannedAction(CancelEviction, view.fields(name), why, detail, lane=f"evict/{name}", safe=True)
+        return PlannedAction(CancelEviction, view.fields(name), why, detail, concurrency_key=f"evict/{name}", safe=True)
     if why is None or (view.rule.mode is Mode.DRY_RUN and not any(targets.values())):
         return None  # a rehearsed copy is nowhere, so nobody hears of it
     return why, f"{name} keeps its copy; {told}"

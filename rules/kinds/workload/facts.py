@@ -49,7 +49,7 @@ def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> 
 
 def _placing(group: Group) -> set[str]:
     """The clusters in which a copy is being made: it may be listed before we hear that it is done."""
-    return {name for owed in group.owed if isinstance(owed.action, Place) for name in owed.action.clusters}
+    return {name for entry in group.outbox if isinstance(entry.action, Place) for name in entry.action.clusters}
 
 
 def _workload(rule: WorkloadFailover, state: WorkloadState, fact: Workload, at: datetime) -> WorkloadState:

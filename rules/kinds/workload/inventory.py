@@ -1,4 +1,4 @@
-"""The census of a WorkloadFailover rule: its clusters, their health as taints with times, and what else is known.
+"""The cluster inventory of a WorkloadFailover rule: clusters, and their health as taints with times.
 
 A cluster that is Unhealthy has the taint not-ready, one that is Unknown the taint unreachable. Each has its own clock:
 it waits while the other stands, and both end when the cluster has been Healthy for recoverySeconds. So a cluster that
@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
 from rules.core.group import Group, Member, updated
-from rules.core.timers import runs, ticked
+from rules.core.timers import advanced, runs
 from rules.kinds.workload import backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
 from rules.kinds.workload.state import ClusterState, WorkloadState
@@ -23,13 +23,13 @@ from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, added, syst
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.workload import WorkloadFailover
 
-CENSUS = "*"
-"""The object of the census group; no workload is called so."""
+CLUSTER_INVENTORY = "*"
+"""The object of the group with the cluster inventory; no workload is called so."""
 
 
-def clusters_of(around: Group | None) -> Mapping[str, ClusterState]:
-    """Give the clusters that a census knows."""
-    return around.workload.clusters if around is not None and around.workload is not None else {}
+def clusters_of(shared_group: Group | None) -> Mapping[str, ClusterState]:
+    """Give the clusters that the inventory knows."""
+    return shared_group.workload.clusters if shared_group is not None and shared_group.workload is not None else {}
 
 
 def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
@@ -74,7 +74,7 @@ def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> 
 
 
 def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool]) -> Group:
-    """Give the census without the taints of rules that put none on a cluster any more. `acts(rule, cluster)`."""
+    """Give the inventory without the taints of rules that put none on a cluster any more. `acts(rule, cluster)`."""
     for name, state in clusters_of(group).items():
         by_rule = {taints_of: taints for taints_of, taints in state.by_rule.items() if acts(taints_of, name)}
         if len(by_rule) < len(state.by_rule):
@@ -84,7 +84,7 @@ def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool
 
 
 def without_signals(group: Group, is_foreign: Callable[[str, str], bool]) -> Group:
-    """Give the census without signals that say nothing of its clusters. `is_foreign(target, signal)`."""
+    """Give the inventory without signals that say nothing of its clusters. `is_foreign(target, signal)`."""
     for target, member in group.members.items():
         signals = {name: one for name, one in member.signals.items() if not is_foreign(target, name)}
         if len(signals) == len(member.signals):
@@ -144,7 +144,7 @@ def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, 
         if not known and rule.treat_unknown_as is UnknownAs.HOLD:
             break  # nobody ever knew how it is: that is no failure
         is_bad = False if member.status is Health.HEALTHY else system_taint(member.status) == key or None
-        clock = ticked(state.clocks.get(key), is_bad, member.since, now, recovery)
+        clock = advanced(state.clocks.get(key), is_bad, member.since, now, recovery)
         if clock is not None:
             clocks[key] = clock
     after = updated(state, status=member.status, known=known, clocks=clocks)
@@ -172,7 +172,7 @@ def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) 
 
 
 def desire(rule: WorkloadFailover, group: Group, now: datetime) -> DesiredState:
-    """The census does nothing; it wakes when a cluster has recovered."""
+    """The inventory does nothing; it wakes when a cluster has recovered."""
     recovery = timedelta(seconds=rule.recovery_seconds)
     moments = [
         clock.healthy_since + recovery
@@ -181,7 +181,7 @@ def desire(rule: WorkloadFailover, group: Group, now: datetime) -> DesiredState:
         if clock.healthy_since is not None
     ]
     moments += [state.waits_until for state in clusters_of(group).values() if state.waits_until is not None]
-    return DesiredState(look_again=min((moment for moment in moments if moment > now), default=None))
+    return DesiredState(requeue_at=min((moment for moment in moments if moment > now), default=None))
 
 
 def stirs(_rule: WorkloadFailover, before: Group, after: Group, others: Iterable[Group]) -> Iterable[Group]:
@@ -202,7 +202,7 @@ def _goes_by(group: Group, changed: AbstractSet[str]) -> bool:
     state = group.workload
     if state is None:
         return False
-    return group.held is not None or bool(state.moves or group.owed) or not changed.isdisjoint(state.copies)
+    return group.held is not None or bool(state.moves or group.outbox) or not changed.isdisjoint(state.copies)
 
 
 def _vital(state: ClusterState) -> tuple[object, ...]:

@@ -1,6 +1,6 @@
 """WorkloadFailover: a workload leaves clusters that fail it, and is placed on others.
 
-One group per workload, and one, the census, that knows the clusters. A move goes through fixed steps, each of them a
+One group per workload, and one, the cluster inventory, that knows the clusters. A move goes through fixed steps, each a
 fact or an outcome: its toleration ends; the replacement is placed; the old copy is evicted; the new ones are Healthy,
 or the grace is over; the old copy is purged. Directly evicts first and then places; Never stops before the purge.
 """
@@ -35,7 +35,7 @@ from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload import inventory as workload_census
 from rules.kinds.workload import unreachable as workload_away
 from rules.kinds.workload.affinity import means
-from rules.kinds.workload.inventory import CENSUS as CENSUS
+from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTORY
 from rules.rulefile.workload import WorkloadFailover
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
@@ -54,17 +54,17 @@ def interests(rule: WorkloadFailover) -> Iterable[Interest]:
 
 
 def objects(rule: WorkloadFailover, fact: Fact) -> Iterable[str]:
-    """The groups that a fact concerns: clusters are the census' business, copies that of their workload."""
+    """The groups that a fact concerns: clusters concern the cluster inventory, copies that of their workload."""
     match fact:
         case Cluster() | ClusterTaints():
-            return (CENSUS,)
+            return (CLUSTER_INVENTORY,)
         case Workload() | WorkloadCopy():
             # Not by its labels: that it has lost them, its group has to hear.
             return (fact.object,) if _named(rule, *_path(fact)) else ()
         case Observation():
             kind, *path = fact.target.split("/")
             if kind == "cluster":
-                return (CENSUS,)
+                return (CLUSTER_INVENTORY,)
             if kind == "workload" and len(path) == 4 and _named(rule, *path[1:]):
                 return ("/".join(path[1:]),)
     return ()
@@ -89,45 +89,45 @@ def _named(rule: WorkloadFailover, namespace: str, kind: str, name: str) -> bool
 
 def covers(rule: WorkloadFailover, object_: str) -> bool:
     """Whether the rule, as it is written now, still speaks of this workload."""
-    if object_ == CENSUS:
+    if object_ == CLUSTER_INVENTORY:
         return True
     *namespace, kind, name = object_.split("/")
     return _named(rule, "".join(namespace), kind, name)
 
 
 def scope(_rule: WorkloadFailover, _object: str) -> str:
-    """All workloads of a rule live where its census does."""
-    return CENSUS
+    """All workloads of a rule live where its cluster inventory does."""
+    return CLUSTER_INVENTORY
 
 
 def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
     """Fold in inventory."""
-    if group.object == CENSUS:
+    if group.object == CLUSTER_INVENTORY:
         return workload_census.observe(rule, group, fact, now)
     return workload_facts.observe(rule, group, fact, now)
 
 
 def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
     """An observation has been folded in."""
-    if group.object == CENSUS:
+    if group.object == CLUSTER_INVENTORY:
         return workload_census.heard(rule, group, target, at)
     return workload_causes.heard(rule, group, at)
 
 
-def advance(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> Group:
+def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> Group:
     """Let time pass."""
-    if group.object == CENSUS:
+    if group.object == CLUSTER_INVENTORY:
         return workload_census.advance(rule, group, now)
     if not _is_meant(group):
         return group
-    return workload_away.advance(rule, workload_causes.advance(rule, group, around, now), around)
+    return workload_away.advance(rule, workload_causes.advance(rule, group, shared_group, now), shared_group)
 
 
-def desire(rule: WorkloadFailover, group: Group, around: Group | None, now: datetime) -> DesiredState:
+def desire(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> DesiredState:
     """Give what the rule wants now."""
-    if group.object == CENSUS:
+    if group.object == CLUSTER_INVENTORY:
         return workload_census.desire(rule, group, now)
-    return workload_wish.desire(rule, group, around, now) if _is_meant(group) else DesiredState()
+    return workload_wish.desire(rule, group, shared_group, now) if _is_meant(group) else DesiredState()
 
 
 def passes_over(rule: WorkloadFailover) -> bool:
@@ -176,7 +176,7 @@ KIND: RuleKind[WorkloadFailover] = RuleKind(
     interests=interests,
     objects=objects,
     first=nothing,
-    opens=opens,
+    creates_group=opens,
     leaves=no,
     everywhere=no,
     subscribed=none,
@@ -196,14 +196,14 @@ KIND: RuleKind[WorkloadFailover] = RuleKind(
     failed=failed,
     said=said,
     reset=reset,
-    says=nothing,
+    emits=nothing,
     stands=no,
     asked=not_asked,
     takes=none,
     passes_over=passes_over,
-    census=CENSUS,
-    stirs=stirs,
-    covers=covers,
+    shared_object=CLUSTER_INVENTORY,
+    dependents=stirs,
+    selects=covers,
     keeps=no,
     way_back_only=None,
     forget=workload_census.forget,

@@ -15,7 +15,7 @@ Cause = Literal["Cluster", "Application"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """A cluster, as the rule's census knows it."""
+    """A cluster, as the rule's cluster inventory knows it."""
 
     listed: bool = False
     """It is in the inventory."""
@@ -113,9 +113,9 @@ class WorkloadState:
     """A workload; in the group `*` of a rule, its clusters."""
 
     clusters: Mapping[str, ClusterState] = field(default_factory=dict)
-    """Only in the census."""
+    """Only in the cluster inventory."""
     outage: Outage | None = None
-    """In the census: the one that goes on now."""
+    """In the cluster inventory: the one that goes on now."""
     taints: tuple[Taint, ...] | None = None
     """ClusterTaint: those that it has put on its cluster; None: it has not touched it yet."""
     standing: tuple[Taint, ...] | None = None

@@ -40,23 +40,23 @@ def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, 
         move, evicted_at=at, purge_mode="Gracefully" if directly else action.purge_mode,
         grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds, preserved=action.preserved,
     )  # fmt: skip
-    owed = tuple(one for one in group.owed if one.action.id != action.id)  # nobody asks for it again
-    return replace(group, owed=owed, workload=replace(state, moves=evicted(state.moves, action.from_, move)))
+    entry = tuple(one for one in group.outbox if one.action.id != action.id)  # nobody asks for it again
+    return replace(group, outbox=entry, workload=replace(state, moves=evicted(state.moves, action.from_, move)))
 
 
-def advance(rule: WorkloadFailover, group: Group, around: Group | None) -> Group:
+def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None) -> Group:
     """Let purges wait while their cluster is away, and be due as soon as it is back."""
-    if rule.carrier != "Kubernetes" or not any(isinstance(owed.action, Purge) for owed in group.owed):
+    if rule.carrier != "Kubernetes" or not any(isinstance(entry.action, Purge) for entry in group.outbox):
         return group
-    clusters = clusters_of(around)
-    owed = tuple(_waiting(one, clusters) for one in group.owed)
-    return group if owed == group.owed else replace(group, owed=owed)
+    clusters = clusters_of(shared_group)
+    entry = tuple(_waiting(one, clusters) for one in group.outbox)
+    return group if entry == group.outbox else replace(group, outbox=entry)
 
 
-def _waiting(owed: OutboxEntry, clusters: Mapping[str, ClusterState]) -> OutboxEntry:
-    if not isinstance(owed.action, Purge) or not owed.failed.startswith(UNREACHABLE):
-        return owed
-    away = clusters.get(owed.action.from_, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
+def _waiting(entry: OutboxEntry, clusters: Mapping[str, ClusterState]) -> OutboxEntry:
+    if not isinstance(entry.action, Purge) or not entry.failed.startswith(UNREACHABLE):
+        return entry
+    away = clusters.get(entry.action.from_, UNHEARD).status in (Health.UNHEALTHY, Health.UNKNOWN)
     if away:
-        return replace(owed, retry_at=WHEN_BACK)
-    return replace(owed, retry_at=owed.action.decided_at) if owed.retry_at == WHEN_BACK else owed
+        return replace(entry, retry_at=WHEN_BACK)
+    return replace(entry, retry_at=entry.action.decided_at) if entry.retry_at == WHEN_BACK else entry

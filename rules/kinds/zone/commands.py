@@ -9,7 +9,7 @@ from typing import Any
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from rules.core.reasons import Because, Held
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Event, Extent
-from rules.kinds.zone.record import apply, begun, in_earnest, place_of, standing, updated_record
+from rules.kinds.zone.record import apply, begun, place_of, promote_drill, standing, updated_record
 from rules.kinds.zone.state import Isolation, Refused, ZoneState
 from rules.rulefile.zone import ZoneIsolation
 
@@ -36,7 +36,7 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) 
     state = replace(state, commanded_at=at)
     stands = state.isolation is not None and state.isolation.zone == fact.zone
     if rule.zone(fact.zone) is None and not (stands and not isinstance(fact, IsolateZone)):
-        return _refuse(state, fact, Held.ZONE_NOT_FOUND, _strange(rule, fact.zone), now)
+        return _refuse(state, fact, Held.ZONE_NOT_FOUND, _unknown_zone(rule, fact.zone), now)
     match fact:
         case IsolateZone():
             return _isolate(rule, state, fact, now)
@@ -50,7 +50,7 @@ def _refuse(state: ZoneState, fact: Command, reason: Held, detail: str, now: dat
     return replace(state, refused=Refused(fact.zone, reason.value, f"{fact.who} asked: {detail}", now))
 
 
-def _strange(rule: ZoneIsolation, name: str) -> str:
+def _unknown_zone(rule: ZoneIsolation, name: str) -> str:
     same = next((zone.name for zone in rule.zones if zone.id == name), None)
     if same is not None:
         return f"{name} is the id of {same}: name the zone as its nodes do"
@@ -77,7 +77,7 @@ def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: date
         # A person comes before a drill: it ends, and the zone can be asked for again when it is over.
         return apply(rule, state, Event.REMOVED, now) if isolation.practice else state
     if isolation.practice:
-        return in_earnest(rule, state, isolation, now, because=Because.COMMANDED, **asked)
+        return promote_drill(rule, state, isolation, now, because=Because.COMMANDED, **asked)
     if place_of(isolation) == PENDING:
         # It has not passed the guards yet; a second word may carry more than the first (force, services named).
         return replace(state, isolation=replace(isolation, because=Because.COMMANDED, since=now, **asked))

@@ -20,12 +20,12 @@ from rules.kinds.zone.state import Isolation, ZoneState
 from rules.limits.windows import open_until
 from rules.rulefile.zone import StepName, ZoneIsolation
 
-LANE = "zone"
+CONCURRENCY_KEY = "zone"
 AGAIN = timedelta(seconds=30)
 """A guard that refuses is asked again after this, also when nothing was heard."""
 REFUSAL_SHOWN = timedelta(seconds=30)
 """How long a refused command is what the rule holds for."""
-BRAKES = (
+STOP_CONDITIONS = (
     Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.SINGLE_ZONE, Held.WIDESPREAD_FAILURE,
     Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
 )  # fmt: skip
@@ -37,7 +37,7 @@ def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
     return rule.mode is Mode.DRY_RUN and bool(isolation.touched) and not isolation.rehearsed
 
 
-def desire(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> DesiredState:
+def desire(rule: ZoneIsolation, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
     """Give the step that is to be done now, or why none is."""
     state = group.zone or ZoneState()
     isolation = state.isolation
@@ -46,15 +46,15 @@ def desire(rule: ZoneIsolation, group: Group, _around: Group | None, now: dateti
         desired = replace(desired, about=f"{rule.object}/{isolation.zone}")
     elif (other := _not_isolated(rule, group, isolation, now)) is not None:
         desired = replace(
-            desired, held=other.held, about=other.about, look_again=_first(desired.look_again, now + AGAIN)
+            desired, held=other.held, about=other.about, requeue_at=_first(desired.requeue_at, now + AGAIN)
         )
-    moments = [desired.look_again, zone_time.next_moment(rule, group, state, now)]
+    moments = [desired.requeue_at, zone_time.next_moment(rule, group, state, now)]
     refused = state.refused
     if refused is not None and now < refused.at + REFUSAL_SHOWN:
         held = (Held(refused.reason), refused.detail)
         desired = replace(desired, held=held, about=f"{rule.object}/{refused.zone}")
         moments.append(refused.at + REFUSAL_SHOWN)
-    return replace(desired, look_again=_first(*moments))
+    return replace(desired, requeue_at=_first(*moments))
 
 
 def _first(*moments: datetime | None) -> datetime | None:
@@ -110,7 +110,7 @@ def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
 def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
     answer = admit(zone_time.request_of(rule, group, isolation, now), limits_of(rule))
     if not answer.admit and answer.reason is not None:
-        return DesiredState(held=(answer.reason, answer.detail), look_again=now + AGAIN)
+        return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
     # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
     desired = _do(rule, isolation, follows=bool(isolation.touched))
     if isolation.touched or isolation.by or isolation.practice:
@@ -127,11 +127,11 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
 
 def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
     # One that was called back on its way, as by a pause, is asked for anew.
-    if isolation.asked_at is None or not any(owed.wanted for owed in group.owed):
+    if isolation.asked_at is None or not any(entry.wanted for entry in group.outbox):
         request = zone_time.request_of(rule, group, isolation, now)
         for check in checks(request, limits_of(rule)):
-            if check.reason in BRAKES and not check.passed:
-                return DesiredState(held=(check.reason, check.detail), look_again=now + AGAIN)
+            if check.reason in STOP_CONDITIONS and not check.passed:
+                return DesiredState(held=(check.reason, check.detail), requeue_at=now + AGAIN)
     return _again(isolation, _do(rule, isolation, follows=True))
 
 
@@ -162,11 +162,11 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
     if ends:
         detail = f"failback.blockedWindows: until {max(ends).isoformat()}"
-        return DesiredState(held=(Held.IN_BLOCKED_WINDOW, detail), look_again=max(ends))
+        return DesiredState(held=(Held.IN_BLOCKED_WINDOW, detail), requeue_at=max(ends))
     recovery = recovery_of(rule, group, isolation, now)
     if not recovery.proven:
         reason = Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED
-        return DesiredState(held=(reason, recovery.detail), look_again=recovery.at)
+        return DesiredState(held=(reason, recovery.detail), requeue_at=recovery.at)
     safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
     desired = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
     if isolation.back_by or isolation.practice or recovery.since is None:
@@ -193,7 +193,7 @@ def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Is
     if now < expires:
         look_at, recovery = None if acts else isolation.look_at, recovery_of(rule, group, isolation, now)
         held = (Held.BACKING_OFF, recovery.detail) if recovery.backs_off else None
-        return DesiredState(acts=acts, held=held, look_again=_first(expires, look_at, recovery.at))
+        return DesiredState(acts=acts, held=held, requeue_at=_first(expires, look_at, recovery.at))
     detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
     return DesiredState(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
 
@@ -215,7 +215,7 @@ def _act(
     }  # fmt: skip
     why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""
     return PlannedAction(
-        ZoneStep, fields, because=because or isolation.because, detail=detail or why, lane=LANE,
+        ZoneStep, fields, because=because or isolation.because, detail=detail or why, concurrency_key=CONCURRENCY_KEY,
         object=f"{rule.object}/{isolation.zone}", safe=safe, follows=follows,
         by_hand=bool(isolation.back_by if undo else isolation.by),
     )  # fmt: skip

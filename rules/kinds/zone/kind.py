@@ -82,7 +82,7 @@ def covers(rule: ZoneIsolation, object_: str) -> bool:
 def keeps(group: Group) -> bool:
     """Whether a zone is isolated in the world: with its record the way back would be lost."""
     isolation = group.zone.isolation if group.zone is not None else None
-    return isolation is not None and bool(isolation.touched or group.owed) and not isolation.rehearsed
+    return isolation is not None and bool(isolation.touched or group.outbox) and not isolation.rehearsed
 
 
 def way_back_only(rule: ZoneIsolation) -> ZoneIsolation:
@@ -138,14 +138,14 @@ def _noted(rule: ZoneIsolation, group: Group) -> Group:
     state = group.zone
     if state is None or state.isolation is None:
         return group
-    for owed in group.owed:
-        action = owed.action
-        if isinstance(action, ZoneStep) and action.zone == state.isolation.zone and owed.wanted:
+    for entry in group.outbox:
+        action = entry.action
+        if isinstance(action, ZoneStep) and action.zone == state.isolation.zone and entry.wanted:
             group = updated(group, zone=asked(rule, state, action.step, action.decided_at, undo=action.undo))
     return group
 
 
-def advance(rule: ZoneIsolation, group: Group, _around: Group | None, now: datetime) -> Group:
+def advance(rule: ZoneIsolation, group: Group, _shared_group: Group | None, now: datetime) -> Group:
     """What time and health alone change: a start, a timeout, another try, the way back."""
     group = _noted(rule, group)
     state = zone_signals.ticked_all(rule, group, group.zone or ZoneState(), now)
@@ -240,7 +240,7 @@ KIND: RuleKind[ZoneIsolation] = RuleKind(
     interests=interests,
     objects=objects,
     first=nothing,
-    opens=yes,
+    creates_group=yes,
     leaves=no,
     everywhere=no,
     subscribed=none,
@@ -260,14 +260,14 @@ KIND: RuleKind[ZoneIsolation] = RuleKind(
     failed=failed,
     said=unchanged,
     reset=reset,
-    says=nothing,
+    emits=nothing,
     stands=no,
     asked=not_asked,
     takes=none,
     passes_over=no,
-    census=None,
-    stirs=all_of,
-    covers=covers,
+    shared_object=None,
+    dependents=all_of,
+    selects=covers,
     keeps=keeps,
     way_back_only=way_back_only,
     forget=unchanged,

@@ -86,7 +86,7 @@ class Extent(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class State:
     """Where an isolation is. Without a phase there is none."""
 
     phase: Phase | None = None
@@ -97,22 +97,22 @@ class Place:
 class Transition:
     """Where it goes, and what is to be done."""
 
-    to: Place
+    to: State
     do: Do = Do.NOTHING
 
 
-NONE = Place()
-PENDING = Place(Phase.FAILOVER, Status.PENDING)
-RUNNING = Place(Phase.FAILOVER, Status.IN_PROGRESS)
-ABORTING = Place(Phase.FAILOVER, Status.ABORTING)
-ISOLATED = Place(Phase.FAILOVER, Status.DONE)
-FAILED = Place(Phase.FAILOVER, Status.FAILED)
-BACK_PENDING = Place(Phase.FAILBACK, Status.PENDING)
-BACK_RUNNING = Place(Phase.FAILBACK, Status.IN_PROGRESS)
-BACK_FAILED = Place(Phase.FAILBACK, Status.FAILED)
+NONE = State()
+PENDING = State(Phase.FAILOVER, Status.PENDING)
+RUNNING = State(Phase.FAILOVER, Status.IN_PROGRESS)
+ABORTING = State(Phase.FAILOVER, Status.ABORTING)
+ISOLATED = State(Phase.FAILOVER, Status.DONE)
+FAILED = State(Phase.FAILOVER, Status.FAILED)
+BACK_PENDING = State(Phase.FAILBACK, Status.PENDING)
+BACK_RUNNING = State(Phase.FAILBACK, Status.IN_PROGRESS)
+BACK_FAILED = State(Phase.FAILBACK, Status.FAILED)
 PLACES = (NONE, PENDING, RUNNING, ABORTING, ISOLATED, FAILED, BACK_PENDING, BACK_RUNNING, BACK_FAILED)
 
-TABLE: dict[tuple[Place, Event], Transition] = {
+TABLE: dict[tuple[State, Event], Transition] = {
     (NONE, Event.ADDED): Transition(PENDING, Do.ADMIT),
     (NONE, Event.SAME_ADDED): Transition(PENDING, Do.ADMIT),
     (NONE, Event.OTHER_ADDED): Transition(PENDING, Do.ADMIT),
@@ -149,7 +149,7 @@ TABLE: dict[tuple[Place, Event], Transition] = {
 }
 """Every change. What holds for all states that have a record is in `_anywhere`."""
 
-OPENING: dict[tuple[Place, Event, Extent], Transition] = {
+OPENING: dict[tuple[State, Event, Extent], Transition] = {
     # Pending after a failback was called off: what stands is kept, so the record must not go away with it.
     (PENDING, Event.REMOVED, Extent.SOME): Transition(BACK_PENDING),
     (PENDING, Event.REMOVED, Extent.ALL): Transition(BACK_PENDING),
@@ -164,14 +164,14 @@ OPENING: dict[tuple[Place, Event, Extent], Transition] = {
 }
 """Where what stands in the world changes the answer."""
 
-UNDOING: dict[tuple[Place, Event], Transition] = {
+UNDOING: dict[tuple[State, Event], Transition] = {
     (FAILED, Event.RETRY): Transition(ABORTING, Do.UNDO),
     (FAILED, Event.SAME_ADDED): Transition(RUNNING, Do.RESUME),
 }
 """Failed while it was being aborted: nobody wants this zone isolated, so a retry goes on undoing."""
 
 
-def move(place: Place, event: Event, *, standing: Extent | None = None, undoing: bool = False) -> Transition:
+def move(place: State, event: Event, *, standing: Extent | None = None, undoing: bool = False) -> Transition:
     """Give the answer of a state to an event. `standing`: None takes what usually stands in that state.
 
     `undoing`: whether a Failover/Failed comes from an abort.
@@ -187,7 +187,7 @@ def move(place: Place, event: Event, *, standing: Extent | None = None, undoing:
     return TABLE.get((place, event), Transition(place))
 
 
-def _anywhere(place: Place, event: Event) -> Transition | None:
+def _anywhere(place: State, event: Event) -> Transition | None:
     """What every state with a record answers alike."""
     if event in (Event.OTHER_ADDED, Event.CHANGED, Event.ADDED):
         return Transition(place, Do.DENY)  # GEP-21: one zone at a time; remove first, then add
@@ -198,7 +198,7 @@ def _anywhere(place: Place, event: Event) -> Transition | None:
     return None
 
 
-def edges() -> Iterator[tuple[Place, Event, Extent, bool, Transition]]:
+def edges() -> Iterator[tuple[State, Event, Extent, bool, Transition]]:
     """Give every answer of every state: what a check of the whole table walks over."""
     for place in PLACES:
         for event in Event:

@@ -27,7 +27,16 @@ from rules.kinds.zone.machine import (
 )
 from rules.kinds.zone.plan import retry_after, seconds_for
 from rules.kinds.zone.question import AdmissionRequest
-from rules.kinds.zone.record import apply, begun, in_earnest, next_step, next_undo, place_of, standing, updated_record
+from rules.kinds.zone.record import (
+    apply,
+    begun,
+    next_step,
+    next_undo,
+    place_of,
+    promote_drill,
+    standing,
+    updated_record,
+)
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.limits.backoff import FAILURES_MAX
@@ -176,7 +185,7 @@ def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime
     place = place_of(isolation)
     if group.paused is None and _died(rule, group, isolation, now):
         if isolation.practice:
-            return in_earnest(rule, state, isolation, now, because=Because.ZONE_UNHEALTHY)
+            return promote_drill(rule, state, isolation, now, because=Because.ZONE_UNHEALTHY)
         fresh = {"by": "", "reason": "", "force": False, "back_by": "", "waived": ""}
         fresh["because"] = Because.ZONE_UNHEALTHY.value
         failures = min(isolation.failures + 1, FAILURES_MAX)

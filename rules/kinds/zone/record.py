@@ -18,7 +18,7 @@ from rules.kinds.zone.machine import (
     Event,
     Extent,
     Phase,
-    Place,
+    State,
     Status,
     move,
 )
@@ -31,9 +31,9 @@ FIRST_LOOK = timedelta(minutes=1)
 """After the isolation stands. All later looks are the same action, which is never done and asked for again."""
 
 
-def place_of(isolation: Isolation | None) -> Place:
+def place_of(isolation: Isolation | None) -> State:
     """Where it is."""
-    return NONE if isolation is None else Place(Phase(isolation.phase), Status(isolation.status))
+    return NONE if isolation is None else State(Phase(isolation.phase), Status(isolation.status))
 
 
 def standing(rule: ZoneIsolation, isolation: Isolation) -> Extent:
@@ -78,7 +78,7 @@ def failures_of(rule: ZoneIsolation, state: ZoneState, zone: str, at: datetime) 
     return failures_with(rule.failback.backoff, last.failures, last.at, at) if last is not None else 0
 
 
-def in_earnest(
+def promote_drill(
     rule: ZoneIsolation, state: ZoneState, drill: Isolation, at: datetime, *, because: str, **asked: Any
 ) -> ZoneState:
     """Give the state where a drill has become what it rehearsed: what stands is kept, the rest of the plan follows."""

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from bus.messages import Health
 from rules.core.group import Group, Member
-from rules.core.timers import NO_TIME, Stopwatch, runs, ticked
+from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.kinds.zone.request import counting, is_bad
 from rules.kinds.zone.state import ZoneState
 from rules.rulefile.model import UnknownAs
@@ -44,6 +44,6 @@ def _ticked(rule: ZoneIsolation, member: Member, known: Mapping[str, Stopwatch],
         clock = known.get(name)
         if bad and clock is not None and runs(clock) and rule.treat_unknown_as is UnknownAs.UNHEALTHY:
             since = clock.seen  # from Unhealthy to Unknown and back is no break
-        if (new := ticked(clock, bad, since, at, NO_TIME)) is not None:
+        if (new := advanced(clock, bad, since, at, NO_TIME)) is not None:
             out[name] = new
     return dict(sorted(out.items()))

@@ -102,7 +102,7 @@ class FaultyExecutor:
     """Target of a copy to when it was placed, and when it was ready, each time that it was."""
     gone: set[str] = field(default_factory=set)
     newest: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    """Rule, object and lane to the newest generation."""
+    """Rule, object and key to the newest generation."""
     _deliveries: Counter[str] = field(default_factory=Counter)
     _busy: set[str] = field(default_factory=set)
     """Ids of actions that an executor is about."""
@@ -117,8 +117,8 @@ class FaultyExecutor:
         if action.mode is not Mode.ENFORCE or action.id in self._busy:
             return
         if not isinstance(action, Notify):
-            lane = (action.rule, action.object, action.lane)
-            self.newest[lane] = max(action.generation, self.newest.get(lane, 0))
+            key = (action.rule, action.object, action.concurrency_key)
+            self.newest[key] = max(action.generation, self.newest.get(key, 0))
         roll = self.dice.of("fate", action.id).roll()
         drawn = next((fates for most, fates in FATES if roll < most), FATES[0][1])
         delivery = self._deliveries[action.id]
@@ -175,8 +175,8 @@ class FaultyExecutor:
     def _tried(self, what: Try, now: float) -> list[Fact]:
         action = what.action
         self._busy.discard(action.id)
-        lane = (action.rule, action.object, action.lane)
-        refused = not isinstance(action, Notify) and action.generation < self.newest[lane]
+        key = (action.rule, action.object, action.concurrency_key)
+        refused = not isinstance(action, Notify) and action.generation < self.newest[key]
         fate = "Refused" if refused else what.fate
         if fate == "Done":
             self._written(action, now)

@@ -148,8 +148,8 @@ def _doubled(question: Question) -> Iterator[Violation]:
     told, action = question.told, question.action
     if isinstance(action, Notify):
         return
-    lane = (action.rule, action.object, action.lane)
-    flying = told.flying.get(lane)
+    key = (action.rule, action.object, action.concurrency_key)
+    flying = told.flying.get(key)
     if flying is not None:
         # One that has failed is forgotten once nobody wants it, and is asked anew when somebody does.
         again = content(flying) == content(action) and flying.id not in told.failed
@@ -165,11 +165,11 @@ def _doubled(question: Question) -> Iterator[Violation]:
             twice = len({name for name, _ in entries}) < len(entries)
             yield Violation(Promise.DOUBLED, "" if uneven or twice else f"{action.object} stands so already")
         case SetTaints():
-            last = told.done.get(lane)
+            last = told.done.get(key)
             stands = isinstance(last, SetTaints) and last.taints == action.taints
             yield Violation(Promise.DOUBLED, f"{action.object} has these taints already" if stands else "")
         case ZoneStep() if action.step in UNDOABLE and action.because != Because.NODES_JOINED:
-            last = told.done.get(lane)
+            last = told.done.get(key)
             stands = isinstance(last, ZoneStep) and content(last) == content(action)
             yield Violation(Promise.DOUBLED, f"{action.step} was just done" if stands else "")
         case _:

@@ -34,8 +34,8 @@ from rules.rehearsal.simulate import second as second_
 from rules.rehearsal.world.words import SignalTimeline
 from rules.rulefile.targets import matches
 
-Lane = tuple[str, str, str]
-"""Rule, object, lane: an action replaces the one before it in its lane."""
+Key = tuple[str, str, str]
+"""Rule, object, key: an action replaces the one before it of its key."""
 UNDOABLE = ("Fence", "ShiftTraffic", "CutNetwork")
 """Steps that leave something standing, whatever the rule says."""
 
@@ -92,12 +92,12 @@ class Told:
     orders: list[tuple[float, Pause | Resume]] = field(default_factory=list)
     asked: dict[str, Action] = field(default_factory=dict)
     """By id."""
-    flying: dict[Lane, Action] = field(default_factory=dict)
-    """Asked and not answered, the newest of each lane."""
+    flying: dict[Key, Action] = field(default_factory=dict)
+    """Asked and not answered, the newest of each key."""
     failed: set[str] = field(default_factory=set)
     """Ids of actions that have failed at least once."""
-    done: dict[Lane, Action] = field(default_factory=dict)
-    """The newest of each lane that is Done."""
+    done: dict[Key, Action] = field(default_factory=dict)
+    """The newest of each key that is Done."""
     done_at: dict[tuple[str, str], float] = field(default_factory=dict)
     """Rule and object to when something was last done there."""
     news: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Told:
             case Outcome():
                 self._outcome(fact, seen)
             case _:
-                pass  # claims, verdicts and taints that groups tell each other follow from what is known already
+                pass  # acquire requests, replies and taints that groups tell each other follow from known facts
 
     def _is_cloudy(self, now: float) -> bool:
         """Whether more than one cluster may be bad."""
@@ -206,7 +206,7 @@ class Told:
         self.asked[action.id] = action
         if isinstance(action, Notify):
             return
-        self.flying[action.rule, action.object, action.lane] = action
+        self.flying[action.rule, action.object, action.concurrency_key] = action
         match action:
             case Place() | Evict():
                 leaving = self.leaving.setdefault((action.rule, action.object), {})
@@ -235,15 +235,15 @@ class Told:
         action = self.asked.get(fact.action)
         if action is None or isinstance(action, Notify):
             return
-        lane = (action.rule, action.object, action.lane)
+        key = (action.rule, action.object, action.concurrency_key)
         if fact.status == "Failed":
             self.failed.add(action.id)
-        if self.flying.get(lane) is not action or fact.status == "Failed":
+        if self.flying.get(key) is not action or fact.status == "Failed":
             return
-        del self.flying[lane]
+        del self.flying[key]
         if fact.status != "Done":
             return
-        self.done[lane] = action
+        self.done[key] = action
         self.done_at[action.rule, action.object] = seen
         match action:
             case SetWeights():

@@ -16,7 +16,7 @@ from rules.rulefile.fleet import PLACES
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.lint.coverage import KARMADA
 from rules.rulefile.model import BackendRule, Notification, TrafficFailover
-from rules.rulefile.overlap import could_meet
+from rules.rulefile.overlap import may_overlap
 from rules.rulefile.sources import AlertmanagerWebhook, Bound, Probe, PrometheusQuery
 from rules.rulefile.targets import BadTarget, check_target, check_template, matches
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
@@ -194,7 +194,7 @@ def _unconfirmed(origin: AlertmanagerWebhook, rules: Rules, sources: Sources) ->
         for item, _, _ in sources
         if item is not origin
         and (not isinstance(item, AlertmanagerWebhook) or item.recovers)
-        and could_meet(item.target, origin.target)
+        and may_overlap(item.target, origin.target)
     }
     return not others or any(
         rule.signals is not None and origin.says in rule.signals and not others & set(rule.signals)

@@ -9,7 +9,7 @@ from rules.core.errors import Problem
 from rules.rulefile.failback import FailbackMode
 from rules.rulefile.lint.coverage import wants
 from rules.rulefile.model import TrafficFailover
-from rules.rulefile.overlap import could_meet
+from rules.rulefile.overlap import may_overlap
 from rules.rulefile.promql import is_ratio_of_rates, range_seconds, reads_a_rate
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.rulefile.yaml import Document, Path
@@ -31,7 +31,7 @@ def together(rules: Rules, sources: Sequence[LoadedSource]) -> Iterator[Problem]
 
 def _read(rule: TrafficFailover, source: LoadedSource) -> bool:
     counted = rule.signals is None or source.says in rule.signals or source.says in (rule.failback.signals or ())
-    return counted and any(could_meet(source.target, target) for want in wants(rule) for target in want.targets)
+    return counted and any(may_overlap(source.target, target) for want in wants(rule) for target in want.targets)
 
 
 def _meant(rule: TrafficFailover, source: LoadedSource) -> bool:
@@ -120,7 +120,7 @@ def _blind_secondaries(
         if rule.templated or backend.service == primary or backend.treat_unknown_as is not None:
             continue
         target = backend.target or f"service/{rule.route.cluster}/{rule.route.namespace}/{backend.service}"
-        speak = [source for source in mine if could_meet(source.target, target)]
+        speak = [source for source in mine if may_overlap(source.target, target)]
         if speak and all(needs_traffic(source).endswith("Unknown") for source in speak):
             message = (
                 f"only {speak[0].says!r} speaks of it, and knows nothing without traffic, so it never gets any: "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rules.rulefile.guards import FileGuard, Guards
 from rules.rulefile.model import BackendRule, RouteSelection, TrafficFailover
-from rules.rulefile.overlap import could_meet, is_plain
+from rules.rulefile.overlap import is_plain, may_overlap
 from rules.rulefile.placement import ClusterAffinity, Placement
 from rules.rulefile.sources import EndpointsWatch, NodeWatch, Quorum, WorkloadWatch
 from rules.rulefile.targets import encode_segment
@@ -23,7 +23,7 @@ KARMADA = "karmada"
 """The signal of a control plane's own inventory."""
 
 
-class Feed(NamedTuple):
+class Producer(NamedTuple):
     """What somebody could speak of."""
 
     target: str
@@ -33,7 +33,7 @@ class Feed(NamedTuple):
     """None: the inventory of a Karmada control plane."""
 
 
-class Want(NamedTuple):
+class Need(NamedTuple):
     """What a rule waits to hear of. One of `targets` is enough, unless each is needed."""
 
     at: Path
@@ -45,7 +45,7 @@ class Want(NamedTuple):
     """What follows for one that nobody speaks of, where each is needed."""
 
 
-class Reader(NamedTuple):
+class Consumer(NamedTuple):
     """Somebody who listens."""
 
     target: str
@@ -58,84 +58,84 @@ _PLACE = re.compile(r"\{[^{}]*\}")
 """A name of the route, which may be any."""
 
 
-class Feeds:
+class Producers:
     """All feeds, so that thousands of readers find theirs among thousands."""
 
-    def __init__(self, feeds: Iterable[Feed]) -> None:
+    def __init__(self, feeds: Iterable[Producer]) -> None:
         self._all = list(feeds)
         self._open = [feed for feed in self._all if not is_plain(feed.target)]
-        self._named: dict[str, list[Feed]] = {}
+        self._named: dict[str, list[Producer]] = {}
         for feed in self._all:
             if is_plain(feed.target):
                 self._named.setdefault(feed.target, []).append(feed)
 
-    def heard(self, reader: Reader) -> list[Feed]:
+    def heard(self, reader: Consumer) -> list[Producer]:
         """Give those that could say something to it."""
         near = [*self._named.get(reader.target, ()), *self._open] if is_plain(reader.target) else self._all
         return [
             feed
             for feed in near
-            if (reader.signals is None or feed.signal in reader.signals) and could_meet(reader.target, feed.target)
+            if (reader.signals is None or feed.signal in reader.signals) and may_overlap(reader.target, feed.target)
         ]
 
 
-def feeds(sources: Iterable[LoadedSource], rules: Iterable[LoadedRule]) -> Iterator[Feed]:
+def feeds(sources: Iterable[LoadedSource], rules: Iterable[LoadedRule]) -> Iterator[Producer]:
     """Give what these sources could say, and what the inventory of Karmada says where a rule needs one."""
     for source in sources:
         template = source.target
         for label in ("cluster", "namespace"):
             if value := getattr(source, label, None):
                 template = template.replace(f"{{{label}}}", encode_segment(value))
-        yield Feed(template, source.says, source)
+        yield Producer(template, source.says, source)
         if isinstance(source, NodeWatch):
-            yield Feed(f"zone/{encode_segment(source.cluster)}/{{zone}}", source.says, source)
+            yield Producer(f"zone/{encode_segment(source.cluster)}/{{zone}}", source.says, source)
     if any(isinstance(rule, WorkloadFailover | ClusterTaint) and rule.carrier == "Karmada" for rule in rules):
-        yield Feed("cluster/{name}", KARMADA)
-        yield Feed("workload/{cluster}/{namespace}/{kind}/{name}", KARMADA)
+        yield Producer("cluster/{name}", KARMADA)
+        yield Producer("workload/{cluster}/{namespace}/{kind}/{name}", KARMADA)
 
 
-def wants(rule: LoadedRule) -> Iterator[Want]:
+def wants(rule: LoadedRule) -> Iterator[Need]:
     """Give what the rule has to hear of before it ever acts."""
     match rule:
         case TrafficFailover():
             yield _backends(rule.route, rule.backends)
         case ZoneIsolation():
-            yield Want((), {rule.target(zone.name): ("zones", index) for index, zone in enumerate(rule.zones)})
+            yield Need((), {rule.target(zone.name): ("zones", index) for index, zone in enumerate(rule.zones)})
         case ClusterTaint():
-            yield Want(("match",), {rule.match: ("match",)})
+            yield Need(("match",), {rule.match: ("match",)})
         case WorkloadFailover():
             yield from _clusters_and_copies(rule)
         case _:
-            yield Want((), dict.fromkeys(rule.default_peers, ()))
+            yield Need((), dict.fromkeys(rule.default_peers, ()))
 
 
-def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -> Want:
+def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -> Need:
     cluster = encode_segment(route.cluster)
     if backends is None:
-        return Want((), {f"service/{cluster}/*/*": ()})
+        return Need((), {f"service/{cluster}/*/*": ()})
     targets: dict[str, Path] = {}
     for index, backend in enumerate(backends):
         namespace, _, name = backend.service.rpartition("/")
         service = encode_segment(name) if "{" not in name else name
         standard = f"service/{cluster}/{namespace or route.namespace or '*'}/{service}"
         targets[_PLACE.sub("*", backend.target or standard)] = ("backends", index)
-    return Want((), targets, each=True)
+    return Need((), targets, each=True)
 
 
-def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[Want]:
+def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[Need]:
     failover = rule.failover
     clusters = clusters_of(rule.placement)
     if rule.policies is not None or (failover is not None and failover.cluster is not None):
         named = {f"cluster/{name}": path for name, path in _named(rule.placement)}
         so = "no copy is ever placed there. Is it misspelt?"
-        yield Want((), named or {"cluster/*": ()}, each=True, so=so)
+        yield Need((), named or {"cluster/*": ()}, each=True, so=so)
     if failover is not None and failover.application is not None:
         copies = {
             f"workload/{cluster}/{one.namespace or '*'}/{one.kind}/{one.name or '*'}": ("resourceSelectors", index)
             for index, one in enumerate(rule.resource_selectors)
             for cluster in clusters
         }
-        yield Want(("failover", "application"), copies)
+        yield Need(("failover", "application"), copies)
 
 
 def clusters_of(placement: Placement) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _named(placement: Placement) -> list[tuple[str, Path]]:
 
 def readers(
     rules: Iterable[LoadedRule], sources: Iterable[LoadedSource], guards: Iterable[FileGuard]
-) -> Iterator[Reader]:
+) -> Iterator[Consumer]:
     """Give all who listen to targets."""
     limited, defaults = False, dict[str, None]()
     for rule in rules:
@@ -175,16 +175,16 @@ def readers(
             if signals is not None:
                 signals += rule.failback.signals or ()
             for pattern in rule.practice.stop_signals if rule.practice is not None else ():
-                yield Reader(pattern)
+                yield Consumer(pattern)
         for want in wants(rule):
-            yield from (Reader(target, signals) for target in want.targets)
+            yield from (Consumer(target, signals) for target in want.targets)
         if rule.guards is not None:
-            yield from (Reader(peers, rule.signals) for peers in _peers(rule.guards, rule.default_peers))
+            yield from (Consumer(peers, rule.signals) for peers in _peers(rule.guards, rule.default_peers))
     for guard in guards:
-        yield from (Reader(peers) for peers in _peers(guard, defaults))
+        yield from (Consumer(peers) for peers in _peers(guard, defaults))
     if limited:
-        yield Reader("cluster/*")  # the default guard counts them
-    yield from (Reader(source.members) for source in sources if isinstance(source, Quorum))
+        yield Consumer("cluster/*")  # the default guard counts them
+    yield from (Consumer(source.members) for source in sources if isinstance(source, Quorum))
 
 
 def _peers(guards: Guards, defaults: Iterable[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from rules.core.errors import Problem
 from rules.rulefile.lint import conflicts as lint_pairs
 from rules.rulefile.lint import taints as lint_taints
 from rules.rulefile.lint import zones as lint_zones
-from rules.rulefile.lint.coverage import Feeds, Reader, feeds, lists_for, readers, wants
+from rules.rulefile.lint.coverage import Consumer, Producers, feeds, lists_for, readers, wants
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import ClusterProbe, LeaseWatch, Probe, PrometheusQuery
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
@@ -55,7 +55,7 @@ def hints(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterat
 
 
 def _all(rules: Rules, sources: Sources, guards: Sequence[FileGuard]) -> Iterator[Problem]:
-    said = Feeds(feeds([source for source, _, _ in sources], [rule for rule, _, _ in rules]))
+    said = Producers(feeds([source for source, _, _ in sources], [rule for rule, _, _ in rules]))
     acting = [(rule, document, at) for rule, document, at in rules if rule.mode is not Mode.OFF]
     for rule, document, at in acting:
         yield from _recovery(rule, document, at)
@@ -82,11 +82,11 @@ def _recovery(rule: LoadedRule, document: Document, at: Path) -> Iterator[Proble
         yield document.problem(at, message, severity="hint", hint="no-recovery")
 
 
-def _fed(rule: LoadedRule, document: Document, at: Path, said: Feeds) -> Iterator[Problem]:
+def _fed(rule: LoadedRule, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
     with_signals = f" with a signal that it reads ({', '.join(rule.signals)})" if rule.signals else ""
     for want in wants(rule):
         missing = [
-            (target, path) for target, path in want.targets.items() if not said.heard(Reader(target, rule.signals))
+            (target, path) for target, path in want.targets.items() if not said.heard(Consumer(target, rule.signals))
         ]
         if missing and len(missing) == len(want.targets):
             message = f"nothing feeds it: no source could speak of {missing[0][0]}{with_signals}"
@@ -97,7 +97,7 @@ def _fed(rule: LoadedRule, document: Document, at: Path, said: Feeds) -> Iterato
                 yield document.problem((*at, *path), message, severity="hint", hint="not-fed")
 
 
-def _read(rules: Rules, sources: Sources, guards: Sequence[FileGuard], said: Feeds) -> Iterator[Problem]:
+def _read(rules: Rules, sources: Sources, guards: Sequence[FileGuard], said: Producers) -> Iterator[Problem]:
     their_rules = [rule for rule, _, _ in rules]
     listening = set(readers(their_rules, [source for source, _, _ in sources], guards))
     heard = {feed.source.name for reader in listening for feed in said.heard(reader) if feed.source}
@@ -133,10 +133,10 @@ def _windows(rule: LoadedRule) -> Iterator[_Window]:
             yield _Window(decision.toleration_seconds, here, [one for one in targets if one.startswith("workload/")])
 
 
-def _tolerations(rule: LoadedRule, document: Document, at: Path, said: Feeds) -> Iterator[Problem]:
+def _tolerations(rule: LoadedRule, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
     for window in _windows(rule):
         slow: list[tuple[float, str, str]] = []
-        listening = (Reader(target, rule.signals) for target in window.targets)
+        listening = (Consumer(target, rule.signals) for target in window.targets)
         heard = {feed.source.name: feed.source for one in listening for feed in said.heard(one) if feed.source}
         for source in heard.values():
             for seconds, why in _notices(source):

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rules.core.errors import Problem
-from rules.rulefile.lint.coverage import Feeds, Reader
+from rules.rulefile.lint.coverage import Consumer, Producers
 from rules.rulefile.yaml import Document, Path
 from rules.rulefile.zone import ZoneIsolation
 
 
-def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Feeds) -> Iterator[Problem]:
+def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Producers) -> Iterator[Problem]:
     """Say once for each reason which zones fewer than two signals speak of, and what brings them back."""
     found: dict[str, list[int]] = {}
     for index, zone in enumerate(rule.zones):
         wanted = rule.failback.signals
-        names = sorted({feed.signal for feed in said.heard(Reader(rule.target(zone.name), wanted or rule.signals))})
+        names = sorted({feed.signal for feed in said.heard(Consumer(rule.target(zone.name), wanted or rule.signals))})
         missing = sorted(set(wanted or ()) - set(names))
         if missing:
             words = (

@@ -77,9 +77,9 @@ async def test_publishing_nothing_is_no_error(bus: Bus) -> None:
 
 
 async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: Bus) -> None:
-    paused = await bus.acquire_epoch(subjects.own(3), "paused")
+    paused = await bus.acquire_epoch(subjects.owner(3), "paused")
     await bus.publish(action(1, paused))
-    successor = await bus.acquire_epoch(subjects.own(3), "successor")
+    successor = await bus.acquire_epoch(subjects.owner(3), "successor")
     with pytest.raises(Refused):
         await bus.publish(action(2, paused))
     with pytest.raises(Refused):
@@ -90,22 +90,22 @@ async def test_a_paused_owner_cannot_publish_after_its_partition_was_taken(bus: 
 
 
 async def test_an_owner_may_publish_again_what_it_is_not_sure_of(bus: Bus) -> None:
-    owner = await bus.acquire_epoch(subjects.own(3), "owner")
+    owner = await bus.acquire_epoch(subjects.owner(3), "owner")
     sequence = await bus.publish(action(1, owner))
     await bus.publish(action(2, owner))
     assert await bus.publish(action(1, owner)) == sequence
 
 
 async def test_epochs_only_grow_and_other_partitions_keep_theirs(bus: Bus) -> None:
-    other = await bus.acquire_epoch(subjects.own(4), "other")
-    epochs = [(await bus.acquire_epoch(subjects.own(3), f"owner-{number}")).epoch for number in range(3)]
+    other = await bus.acquire_epoch(subjects.owner(4), "other")
+    epochs = [(await bus.acquire_epoch(subjects.owner(3), f"owner-{number}")).epoch for number in range(3)]
     assert epochs == sorted(set(epochs))
     await bus.publish(action(1, other))
 
 
 async def test_of_many_who_take_an_epoch_at_once_one_stands(bus: Bus) -> None:
     taken = await asyncio.gather(
-        *(bus.acquire_epoch(subjects.own(3), f"owner-{number}") for number in range(8)), return_exceptions=True
+        *(bus.acquire_epoch(subjects.owner(3), f"owner-{number}") for number in range(8)), return_exceptions=True
     )
     fences = [one for one in taken if isinstance(one, Fence)]
     assert fences

@@ -104,7 +104,7 @@ async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(
 
 
 async def test_a_paused_queue_is_named_and_can_be_resumed(jetstream: JetStreamBus, queue: Queue) -> None:
-    fence = await jetstream.acquire_epoch(subjects.own(3), "owner")
+    fence = await jetstream.acquire_epoch(subjects.owner(3), "owner")
     async with jetstream.work(EXECUTORS, batch=10) as work:
         await pause(jetstream, EXECUTORS.stream, EXECUTORS.name)
         await jetstream.publish(action(1, fence))
@@ -118,7 +118,7 @@ async def test_a_paused_queue_is_named_and_can_be_resumed(jetstream: JetStreamBu
 async def test_a_deleted_queue_gives_out_again_what_was_in_it_once_it_is_made(
     jetstream: JetStreamBus, queue: Queue
 ) -> None:
-    fence = await jetstream.acquire_epoch(subjects.own(3), "owner")
+    fence = await jetstream.acquire_epoch(subjects.owner(3), "owner")
     async with jetstream.work(EXECUTORS, batch=10) as work:
         await jetstream.connection.api(f"CONSUMER.DELETE.{EXECUTORS.stream}.{EXECUTORS.name}", {})
         await jetstream.publish(action(1, fence))

@@ -123,7 +123,7 @@ async def test_a_publish_in_flight_over_a_crash_is_stored_once(server: EmbeddedS
 
 
 async def test_what_was_acknowledged_survives_a_crash(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
-    fence = await jetstream.acquire_epoch(subjects.own(3), "owner")
+    fence = await jetstream.acquire_epoch(subjects.owner(3), "owner")
     await jetstream.publish(action(1, fence))
     revision = await jetstream.store(GROUPS).put("3.a", b"1", revision=0)
     await server.kill()

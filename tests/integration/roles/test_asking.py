@@ -113,7 +113,7 @@ async def test_what_a_frozen_executor_had_is_not_written_by_another_after_its_ta
             [_] = await frozen.next(timedelta(seconds=10))
             await world.see(EAST, Health.HEALTHY)
             async with world.executor():
-                await eventually(lambda: not any(group.owed for group in decider.groups()), within=15)
+                await eventually(lambda: not any(group.outbox for group in decider.groups()), within=15)
         assert 1 not in [one.generation for one in world.written], "only the way back may be written"
 
 

@@ -16,7 +16,7 @@ from bus.errors import Refused
 from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Health, Observation, Outcome, Pause, Resume, SetWeights
 from bus.port import Outgoing
-from bus.subjects import ROOT, own
+from bus.subjects import ROOT, owner
 from bus.topology import DECISIONS, FACTS, ROUTERS
 from reactor.decide.decider import Decider
 from reactor.runtime import telemetry
@@ -56,7 +56,7 @@ async def test_a_restart_forgets_no_deadline(make_world: Make) -> None:
             await healthy(world)
             await world.see(EAST, Health.UNHEALTHY)
             opened = world.clock.now()
-            await eventually(lambda: any(group.wake_at for group in decider.groups()))
+            await eventually(lambda: any(group.next_deadline for group in decider.groups()))
         async with world.decider("two"), world.executor():
             action = await world.next_write()
         assert weights(action) == AWAY
@@ -78,7 +78,7 @@ async def test_a_recovery_that_is_still_unread_stops_the_failover(make_world: Ma
         async with world.decider("one") as decider:
             await healthy(world)
             await world.see(EAST, Health.UNHEALTHY)
-            await eventually(lambda: any(group.wake_at for group in decider.groups()))
+            await eventually(lambda: any(group.next_deadline for group in decider.groups()))
         await world.see(EAST, Health.HEALTHY)
         await asyncio.sleep(0.6)  # nobody decides: this is the time that passes
         async with world.decider("two") as decider, world.executor():
@@ -126,7 +126,7 @@ async def test_an_action_that_failed_is_tried_again_with_the_same_id(make_world:
             first = await world.next_write()
             await eventually(lambda: any(g.held and g.held.reason == "ActionFailed" for g in decider.groups()))
             second = await world.next_write()
-            await eventually(lambda: all(not g.owed and g.held is None for g in decider.groups()))
+            await eventually(lambda: all(not g.outbox and g.held is None for g in decider.groups()))
     assert first.id == second.id
 
 
@@ -179,7 +179,7 @@ async def test_two_deciders_share_the_partitions_and_act_once(make_world: Make) 
         await healthy(world)
         await world.see(EAST, Health.UNHEALTHY)
         assert weights(await world.next_write()) == AWAY
-        await eventually(lambda: all(not g.owed for g in [*one.groups(), *two.groups()]))
+        await eventually(lambda: all(not g.outbox for g in [*one.groups(), *two.groups()]))
     assert len(world.written) == 1
 
 
@@ -192,8 +192,8 @@ async def test_a_decider_that_leaves_is_replaced_within_a_second(make_world: Mak
 
 async def test_a_former_owner_cannot_publish_any_more(make_world: Make) -> None:
     async with make_world() as world:
-        old = await world.bus.acquire_epoch(own(3), "old")
-        await world.bus.acquire_epoch(own(3), "new")
+        old = await world.bus.acquire_epoch(owner(3), "old")
+        await world.bus.acquire_epoch(owner(3), "new")
         try:
             await world.bus.publish(Outgoing(f"{ROOT}.actions.3.x.y", b"{}", "late", old))
         except Refused:

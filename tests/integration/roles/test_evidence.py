@@ -111,9 +111,9 @@ async def ask(world: World, action: str) -> WantedReply | None:
 
 async def asked_for(decider: Decider) -> Action:
     """Wait until an action is asked for, which is not carried out."""
-    await eventually(lambda: any(group.owed for group in decider.groups()))
+    await eventually(lambda: any(group.outbox for group in decider.groups()))
     [group] = decider.groups()
-    return group.owed[0].action
+    return group.outbox[0].action
 
 
 async def test_a_window_that_is_over_asks_the_source_and_acts_once_the_look_has_come(world: World) -> None:
@@ -214,7 +214,7 @@ async def test_questions_that_wait_for_a_source_keep_the_partition_from_nothing(
         asking = [asyncio.create_task(ask(world, action.id)) for _ in range(50)]
         await eventually(lambda: len(source.asked) >= 3)
         await source.change(EAST, Health.HEALTHY)
-        await eventually(lambda: all(o.action.id != action.id for g in decider.groups() for o in g.owed), within=2.0)
+        await eventually(lambda: all(o.action.id != action.id for g in decider.groups() for o in g.outbox), within=2.0)
         answers = await asyncio.gather(*asking)
     assert [answer is not None and answer.wanted for answer in answers] == [False] * 50
 

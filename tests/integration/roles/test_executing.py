@@ -176,7 +176,7 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
         asked, rule = action(world), world.routing.rules["checkout"]
         partition = subjects.partition_of("checkout", scope_of(rule, ROUTE), PARTITIONS)
         group = Group(
-            "checkout", ROUTE, generation=1, owed=(OutboxEntry(asked, asked.decided_at + timedelta(hours=1)),)
+            "checkout", ROUTE, generation=1, outbox=(OutboxEntry(asked, asked.decided_at + timedelta(hours=1)),)
         )
         await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump(group), revision=0)
         async with (

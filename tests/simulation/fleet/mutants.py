@@ -93,7 +93,7 @@ def windows_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def _without_windows(group: Group) -> Group:
     members = {target: replace(member, window=None) for target, member in group.members.items()}
-    return replace(group, members=members, wake_at=None)
+    return replace(group, members=members, next_deadline=None)
 
 
 def stale_not_refused(patch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ class Server(MemoryBus):
             self.notes.heard.append(Heard(now, seen, data["target"], data["status"], _since(data, seen)))
         elif ".actions." in message.subject:
             partition = int(message.subject.split(".")[2])
-            stands = self._logs[ACTIONS.name].newest.get(subjects.own(partition), 0)
+            stands = self._logs[ACTIONS.name].newest.get(subjects.owner(partition), 0)
             owed = self._generation(partition, data) >= data["generation"]
             self.notes.asked.append(Asked(now, data["id"], data["epoch"], stands, owed))
 

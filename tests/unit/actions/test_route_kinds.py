@@ -16,7 +16,7 @@ from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.port import JsonObject
 from reactor.demo.kube.patch import json_patch
 from reactor.sources.kubernetes.route_projection import route_from
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from tests.unit.actions.builders import START, as_read, set_weights
 from tests.unit.actions.route_samples import NAMES, SAMPLES, Sample
 
@@ -93,7 +93,7 @@ def test_all_weights_zero_is_refused_but_where_it_may_be(sample: Sample) -> None
 
 @every_kind
 def test_letting_go_gives_the_remembered_weights_back(sample: Sample) -> None:
-    shares = divide(sample.whole, [9, 1]) if sample.described.sum_to else [9, 1]
+    shares = apportion(sample.whole, [9, 1]) if sample.described.sum_to else [9, 1]
     stood = dict(zip(("p", "s"), shares, strict=True))
     moved = applied(sample, sample.object(shares), {"p": 0, "s": sample.whole}, remember=stood)
     assert moved is not None
@@ -106,7 +106,7 @@ def test_letting_go_gives_the_remembered_weights_back(sample: Sample) -> None:
 def test_nothing_but_the_weights_changes_and_they_add_up(sample: Sample, numbers: list[int]) -> None:
     assume(sum(numbers[:2]) and sum(numbers[2:]))
     before, asked = (
-        divide(whole, pair) if (whole := sample.described.sum_to) else pair for pair in (numbers[:2], numbers[2:])
+        apportion(whole, pair) if (whole := sample.described.sum_to) else pair for pair in (numbers[:2], numbers[2:])
     )
     obj = as_read(sample.object(before))
     after = applied(sample, obj, {"p": asked[0], "s": asked[1]})

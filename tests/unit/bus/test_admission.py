@@ -86,7 +86,7 @@ def test_what_its_subject_allows_is_read(subject: str, message: Message) -> None
         (subjects.action(0, "Notify", TARGET), SAID),
         (subjects.decision(0, "db"), TELL),
         ("_INBOX.viewer.1", TELL),
-        ("reactor.own.1", TELL),
+        ("reactor.owner.1", TELL),
         ("reactor.refresh.x", TELL),
         ("other.observations.backup-check.x", SAID),
     ],

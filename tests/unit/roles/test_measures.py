@@ -29,7 +29,7 @@ def measures() -> Iterator[Measures]:
 
 def group(weights: Mapping[str, int], rule: LoadedRule | None = None, **more: Any) -> Group:
     found = step(rule or RULE, None, 1, route(weights), healthy("a", at=0), healthy("b", at=0)).group
-    return replace(found, owed=(), **more)
+    return replace(found, outbox=(), **more)
 
 
 RULE = the_rule(backends=backends("a", "b"))
@@ -121,7 +121,9 @@ def test_a_reload_measures_all_by_the_new_rules(measures: Measures) -> None:
 def test_problems_and_open_windows_are_counted_while_they_last(measures: Measures) -> None:
     rule = the_rule(backends=backends("a", "b"), tolerationSeconds=60)
     waiting = step(rule, group(HOME), 2, unhealthy("a", at=2)).group
-    measures.take([replace(waiting, owed=()), group(HOME, object="2", held=Holding("RouteNotFound", "", at(1)))], RULES)
+    measures.take(
+        [replace(waiting, outbox=()), group(HOME, object="2", held=Holding("RouteNotFound", "", at(1)))], RULES
+    )
     assert series("reactor_rule_problems") == {("web",): 1}
     assert series("reactor_open_windows")[()] == 1
     measures.take([], RULES)

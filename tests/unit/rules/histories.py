@@ -138,7 +138,7 @@ class Run:
         looks = sorted(set(self.looks))
         while True:
             moments = [waiting[0][0]] if waiting else []
-            moments += [second(self.group.wake_at)] if self.group.wake_at is not None else []
+            moments += [second(self.group.next_deadline)] if self.group.next_deadline is not None else []
             now = min([*moments, *looks[:1]], default=until + 1)
             looks = [look for look in looks if look > now]
             if now > until:
@@ -151,7 +151,7 @@ class Run:
     def take(self, facts: Sequence[Fact], now: float) -> list[Event]:
         """One decision, and the outcomes that follow from it."""
         decision = decide(self.rule, self.between(self.group), facts, at(now))
-        assert decision.wake_at is None or decision.wake_at > at(now)
+        assert decision.next_deadline is None or decision.next_deadline > at(now)
         self.group = decision.group
         self.decisions.append((now, decision))
         fresh = [action for action in decision.actions if action.id not in self.ids]

@@ -232,11 +232,11 @@ def test_a_window_that_lacks_a_look_asks_for_it_of_all_who_may_be_needed_and_aga
     group = Group("web", OBJECT)
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)
     group = decide(given, group, [fact for _, fact in (*STANDS, BAD)], at(5)).group
-    assert group.wake_at == at(15)
+    assert group.next_deadline == at(15)
     decision = decide(given, group, [], at(15))
     asked = [(lack.source, lack.target, lack.since) for lack in decision.lacks]
     assert asked == [("probe", "service/east/shop/a", at(15)), ("probe", "service/east/shop/b", at(15))]
-    assert decision.wake_at == at(16)
+    assert decision.next_deadline == at(16)
     assert decide(given, decision.group, [], at(16)).lacks == decision.lacks
 
 
@@ -356,7 +356,7 @@ def test_windows_are_longer_by_what_clocks_may_differ_so_that_none_is_early() ->
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)
     reader = Reader(skew_seconds=0.5)
     group = decide(given, Group("web", OBJECT), [fact for _, fact in (*STANDS, BAD)], at(5), reader=reader).group
-    assert group.wake_at == at(15.5)
+    assert group.next_deadline == at(15.5)
     late = [look("a", "Unhealthy", 15.4, 5)[1], look("b", "Healthy", 15.4, 0)[1]]
     decision = decide(given, group, late, at(15.4), reader=reader)
     assert decision.actions == ()

@@ -14,7 +14,7 @@ from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
 from rules.engine.signals import combined
 from rules.kinds.quorum.kind import QuorumRule
-from rules.limits.limiter import LimiterRule, census
+from rules.limits.limiter import LimiterRule, peer_health
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
@@ -149,8 +149,8 @@ def lived(rule: LimiterRule | QuorumRule, names: str, begin: int, end: int, grou
     """These speak every minute; the group is looked at when it asks for it, and is stored each time."""
     group = group or Group(rule.name, "*")
     for when in range(begin, end, 60):
-        while group.wake_at is not None and group.wake_at < at(when):
-            group = load(dump(decide(rule, group, (), group.wake_at).group))
+        while group.next_deadline is not None and group.next_deadline < at(when):
+            group = load(dump(decide(rule, group, (), group.next_deadline).group))
         group = decide(rule, group, [seen(f"cluster/{name}", when) for name in names], at(when)).group
     return group
 
@@ -162,9 +162,9 @@ def members(group: Group) -> str:
 def test_a_peer_that_is_gone_for_a_day_is_no_peer_any_more() -> None:
     group = lived(DESK, "abcde", 0, 60)
     group = lived(DESK, "ab", 60, DAY, group)
-    assert (census(DESK, group).total, census(DESK, group).bad) == (5, 3)
+    assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (5, 3)
     group = decide(DESK, group, [seen("cluster/a", DAY)], at(DAY)).group
-    assert (census(DESK, group).total, census(DESK, group).bad) == (2, 0)
+    assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (2, 0)
 
 
 def test_the_group_asks_to_be_looked_at_when_a_peer_is_to_be_forgotten() -> None:
@@ -173,27 +173,27 @@ def test_the_group_asks_to_be_looked_at_when_a_peer_is_to_be_forgotten() -> None
         one = seen(target, 0).model_copy(update={"stale_seconds": stale})
         group = decide(DESK, group, [one], at(0)).group
     group = decide(DESK, group, (), at(STALE)).group
-    assert group.wake_at is not None
-    assert second(group.wake_at) == DAY
+    assert group.next_deadline is not None
+    assert second(group.next_deadline) == DAY
     assert members(decide(DESK, group, (), at(DAY)).group) == "a"
 
 
 def test_sources_that_are_all_away_empty_no_census() -> None:
     group = lived(DESK, "abcde", 0, 120)
     group = decide(DESK, group, (), at(5 * DAY)).group
-    assert (census(DESK, group).total, census(DESK, group).bad) == (5, 5)
+    assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (5, 5)
     # And when they are back they do not all speak in one moment.
     group = decide(DESK, group, [seen("cluster/a", 5 * DAY)], at(5 * DAY)).group
-    assert (census(DESK, group).total, census(DESK, group).bad) == (5, 4)
+    assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (5, 4)
     group = lived(DESK, "abcd", 5 * DAY + 60, 5 * DAY + 1200, group)
-    assert (census(DESK, group).total, census(DESK, group).bad) == (4, 0)
+    assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (4, 0)
 
 
 def test_a_cluster_that_the_inventory_lists_is_bad_while_nobody_knows_how_it_is() -> None:
     group = lived(DESK, "ab", 0, 60)
     group = decide(DESK, group, [Cluster(name="b", observed_at=at(60))], at(60)).group
     group = lived(DESK, "a", 60, DAY + HOUR, group)
-    assert (census(DESK, group).total, census(DESK, group).bad) == (2, 1)
+    assert (peer_health(DESK, group).total, peer_health(DESK, group).bad) == (2, 1)
 
 
 def test_a_quorum_forgets_members_that_are_gone() -> None:
@@ -222,7 +222,7 @@ def test_members_that_are_not_looked_at_have_not_changed(words: Any, looks: list
         for pause, name, status in [*words, (500, "a", Health.HEALTHY)]:
             moments = sorted(look for look in extra if now < look < now + pause)
             while True:
-                alarm = second(group.wake_at) if group.wake_at is not None else now + pause
+                alarm = second(group.next_deadline) if group.next_deadline is not None else now + pause
                 moment = min([alarm, *moments])
                 if moment >= now + pause:
                     break

@@ -165,6 +165,6 @@ def test_a_step_of_a_zone_that_is_on_its_way_is_the_same_after_a_restart() -> No
             decided_at=at(0), cluster="prod", zone="a", carrier="Kubernetes", phase="Failover", status="Pending",
             step=step, settings=settings,
         )  # fmt: skip
-        again = load(dump(Group("zones", "prod", owed=(OutboxEntry(action, at(1)),)))).owed[0].action
+        again = load(dump(Group("zones", "prod", outbox=(OutboxEntry(action, at(1)),)))).outbox[0].action
         assert isinstance(again, ZoneStep)
         assert again.settings == settings

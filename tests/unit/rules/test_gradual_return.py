@@ -111,7 +111,7 @@ def test_a_restart_in_the_middle_of_a_return_forgets_no_step() -> None:
     group = step(rule, tenth.group, 31, outcome(tenth.actions[0].id, "Done", at=31)).group
     again = load(dump(group))
     assert again == group
-    assert again.wake_at == at(91)
+    assert again.next_deadline == at(91)
     fifty = step(rule, again, 91)
     assert [getattr(action, "weights", None) for action in fifty.actions] == [FIFTY]
 

@@ -35,22 +35,22 @@ def an(verb: type[Any], now: datetime) -> Any:
 
 @pytest.mark.parametrize("verb", get_args(Action), ids=lambda verb: verb.__name__)
 def test_an_action_that_is_owed_is_still_the_same_one_after_a_restart(verb: type[Any]) -> None:
-    group = Group("r", "o", owed=(OutboxEntry(an(verb, at(5)), at(20)),))
+    group = Group("r", "o", outbox=(OutboxEntry(an(verb, at(5)), at(20)),))
     again = load(dump(group))
-    assert type(again.owed[0].action) is verb
+    assert type(again.outbox[0].action) is verb
     assert again == group
 
 
 def test_a_verb_that_nobody_knows_is_malformed() -> None:
-    stored = unpacked(dump(Group("r", "o", owed=(OutboxEntry(an(Place, at(5)), at(20)),))))
-    body = stored.replace(b'"verb":"Place"', b'"verb":"Fly"')
+    stored = unpacked(dump(Group("r", "o", outbox=(OutboxEntry(an(Place, at(5)), at(20)),))))
+    body = stored.replace(b'"action":"Place"', b'"action":"Fly"')
     with pytest.raises(Malformed, match="Fly"):
         load(body)
 
 
 def test_a_guard_that_ten_thousand_workloads_ask_fits_into_one_message_and_is_read_back() -> None:
     claims = tuple(QueuedRequest("fleet", f"shop/Deployment/{n:05d}", n, at(n), at(n)) for n in range(10_000))
-    group = Group("@evictions", "*", budget=LimiterState(claims=claims))
+    group = Group("@evictions", "*", limiter=LimiterState(queue=claims))
     body = dump(group)
     assert len(body) < 1_000_000  # what a NATS server takes by default
     assert load(body) == group

@@ -27,8 +27,8 @@ def test_taking_note_first_and_deciding_then_is_deciding(rule: LoadedRule, histo
     for now, fact in [START, *events(history)]:
         at_once, acts = _told(rule, at_once, (fact,), now)
         first = decide(rule, noted, (fact,), at(now), known=False)
-        assert (first.actions, first.held, first.group.owed) == ((), None, noted.owed)
-        assert first.wake_at == at(now), "it is decided as soon as all is known"
+        assert (first.actions, first.held, first.group.outbox) == ((), None, noted.outbox)
+        assert first.next_deadline == at(now), "it is decided as soon as all is known"
         noted, later = _told(rule, first.group, (), now)
         assert (noted, later) == (at_once, acts)
 

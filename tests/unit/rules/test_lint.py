@@ -15,7 +15,7 @@ import rules
 from rules.core.errors import Problem
 from rules.rulefile.lint.hints import HINTS
 from rules.rulefile.loader import examine, load
-from rules.rulefile.overlap import could_meet, could_select_both
+from rules.rulefile.overlap import could_select_both, may_overlap
 from rules.rulefile.selectors import matches as selects
 from rules.rulefile.selectors import parsed
 from rules.rulefile.targets import matches
@@ -354,17 +354,17 @@ GLOB = st.one_of(SEGMENT, st.sampled_from(["*", "a*", "*b", "?b", "**", "a*b"]))
 )
 def test_patterns_with_a_target_in_common_could_meet(one: list[str], other: list[str], path: list[str]) -> None:
     first, second, target = "/".join(one), "/".join(other), "/".join(path)
-    assert could_meet(first, second) == could_meet(second, first)
+    assert may_overlap(first, second) == may_overlap(second, first)
     if matches(first, target) and matches(second, target):
-        assert could_meet(first, second)
-        assert could_meet(first, target)
+        assert may_overlap(first, second)
+        assert may_overlap(first, target)
     if not {"*", "?"} & set(first):
-        assert could_meet(first, second) == matches(second, first)
+        assert may_overlap(first, second) == matches(second, first)
 
 
 @given(st.text("a*?[{}/", max_size=12), st.text("a*?[]/b", max_size=12))
 def test_any_two_texts_are_compared(one: str, other: str) -> None:
-    assert could_meet(one, other) in (True, False)
+    assert may_overlap(one, other) in (True, False)
 
 
 SELECTOR = st.sampled_from(["a", "!a", "a=x", "a!=x", "a in (x, y)", "a notin (x)", "b=x", "!b"])

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Cluster, Fact, Hold, Observation, Outcome, Pause, Workload, ZoneInventory, Zones
-from bus.messages.guarding import Claim
+from bus.messages import (
+    AcquireRequest,
+    Cluster,
+    Fact,
+    Hold,
+    Observation,
+    Outcome,
+    Pause,
+    Workload,
+    ZoneInventory,
+    Zones,
+)
 from rules.core.desired import TEXT_MAX, cut
 from rules.core.group import Group
 from rules.engine.decide import decide
@@ -98,7 +108,7 @@ def test_a_claim_says_what_for_in_as_many_words_as_fit() -> None:
     events = [route(many), *(healthy(name, at=0) for name in many), unhealthy(next(iter(many)), at=1)]
     rule = rules.rules[0].model_copy(update={"backends": None})
     decision = decide(rule, Group("web", "east/shop/TrafficSplit/web"), [fact for _, fact in events], at_(1))
-    assert [len(said.what) for said in decision.says if isinstance(said, Claim)] == [TEXT_MAX]
+    assert [len(said.what) for said in decision.emits if isinstance(said, AcquireRequest)] == [TEXT_MAX]
 
 
 def test_a_text_that_fits_is_left_as_it_is_and_a_longer_one_ends_in_dots() -> None:

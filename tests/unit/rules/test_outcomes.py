@@ -46,7 +46,7 @@ def test_an_actions_id_is_its_rule_object_and_generation() -> None:
 
 def test_an_action_without_an_outcome_is_said_again_with_the_same_content() -> None:
     first = failed()
-    assert first.wake_at == at(15)
+    assert first.next_deadline == at(15)
     again = step(RULE, first.group, 15)
     assert again.actions == first.actions
     assert step(RULE, again.group, 30).actions == first.actions
@@ -54,8 +54,8 @@ def test_an_action_without_an_outcome_is_said_again_with_the_same_content() -> N
 
 def test_an_action_that_is_done_is_never_said_again() -> None:
     done = step(RULE, failed().group, 1, outcome(FIRST, "Done", at=1))
-    assert done.group.owed == ()
-    assert done.wake_at is None
+    assert done.group.outbox == ()
+    assert done.next_deadline is None
     assert step(RULE, done.group, 500).actions == ()
 
 
@@ -70,8 +70,8 @@ def test_an_action_that_failed_is_tried_again_with_growing_pauses() -> None:
     for _ in range(12):
         decision = step(RULE, decision.group, now, outcome(FIRST, "Failed", at=now, reason="Timeout"))
         assert decision.actions == ()
-        assert decision.wake_at is not None
-        waits.append((decision.wake_at - at(now)).total_seconds())
+        assert decision.next_deadline is not None
+        waits.append((decision.next_deadline - at(now)).total_seconds())
         now += waits[-1]
         decision = step(RULE, decision.group, now)
         assert ids(decision) == [FIRST]
@@ -91,7 +91,7 @@ def test_a_failed_action_is_a_hold_with_its_reason_until_it_succeeds() -> None:
 
 def test_an_action_that_waited_too_long_is_asked_for_again_soon_and_has_not_failed() -> None:
     waited = step(RULE, failed().group, 40, outcome(FIRST, "Failed", at=40, reason="Waited"))
-    assert (waited.actions, waited.held, waited.wake_at) == ((), None, at(41))
+    assert (waited.actions, waited.held, waited.next_deadline) == ((), None, at(41))
     assert ids(step(RULE, waited.group, 41)) == [FIRST]
 
 
@@ -121,8 +121,8 @@ def test_a_generation_of_another_rule_or_no_number_is_not_taken_over() -> None:
 def test_what_is_wanted_otherwise_by_now_replaces_what_is_owed() -> None:
     back = step(RULE, failed().group, 5, healthy("a", at=5))
     # The first action may or may not have been carried out: the second one says the opposite, absolutely.
-    assert len(back.group.owed) <= 1
-    for owed in back.group.owed:
+    assert len(back.group.outbox) <= 1
+    for owed in back.group.outbox:
         assert isinstance(owed.action, SetWeights)
         assert owed.action.weights == HOME
 
@@ -142,7 +142,7 @@ def test_a_bad_target_that_stays_bad_gets_its_action_although_every_outcome_was_
         group = load(dump(decision.group))
         assert set(ids(decision)) <= {FIRST}
     assert group is not None
-    assert [owed.action.id for owed in group.owed] == [FIRST]
+    assert [owed.action.id for owed in group.outbox] == [FIRST]
 
 
 # --- DryRun and Off ----------------------------------------------------------------------------------------------
@@ -151,8 +151,8 @@ def test_a_bad_target_that_stays_bad_gets_its_action_although_every_outcome_was_
 def test_a_dry_run_says_what_it_would_do_and_owes_nothing() -> None:
     decision = step(the_rule(mode="DryRun"), None, 0, *FAILED)
     assert [action.mode for action in decision.actions] == ["DryRun"]
-    assert decision.group.owed == ()
-    assert decision.wake_at is None
+    assert decision.group.outbox == ()
+    assert decision.next_deadline is None
 
 
 def test_a_dry_run_says_it_once_although_the_route_never_follows() -> None:
@@ -164,7 +164,7 @@ def test_a_failover_that_was_only_rehearsed_is_carried_out_once_the_rule_is_enfo
     rehearsed = step(the_rule(mode="DryRun"), None, 0, *FAILED)
     acting = step(the_rule(), rehearsed.group, 10)
     assert [(action.mode, getattr(action, "weights", None)) for action in acting.actions] == [("Enforce", AWAY)]
-    assert acting.group.owed
+    assert acting.group.outbox
 
 
 def test_an_action_that_nobody_wants_any_more_is_superseded_by_the_next_wish() -> None:
@@ -172,7 +172,7 @@ def test_an_action_that_nobody_wants_any_more_is_superseded_by_the_next_wish() -
     asked = step(RULE, None, 0, *FAILED)
     nowhere_to_go = step(RULE, asked.group, 5, unhealthy("b", at=5))
     assert nowhere_to_go.actions == ()
-    assert nowhere_to_go.wake_at is None
+    assert nowhere_to_go.next_deadline is None
     home = step(RULE, nowhere_to_go.group, 20, healthy("a", at=20))
     assert [(action.id, getattr(action, "weights", None)) for action in home.actions] == [(SECOND, HOME)]
 
@@ -240,7 +240,7 @@ def test_a_word_that_could_not_be_delivered_is_tried_again() -> None:
     assert ids(first) == [FIRST, word]
     group = step(rule, first.group, 1, outcome(FIRST, "Done", at=1)).group
     retry = step(rule, group, 2, outcome(word, "Failed", at=2))
-    assert retry.wake_at == at(7)
+    assert retry.next_deadline == at(7)
     assert ids(step(rule, retry.group, 7)) == [word]
 
 
@@ -276,7 +276,7 @@ def test_where_the_api_server_does_not_answer_it_is_tried_again_every_three_seco
     rule = the_rule(backends=backends("a", "b"))
     group = step(rule, None, 0, route({"a": 1, "b": 0}), healthy("b", at=0), unhealthy("a", at=0)).group
     for when in (12, 27, 42, 57):
-        [owed] = group.owed
+        [owed] = group.outbox
         group = step(rule, group, when, outcome(owed.action.id, "Failed", at=when, reason="ApiUnavailable")).group
-        assert group.owed[0].retry_at == at(when + 3)
+        assert group.outbox[0].retry_at == at(when + 3)
         group = step(rule, group, when + 3).group

@@ -82,7 +82,7 @@ def test_nobody_loses_traffic_before_its_toleration_is_over(
 def check_never_lost(run: Run, history: list[Heard]) -> None:
     """When all is quiet, traffic stands, or is owed, where the last words say that it should."""
     last = {word.service: word.status for word in history}
-    owed = [dict(owed.action.weights) for owed in run.group.owed if isinstance(owed.action, SetWeights)]
+    owed = [dict(owed.action.weights) for owed in run.group.outbox if isinstance(owed.action, SetWeights)]
     weights = owed[-1] if owed else dict(run.group.route.backends if run.group.route else ())
     ready = [service for service in ("b", "c") if last.get(service) == "Healthy"]
     if last.get("a") == "Healthy":
@@ -239,7 +239,7 @@ def test_a_dry_run_decides_as_it_would_if_it_acted_and_owes_nothing(history: lis
     dry = rule.model_copy(update={"mode": Mode.DRY_RUN, "notify": ()})
     acting, rehearsing = played(rule, history), played(dry, history)
     assert acting.moves == rehearsing.moves
-    assert not any(decision.group.owed for _, decision in rehearsing.decisions)
+    assert not any(decision.group.outbox for _, decision in rehearsing.decisions)
 
 
 @given(words(), MEDDLING, RULES)
@@ -247,4 +247,4 @@ def test_a_dry_run_decides_as_it_would_if_it_acted_and_owes_nothing(history: lis
 def test_a_rule_that_is_off_does_nothing(history: list[Heard], meddling: list[Event], rule: LoadedRule) -> None:
     off = rule.model_copy(update={"mode": Mode.OFF})
     for _, decision in played(off, history, *meddling).decisions:
-        assert (decision.actions, decision.held, decision.group.owed) == ((), None, ())
+        assert (decision.actions, decision.held, decision.group.outbox) == ((), None, ())

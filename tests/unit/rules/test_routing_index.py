@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from bus.messages import (
+    AcquireReply,
+    AcquireRequest,
     Approve,
     Backend,
-    Claim,
     Cluster,
     ClusterTaints,
     Command,
@@ -34,7 +35,6 @@ from bus.messages import (
     RetryZone,
     Route,
     RouteKind,
-    Verdict,
     Workload,
     WorkloadCopy,
     Zones,
@@ -197,14 +197,14 @@ def _facts() -> Iterator[Fact]:
         yield WorkloadCopy(**workload, cluster="m1")
     for name in RULE_NAMES:
         for guard in ("guard.g", "rule.r0", "evictions", "clusters"):
-            yield Claim(guard=guard, rule=name, object="x", generation=0, observed_at=NOW)
+            yield AcquireRequest(guard=guard, rule=name, object="x", generation=0, observed_at=NOW)
         yield from (kind(rule=name, zone="a", **COMMAND) for kind in (IsolateZone, FailbackZone, RetryZone))
         for sort in (Pause, Resume, FailoverTraffic, FailbackTraffic, ReleaseTraffic):
             yield sort(rule=name, **COMMAND)
         for about in OBJECTS:
             yield from (kind(rule=name, object=about, **COMMAND) for kind in (Approve, Reject))
             yield Outcome(action="a/1", rule=name, object=about, status="Done", observed_at=NOW)
-            yield Verdict(guard="guard.g", rule=name, object=about, generation=0, granted=True, observed_at=NOW)
+            yield AcquireReply(guard="guard.g", rule=name, object=about, generation=0, granted=True, observed_at=NOW)
 
 
 FACTS = tuple(_facts())
@@ -246,8 +246,8 @@ def test_the_index_finds_what_asking_every_rule_finds(rules: RuleSet) -> None:
     routing = Routing.of(rules)
     for fact in FACTS:
         found = routing.addresses(fact)
-        if isinstance(fact, Pause | Resume | Outcome | Verdict | Approve | Reject | FailoverTraffic | FailbackTraffic
-                      | ReleaseTraffic):  # fmt: skip
+        if isinstance(fact, Pause | Resume | Outcome | AcquireReply | Approve | Reject | FailoverTraffic
+                      | FailbackTraffic | ReleaseTraffic):  # fmt: skip
             assert {name for name, _ in found} <= {fact.rule}  # these name their rule: nothing is searched
         else:
             assert set(found) == set(plain(routing, fact)), fact
@@ -266,7 +266,7 @@ def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSe
         if not isinstance(fact, Command):  # these name their rule, or all of them
             for name, object_ in touched:
                 rule = routing.rules[name]
-                stirred = kind_of(rule).census is not None  # they follow their census, which is in their home
+                stirred = kind_of(rule).shared_object is not None  # they follow their census, which is in their home
                 assert stirred or routing.home(name, kind_of(rule).scope(rule, object_)) in homes
 
 

@@ -90,6 +90,6 @@ def test_what_belongs_to_a_member_goes_with_it() -> None:
 
 
 def test_a_key_within_an_action_is_refused() -> None:
-    body = next(one for one in STORED if b'"verb"' in one)
+    body = next(one for one in STORED if b'"action": "' in one)
     with pytest.raises(Malformed):
-        load(body.replace(b'"verb": ', b'"ofALaterRelease": 1, "verb": '))
+        load(body.replace(b'"action": "', b'"ofALaterRelease": 1, "action": "'))

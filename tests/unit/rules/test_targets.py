@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.kinds.traffic.apportion import divide
+from rules.kinds.traffic.apportion import apportion
 from rules.rulefile import selectors
 from rules.rulefile.targets import (
     BadTarget,
@@ -162,7 +162,7 @@ def test_what_is_no_selector_is_refused_and_never_selects_everything(selector: s
 
 @given(st.integers(0, 1_000_000), st.lists(st.integers(0, 1_000_000), max_size=64))
 def test_parts_are_whole_and_sum_to_the_whole(total: int, shares: list[int]) -> None:
-    parts = divide(total, shares)
+    parts = apportion(total, shares)
     assert len(parts) == len(shares)
     assert all(part >= 0 for part in parts)
     assert sum(parts) == (total if sum(shares) else 0)
@@ -170,12 +170,12 @@ def test_parts_are_whole_and_sum_to_the_whole(total: int, shares: list[int]) -> 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=20), st.integers(0, 1000))
 def test_whoever_has_a_share_gets_something_while_there_is_enough(shares: list[int], more: int) -> None:
-    parts = divide(len(shares) + more, shares)
+    parts = apportion(len(shares) + more, shares)
     assert all(part > 0 for part, share in zip(parts, shares, strict=True) if share > 0)
     assert all(part == 0 for part, share in zip(parts, shares, strict=True) if share == 0)
 
 
 @given(st.integers(0, 10_000), st.lists(st.integers(1, 1000), min_size=2, max_size=10))
 def test_a_larger_share_never_gets_less(total: int, shares: list[int]) -> None:
-    parts = divide(total, sorted(shares, reverse=True))
+    parts = apportion(total, sorted(shares, reverse=True))
     assert parts == sorted(parts, reverse=True)

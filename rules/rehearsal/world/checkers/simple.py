@@ -80,7 +80,7 @@ def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> tup
     if not isinstance(rule, ClusterTaint):
         is_told = told.news.get((rule.name, target), 0) % 2 == 1
         return is_told, is_told
-    lane = (rule.name, target, "taints")
-    done, flying = told.done.get(lane), told.flying.get(lane)
+    key = (rule.name, target, "taints")
+    done, flying = told.done.get(key), told.flying.get(key)
     stands = isinstance(done, SetTaints) and bool(done.taints)
     return stands, bool(flying.taints) if isinstance(flying, SetTaints) else stands

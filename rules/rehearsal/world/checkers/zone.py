@@ -37,8 +37,8 @@ def isolated(question: Question) -> Iterator[Violation]:
 
 def _begun(told: Told, action: ZoneStep) -> bool:
     """Whether this goes on with a plan that was begun: its first step was asked for."""
-    last = told.flying.get((action.rule, action.object, action.lane))
-    last = last or told.done.get((action.rule, action.object, action.lane))
+    last = told.flying.get((action.rule, action.object, action.concurrency_key))
+    last = last or told.done.get((action.rule, action.object, action.concurrency_key))
     return isinstance(last, ZoneStep) and not last.undo and last.step != action.step
 
 

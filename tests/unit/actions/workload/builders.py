@@ -13,11 +13,11 @@ DECIDED = datetime(2100, 1, 1, tzinfo=UTC)
 NGINX = WorkloadRef(namespace="shop", kind="Deployment", name="nginx")
 
 
-def _action(lane: str, more: dict[str, Any]) -> dict[str, Any]:
+def _action(key: str, more: dict[str, Any]) -> dict[str, Any]:
     ref = more.get("workload", NGINX)
     generation = more.setdefault("generation", 1)
     return {
-        "id": f"nginx/{ref.object}/{generation}", "rule": "nginx", "object": ref.object, "lane": lane,
+        "id": f"nginx/{ref.object}/{generation}", "rule": "nginx", "object": ref.object, "concurrencyKey": key,
         "mode": Mode.ENFORCE, "because": "ClusterUnhealthy", "decided_at": DECIDED, "epoch": 1, "workload": ref,
         "carrier": "Kubernetes", **more,
     }  # fmt: skip

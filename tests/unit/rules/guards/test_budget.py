@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bus.messages import Action, Claim, Cluster, Fact, Health, Observation, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Action, Cluster, Fact, Health, Observation
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
 from rules.limits.limiter import LimiterRule
@@ -19,8 +19,10 @@ def actor(peers: str = "cluster/*", at_least: int = 0, **keys: Any) -> LimiterRu
     return LimiterRule(name="@all", guards=guards, guarded=("w",), peers=(peers,), at_least=at_least)
 
 
-def claim(object_: str, *, when: float = 0, generation: int = 1, wanted: bool = True) -> Claim:
-    return Claim(guard="all", rule="w", object=object_, generation=generation, wanted=wanted, observed_at=at(when))
+def claim(object_: str, *, when: float = 0, generation: int = 1, wanted: bool = True) -> AcquireRequest:
+    return AcquireRequest(
+        guard="all", rule="w", object=object_, generation=generation, wanted=wanted, observed_at=at(when)
+    )
 
 
 def seen(cluster: str, status: str = "Unhealthy", *, when: float = 0, **more: Any) -> Observation:
@@ -43,7 +45,7 @@ class Desk:
         self.group = decision.group
         assert decision.actions == ()
         assert decision.held is None
-        said = [fact for fact in decision.says if isinstance(fact, Verdict)]
+        said = [fact for fact in decision.emits if isinstance(fact, AcquireReply)]
         return {fact.object: "yes" if fact.granted else fact.reason for fact in said}
 
 
@@ -79,10 +81,10 @@ def test_asking_again_gets_the_same_answer_and_takes_nothing() -> None:
 def test_a_token_comes_at_its_moment_and_wakes_the_guard() -> None:
     desk = Desk(actor(ratePerSecond=0.5))
     assert desk.hear(0, claim("a"), claim("b"), claim("c")) == {"a": "yes", "b": "RateLimited", "c": "RateLimited"}
-    assert desk.group.wake_at == at(2)
+    assert desk.group.next_deadline == at(2)
     assert desk.hear(1.999999) == {}
     assert desk.hear(2) == {"b": "yes"}
-    assert desk.group.wake_at == at(4)
+    assert desk.group.next_deadline == at(4)
     assert desk.hear(4) == {"c": "yes"}
 
 
@@ -117,7 +119,7 @@ def test_a_group_that_falls_silent_loses_its_slot_after_ten_minutes() -> None:
     desk = Desk(actor(maxConcurrent=1))
     desk.hear(0, claim("a"))
     desk.hear(590, claim("b", when=590))
-    assert desk.group.wake_at == at(600)
+    assert desk.group.next_deadline == at(600)
     assert desk.hear(600) == {"b": "yes"}
 
 
@@ -143,7 +145,7 @@ def test_unknown_counts_as_bad_also_by_silence() -> None:
     desk = Desk(actor(maxUnhealthy=1))
     desk.hear(0, seen("a", "Healthy", stale_seconds=30), seen("b", "Healthy"), seen("c", "Unknown"), claim("x"))
     assert desk.hear(29) == {}
-    assert desk.group.wake_at == at(30)
+    assert desk.group.next_deadline == at(30)
     assert desk.hear(30) == {"x": "WidespreadFailure"}
 
 
@@ -200,16 +202,16 @@ def test_a_bucket_that_was_empty_stays_so_when_the_pace_changes() -> None:
     desk = Desk(actor(ratePerSecond=1, disruption={"unhealthyAt": 3, "secondaryRatePerSecond": 0.01}))
     desk.hear(0, *(seen(name, "Healthy") for name in "abcdef"), claim("x"))
     desk.hear(0.5, *(seen(name, when=0.5) for name in "abc"), claim("y", when=0.5))
-    assert desk.group.wake_at == at(50.5)  # half a token in the first half second, the rest at one in 100 s
+    assert desk.group.next_deadline == at(50.5)  # half a token in the first half second, the rest at one in 100 s
 
 
 def test_the_details_have_numbers() -> None:
     desk = Desk(actor(maxConcurrent=2, maxUnhealthy="40%", rounding="Down"))
     desk.hear(0, seen("a", "Healthy"), claim("x"), claim("y"), claim("z"))
-    detail = {one.object: one.detail for one in (desk.group.budget.claims if desk.group.budget else ())}
+    detail = {one.object: one.detail for one in (desk.group.limiter.queue if desk.group.limiter else ())}
     assert detail["z"] == "2 of 2 in flight: w on x, w on y"
     desk.hear(1, seen("a", when=1))
-    detail = {one.object: one.detail for one in (desk.group.budget.claims if desk.group.budget else ())}
+    detail = {one.object: one.detail for one in (desk.group.limiter.queue if desk.group.limiter else ())}
     assert detail["z"] == "1 of 1 peers are bad, maxUnhealthy 40% allows 0"
 
 
@@ -299,7 +301,7 @@ def test_a_guard_that_is_silent_is_asked_again_and_named() -> None:
     lost: list[Fact] = []
 
     def delays(fact: Fact, now: float) -> list[float]:
-        if isinstance(fact, Verdict) and now < 40:
+        if isinstance(fact, AcquireReply) and now < 40:
             lost.append(fact)
             return []
         return [0]
@@ -312,7 +314,7 @@ def test_a_guard_that_is_silent_is_asked_again_and_named() -> None:
 
 def test_a_grant_that_was_lost_is_given_again_within_a_minute() -> None:
     def delays(fact: Fact, now: float) -> list[float]:
-        return [] if isinstance(fact, Verdict) and fact.granted and 10 < now < 20 else [0]
+        return [] if isinstance(fact, AcquireReply) and fact.granted and 10 < now < 20 else [0]
 
     world = World(
         webs(2), [shared(maxConcurrent=1)], delays=delays, answers=lambda _action, now: [(now + 5, "Done")]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Claim, Health, Mode, Observation, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Health, Mode, Observation
 from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.kinds.quorum.kind import QuorumRule
@@ -90,7 +90,7 @@ def test_a_quorum_source_at_half_rounded_up_says_whether_a_majority_is_left(case
         Observation(target=f"node/prod/{number}", status=status, observed_at=at(0))
         for number, status in enumerate([Health.UNHEALTHY] * bad + [Health.HEALTHY] * (rest - bad))
     ]
-    said = decide(QuorumRule(name="@quorum.etcd", source=source), Group("@quorum.etcd", "*"), members, at(0)).says
+    said = decide(QuorumRule(name="@quorum.etcd", source=source), Group("@quorum.etcd", "*"), members, at(0)).emits
     healthy = [fact for fact in said if isinstance(fact, Observation) and fact.status is Health.HEALTHY]
     assert bool(healthy) is case["expect"]["allowed"]
 
@@ -128,14 +128,14 @@ def grants(limits: Guards, claims: int) -> list[float]:
     group, now = Group("@all", "*"), at(0)
     while len(first) < claims:
         # Groups say their claims again from time to time, else they are taken for dead.
-        said = [Claim(guard="all", rule="w", object=name, generation=1, observed_at=now) for name in names]
+        said = [AcquireRequest(guard="all", rule="w", object=name, generation=1, observed_at=now) for name in names]
         decision = decide(rule, group, said, now)
-        for fact in decision.says:
-            if isinstance(fact, Verdict) and fact.granted:
+        for fact in decision.emits:
+            if isinstance(fact, AcquireReply) and fact.granted:
                 first.setdefault(fact.object, second(now))
         group = decision.group
-        assert group.wake_at is not None
-        now = min(group.wake_at, now + timedelta(seconds=100))
+        assert group.next_deadline is not None
+        now = min(group.next_deadline, now + timedelta(seconds=100))
     return sorted(first.values())
 
 
@@ -161,9 +161,11 @@ def in_flight(most: int | None, before: int, more: int) -> int:
     rule = LimiterRule(name="@all", guards=guards(maxConcurrent=most, ratePerSecond=None), guarded=("w",))
     group = Group("@all", "*")
     for moment, names in enumerate([[f"a{n}" for n in range(before)], [f"b{n}" for n in range(more)]]):
-        claims = [Claim(guard="all", rule="w", object=name, generation=1, observed_at=at(moment)) for name in names]
+        claims = [
+            AcquireRequest(guard="all", rule="w", object=name, generation=1, observed_at=at(moment)) for name in names
+        ]
         group = decide(rule, group, claims, at(moment)).group
-    granted = group.budget.claims if group.budget is not None else ()
+    granted = group.limiter.queue if group.limiter is not None else ()
     return sum(one.granted for one in granted if one.object.startswith("b"))
 
 

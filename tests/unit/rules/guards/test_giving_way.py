@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bus.messages import Action, Claim, Fact
+from bus.messages import AcquireRequest, Action, Fact
 from rules.limits.acquire import DENIED
 from rules.rehearsal.simulate import at
 from rules.rulefile.model import Rule
@@ -85,4 +85,6 @@ def test_no_two_groups_give_way_to_each_other_for_ever(
     assert {rule for _, rule in world.times} == {"w0", "w1", "w2", "w3"}
     latest = max(when for when, _ in world.times)
     assert latest < 20 + 4 * DENIED.total_seconds()
-    assert [fact for _, fact in world.heard if isinstance(fact, Claim) and fact.observed_at > at(latest + 30)] == []
+    assert [
+        fact for _, fact in world.heard if isinstance(fact, AcquireRequest) and fact.observed_at > at(latest + 30)
+    ] == []

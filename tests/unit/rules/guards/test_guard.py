@@ -136,9 +136,9 @@ def test_a_yes_that_comes_too_late_is_none() -> None:
 def test_a_late_yes_to_the_same_plan_counts() -> None:
     history = [*HOME, unhealthy("a", at=10)]
     shown = step(the_rule(**{key: value for key, value in ASKING.items() if key != "name"}), None, 10, *history).group
-    assert shown.leave is not None
-    assert shown.leave.request is not None
-    plan = shown.leave.request.desired
+    assert shown.grants is not None
+    assert shown.grants.request is not None
+    plan = shown.grants.request.desired
     assert moves(ASKING, *history, approved(1000, request=plan), until=5000) == [(1000, MOVED)]
     assert moves(ASKING, *history, approved(1000, request="another"), until=1800) == []
 
@@ -182,7 +182,7 @@ def test_people_are_told_of_each_wish_that_waits_for_them() -> None:
 def test_a_yes_that_names_what_it_was_shown_counts_for_nothing_else() -> None:
     group = step(rule_set(WITH_C).rules[0], None, 10, *CHANGES[:-1]).group
     later = step(rule_set(WITH_C).rules[0], group, 20, CHANGES[-1]).group
-    shown, shown_later = (one.leave.request.desired for one in (group, later) if one.leave and one.leave.request)
+    shown, shown_later = (one.grants.request.desired for one in (group, later) if one.grants and one.grants.request)
     assert shown != shown_later
     assert moves(WITH_C, *CHANGES, approved(30, request=shown)) == []
     assert moves(WITH_C, *CHANGES, approved(30, request=shown_later)) == [(30, {"a": 0, "b": 0, "c": 1})]
@@ -226,9 +226,9 @@ def test_who_said_yes_is_remembered_while_it_matters() -> None:
     asking = the_rule(backends=backends("a", "b"), mode="Approve", guards={"ratePerSecond": 0.1})
     group = step(asking, None, 0, *HOME, unhealthy("a", at=0)).group
     group = load(dump(step(asking, group, 5, approved(5)).group))
-    assert group.leave is not None
-    assert group.leave.request is not None
-    assert (group.leave.request.by, group.leave.request.reason) == ("ann", "INC-7")
+    assert group.grants is not None
+    assert group.grants.request is not None
+    assert (group.grants.request.by, group.grants.request.reason) == ("ann", "INC-7")
 
 
 # --- the order, and what goes on -----------------------------------------------------------------------------------
@@ -244,9 +244,9 @@ def test_a_person_is_asked_only_when_it_could_be_done() -> None:
 def test_what_is_on_its_way_is_not_asked_again() -> None:
     limited = the_rule(backends=backends("a", "b"), guards=MIDNIGHT)
     group = step(limited.model_copy(update={"guards": None}), None, 0, *HOME, unhealthy("a", at=0)).group
-    assert group.owed
+    assert group.outbox
     decision = step(limited, group, 20)
-    assert [action.id for action in decision.actions] == [group.owed[0].action.id]  # published again, not held
+    assert [action.id for action in decision.actions] == [group.outbox[0].action.id]  # published again, not held
     assert decision.held is None
 
 
@@ -282,7 +282,7 @@ def test_looking_more_often_and_restarts_change_no_action(drawn: list[tuple[int,
             group = decision.group
             out += [action.model_dump(exclude={"epoch"}) for action in decision.actions]
             moments = [waiting[0][0]] if waiting else []
-            moments += [(group.wake_at - at(0)).total_seconds()] if group.wake_at is not None else []
+            moments += [(group.next_deadline - at(0)).total_seconds()] if group.next_deadline is not None else []
             moments += [now + every] if every is not None else []
             now = min(moments, default=501)
         return out

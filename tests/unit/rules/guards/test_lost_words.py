@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bus.messages import Claim, Place, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Place
 from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
@@ -20,14 +20,17 @@ def test_a_grant_that_was_stored_and_not_said_is_said_by_the_next_reader() -> No
     group_store = GroupStore(routing)
     for second, fact in EVENTS:
         claims = [
-            one for decision in group_store.take([fact], at(second)) for one in decision.says if isinstance(one, Claim)
+            one
+            for decision in group_store.take([fact], at(second))
+            for one in decision.emits
+            if isinstance(one, AcquireRequest)
         ]
-    lost = [one for decision in group_store.take(claims, at(10)) for one in decision.says]
-    assert [one.granted for one in lost if isinstance(one, Verdict)] == [True]
+    lost = [one for decision in group_store.take(claims, at(10)) for one in decision.emits]
+    assert [one.granted for one in lost if isinstance(one, AcquireReply)] == [True]
 
     group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
-    said = [fact for decision in group_store.said(at(11)) for fact in decision.says]
-    assert [one.granted for one in said if isinstance(one, Verdict)] == [True]
+    said = [fact for decision in group_store.said(at(11)) for fact in decision.emits]
+    assert [one.granted for one in said if isinstance(one, AcquireReply)] == [True]
     actions = [action for decision in group_store.take(said, at(11)) for action in decision.actions]
     assert [type(action) for action in actions] == [Place]
 
@@ -41,7 +44,7 @@ def test_a_grant_that_is_said_again_is_not_used_again() -> None:
         while facts:
             decisions = group_store.take(facts, at(second))
             placed += [action for one in decisions for action in one.actions]
-            facts = [said for one in decisions for said in one.says]
+            facts = [said for one in decisions for said in one.emits]
     assert [type(action) for action in placed] == [Place]
-    said = [fact for decision in group_store.said(at(11)) for fact in decision.says]
+    said = [fact for decision in group_store.said(at(11)) for fact in decision.emits]
     assert [action for decision in group_store.take(said, at(11)) for action in decision.actions] == []

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bus.messages import Claim, RouteRef, SetWeights, Verdict
+from bus.messages import AcquireReply, AcquireRequest, RouteRef, SetWeights
 from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, Paused
 from rules.engine.guard import GuardDecision, guard
-from rules.limits.acquire import hear
+from rules.limits.acquire import on_reply
 from rules.limits.limiters import limits_of
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import load
@@ -31,7 +31,7 @@ EVERYTHING = {
 
 def act(lane: str = "", **keys: Any) -> PlannedAction:
     fields = {"route": ROUTE, "weights": {"a": 0, "b": 1}, "remember": {}}
-    return PlannedAction(SetWeights, fields, "PrimaryUnhealthy", lane=lane, **keys)
+    return PlannedAction(SetWeights, fields, "PrimaryUnhealthy", concurrency_key=lane, **keys)
 
 
 def rule(*without: str, **changes: Any) -> Rule:
@@ -66,27 +66,27 @@ def test_the_first_that_holds_is_told_and_the_shared_ones_are_asked_last(
     leave = asked(rule(*without), act())
     assert why(leave) == reason
     assert leave.desired.acts == ()
-    assert [isinstance(fact, Claim) for fact in leave.says] == ([] if reason else [True])
+    assert [isinstance(fact, AcquireRequest) for fact in leave.emits] == ([] if reason else [True])
 
 
 def test_a_pause_comes_before_everything_and_stops_everything() -> None:
     paused = group(paused=Paused("ann", "upgrade", at(5)))
     for one in (act(), act(safe=True), act(follows=True), act(by_hand=True)):
         leave = asked(rule(), one, by=paused)
-        assert (why(leave), leave.desired.acts, leave.says) == ("Paused", (), ())
+        assert (why(leave), leave.desired.acts, leave.emits) == ("Paused", (), ())
 
 
 @pytest.mark.parametrize("kind", [{"safe": True}, {"follows": True}])
 def test_steps_back_and_what_goes_on_ask_nobody_else(kind: dict[str, Any]) -> None:
     leave = asked(rule(), act(**kind))
-    assert (why(leave), len(leave.desired.acts), leave.says) == (None, 1, ())
+    assert (why(leave), len(leave.desired.acts), leave.emits) == (None, 1, ())
 
 
 def test_what_a_person_asked_for_passes_windows_and_approval_only() -> None:
     by_hand = act(by_hand=True)
     assert why(asked(rule(), by_hand)) == "Cooldown"
     leave = asked(rule("cooldownSeconds"), by_hand)
-    assert (why(leave), leave.desired.acts, len(leave.says)) == (None, (), 1)
+    assert (why(leave), leave.desired.acts, len(leave.emits)) == (None, (), 1)
 
 
 def test_the_hold_of_one_act_leaves_the_others_free() -> None:
@@ -98,32 +98,32 @@ def test_the_hold_of_one_act_leaves_the_others_free() -> None:
 def test_the_verdict_lets_exactly_what_is_wanted_then_go() -> None:
     limited = rule("blockedWindows", "cooldownSeconds", "mode")
     first = asked(limited, act())
-    [claim] = first.says
-    assert isinstance(claim, Claim)
-    yes = Verdict(
+    [claim] = first.emits
+    assert isinstance(claim, AcquireRequest)
+    yes = AcquireReply(
         guard=claim.guard, rule="web", object=OBJECT, generation=claim.generation, granted=True, observed_at=NOON
     )
     for stale in (0, claim.generation + 1):
-        other = hear(first.group, yes.model_copy(update={"generation": stale}), NOON)
+        other = on_reply(first.group, yes.model_copy(update={"generation": stale}), NOON)
         assert asked(limited, act(), by=other).desired.acts == ()
-    granted = hear(first.group, yes, NOON)
+    granted = on_reply(first.group, yes, NOON)
     two = (act(lane="one"), act(lane="two"))
     assert asked(limited, *two, by=granted).desired.acts == two
     # What comes after that is asked for anew.
     after = asked(limited, *two, by=granted).group
     again = asked(limited, act(lane="three"), by=replace(after, generation=2))
     assert again.desired.acts == ()
-    assert [fact.generation for fact in again.says if isinstance(fact, Claim)] == [3]
+    assert [fact.generation for fact in again.emits if isinstance(fact, AcquireRequest)] == [3]
 
 
 def test_nobody_waits_twice_in_one_queue() -> None:
     """A claim that waits is not made again with each look, and gives its place up when nothing is wanted."""
     limited = rule("blockedWindows", "cooldownSeconds", "mode")
     leave = asked(limited, act())
-    assert asked(limited, act(), by=leave.group, now=at(12 * 3600 + 14)).says == ()
-    assert len(asked(limited, act(), by=leave.group, now=at(12 * 3600 + 15)).says) == 1
-    [given_back] = guard(limited, leave.group, DesiredState(), at(12 * 3600 + 20)).says
-    assert isinstance(given_back, Claim)
+    assert asked(limited, act(), by=leave.group, now=at(12 * 3600 + 14)).emits == ()
+    assert len(asked(limited, act(), by=leave.group, now=at(12 * 3600 + 15)).emits) == 1
+    [given_back] = guard(limited, leave.group, DesiredState(), at(12 * 3600 + 20)).emits
+    assert isinstance(given_back, AcquireRequest)
     assert not given_back.wanted
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bus.messages import Action, Claim, Fact, Health, Observation, SetWeights, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Health, Observation, SetWeights
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import decide
@@ -61,7 +61,7 @@ def carried(bus: Sequence[Sequence[float]]) -> Delays:
         nonlocal number
         number += 1
         way = bus[number % len(bus)]
-        return way if way or (isinstance(fact, Verdict) and number < LOSSES) else (1.0,)
+        return way if way or (isinstance(fact, AcquireReply) and number < LOSSES) else (1.0,)
 
     return delays
 
@@ -86,7 +86,7 @@ class Watched(World):
         flying = [
             group.object
             for group in self.group_store.groups.values()
-            if any(owed.wanted and away(owed.action) for owed in group.owed)
+            if any(owed.wanted and away(owed.action) for owed in group.outbox)
         ]
         if len(flying) > self.most:
             self.crowded = f"at {now}: {flying}"
@@ -129,8 +129,8 @@ def test_never_more_than_one_and_the_rate_are_granted(turns: Any, bus: Any, time
     world.play(*events, until=until)
     first: dict[tuple[str, int], float] = {}
     for _, decision in world.decisions:
-        for fact in decision.says:
-            if isinstance(fact, Verdict) and fact.granted:
+        for fact in decision.emits:
+            if isinstance(fact, AcquireReply) and fact.granted:
                 first.setdefault((fact.object, fact.generation), second(fact.observed_at))
     moments = sorted(first.values())
     for one, other in pairwise(moments):
@@ -159,8 +159,8 @@ def test_everybody_gets_a_turn_whatever_the_guards(turns: Any, bus: Any, times: 
     too_many = len(failed(turns)) > 3 and any(guard.name in ("d", "i") for guard in guards)
     assert too_many or moved(world) == failed(turns)
     if not too_many:
-        budgets = [group.budget for group in world.group_store.groups.values() if group.budget is not None]
-        assert not [claim for budget in budgets for claim in budget.claims if claim.wanted]  # all were given back
+        budgets = [group.limiter for group in world.group_store.groups.values() if group.limiter is not None]
+        assert not [claim for budget in budgets for claim in budget.queue if claim.wanted]  # all were given back
 
 
 @given(TURNS, BUS, OUTCOMES, GUARDS)
@@ -170,12 +170,12 @@ def test_every_claim_is_answered_when_it_is_heard(turns: Any, bus: Any, times: A
     world = World(webs(COUNT), guards, delays=carried(bus), answers=answered(times)).play(*events, until=until)
     said: dict[tuple[float, str], set[tuple[str, int]]] = defaultdict(set)
     for now, decision in world.decisions:
-        for fact in decision.says:
-            if isinstance(fact, Verdict):
+        for fact in decision.emits:
+            if isinstance(fact, AcquireReply):
                 said[now, fact.guard].add((fact.object, fact.generation))
-    newest: dict[tuple[str, str], Claim] = {}
+    newest: dict[tuple[str, str], AcquireRequest] = {}
     for now, facts in groupby(world.heard, key=lambda one: one[0]):
-        claims = [fact for _, fact in facts if isinstance(fact, Claim)]
+        claims = [fact for _, fact in facts if isinstance(fact, AcquireRequest)]
         for claim in sorted(claims, key=lambda claim: (claim.observed_at, claim.generation, not claim.wanted)):
             last = newest.get((claim.guard, claim.object), claim)
             if (claim.observed_at, claim.generation) >= (last.observed_at, last.generation):
@@ -231,7 +231,7 @@ def instants(words: Sequence[tuple[int, str, str, int]]) -> list[tuple[float, li
         spoken.add((name, moment))
         fact: Fact
         if what in ("claim", "give"):
-            fact = Claim(
+            fact = AcquireRequest(
                 guard="all", rule="w", object=name, generation=generation[name], wanted=what == "claim",
                 observed_at=at(moment),
             )  # fmt: skip
@@ -258,7 +258,7 @@ def test_facts_of_one_instant_count_the_same_in_any_order(words: Any, limits: Gu
     for now, facts in instants(words):
         one = decide(rule, straight, facts, at(now))
         other = decide(rule, shuffled, random.sample(facts, len(facts)), at(now))
-        assert (one.group, set(one.says)) == (other.group, set(other.says))
+        assert (one.group, set(one.emits)) == (other.group, set(other.emits))
         straight, shuffled = one.group, other.group
 
 
@@ -286,9 +286,9 @@ def test_looking_more_often_and_restarts_change_no_verdict(words: Any, limits: G
             facts = [fact for when, together in waiting if when <= now for fact in together]
             waiting = [one for one in waiting if one[0] > now]
             decision = decide(rule, load(dump(group)) if restarts else group, facts, at(now))
-            group, out = decision.group, [*out, *decision.says]
+            group, out = decision.group, [*out, *decision.emits]
             moments = [waiting[0][0]] if waiting else []
-            moments += [second(group.wake_at)] if group.wake_at is not None else []
+            moments += [second(group.next_deadline)] if group.next_deadline is not None else []
             moments += [look for look in extra if look > now]
             now = min(moments, default=1501)
         return out

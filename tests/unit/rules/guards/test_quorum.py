@@ -41,7 +41,7 @@ class Speaker:
     def hear(self, now: float, *facts: Fact) -> str | None:
         decision = decide(self.rule, load(dump(self.group)), facts, at(now))
         self.group = decision.group
-        said = [fact for fact in decision.says if isinstance(fact, Observation)]
+        said = [fact for fact in decision.emits if isinstance(fact, Observation)]
         assert len(said) <= 1
         for fact in said:
             assert (fact.target, fact.signal, fact.stale_seconds) == ("zone/prod/a", "zone-a", 90)
@@ -84,7 +84,7 @@ def test_nothing_is_said_before_a_member_was_heard_of() -> None:
 def test_a_change_is_said_at_once_and_what_stands_every_refresh_seconds() -> None:
     speaker = Speaker()
     assert speaker.hear(0, node("a-1", "Healthy"), node("a-2", "Healthy")) == "Healthy"
-    assert speaker.group.wake_at == at(30)
+    assert speaker.group.next_deadline == at(30)
     assert speaker.hear(10, node("a-1", "Healthy", when=10)) is None
     assert speaker.hear(30) == "Healthy"
     assert speaker.hear(40, node("a-1", "Unhealthy", when=40)) == "Unhealthy"
@@ -96,7 +96,7 @@ def test_a_change_is_said_at_once_and_what_stands_every_refresh_seconds() -> Non
 def test_members_that_fall_silent_make_the_target_unknown_at_their_moment() -> None:
     speaker = Speaker()
     speaker.hear(0, node("a-1", "Healthy", stale=20), node("a-2", "Healthy", stale=20))
-    assert speaker.group.wake_at == at(20)
+    assert speaker.group.next_deadline == at(20)
     assert speaker.hear(20) == "Unknown"
 
 
@@ -126,7 +126,7 @@ def watched(name: str, status: str, when: float, since: float, **more: Any) -> O
 def judgement(speaker: Speaker, now: float, *facts: Fact) -> Observation | None:
     decision = decide(speaker.rule, speaker.group, facts, at(now))
     speaker.group = decision.group
-    return next((fact for fact in decision.says if isinstance(fact, Observation)), None)
+    return next((fact for fact in decision.emits if isinstance(fact, Observation)), None)
 
 
 def test_a_judgement_says_since_when_it_is_so_and_until_when_its_members_prove_it() -> None:

@@ -25,9 +25,9 @@ def rejected(when: float, *, asked: float | None = None, request: str = "", seco
 
 def shown(*events: Event, when: float, rule: dict[str, object] = ASKING) -> tuple[Group, str]:
     group = step(rule_set(rule).rules[0], None, when, *events).group
-    assert group.leave is not None
-    assert group.leave.request is not None
-    return group, group.leave.request.desired
+    assert group.grants is not None
+    assert group.grants.request is not None
+    return group, group.grants.request.desired
 
 
 def test_what_was_rejected_is_not_asked_for_again_before_its_time_is_over() -> None:
@@ -57,8 +57,8 @@ def test_it_is_remembered_while_the_plan_is_not_wanted() -> None:
     """A target that recovers and fails again asks for the same: bob has said no to that for an hour."""
     flaps = [*DOWN, rejected(100), healthy("a", at=200), unhealthy("a", at=300)]
     assert holds(ASKING, *flaps, until=1000) == [(10, "AwaitingApproval"), (100, "Rejected"), (300, "Rejected")]
-    around = [*DOWN, rejected(100), paused(at=200), resumed(at=300)]
-    assert holds(ASKING, *around, until=1000)[2:] == [(200, "Paused"), (300, "Rejected")]
+    shared_group = [*DOWN, rejected(100), paused(at=200), resumed(at=300)]
+    assert holds(ASKING, *shared_group, until=1000)[2:] == [(200, "Paused"), (300, "Rejected")]
 
 
 def test_another_plan_is_asked_for_and_the_rejected_one_stays_rejected() -> None:
@@ -102,8 +102,8 @@ def test_the_newest_word_counts_however_late_the_other_is_heard() -> None:
 def test_it_outlives_a_restart() -> None:
     group, plan = shown(*DOWN, when=10)
     again = load(dump(step(rule_set(ASKING).rules[0], group, 100, rejected(100, request=plan)).group))
-    assert again.leave is not None
-    [no] = again.leave.rejected
+    assert again.grants is not None
+    [no] = again.grants.rejected
     assert (no.desired, no.by, no.reason, no.until) == (plan, "bob", "INC-8: b is worse", at(3700))
     assert step(rule_set(ASKING).rules[0], again, 200).group.held == again.held
 
@@ -112,8 +112,8 @@ def test_nobody_can_fill_the_state_with_rejections() -> None:
     group, _ = shown(*DOWN, when=10)
     for number in range(100):
         group = step(rule_set(ASKING).rules[0], group, 20, rejected(20, request=f"{number:016x}")).group
-    assert group.leave is not None
-    assert len(group.leave.rejected) == 16
+    assert group.grants is not None
+    assert len(group.grants.rejected) == 16
 
 
 def test_an_act_that_follows_shows_who_said_no_before() -> None:

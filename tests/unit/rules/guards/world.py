@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from bus.messages import Action, Claim, Fact, Hold, Mode, Notify, Outcome, Verdict
+from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Hold, Mode, Notify, Outcome
 from rules.core.group import Group
 from rules.core.stored import dump, load
 from rules.engine.decide import Decision
@@ -85,7 +85,7 @@ class World:
             self._follow(decision, now)
 
     def _follow(self, decision: Decision, now: float) -> None:
-        for fact in decision.says:
+        for fact in decision.emits:
             for delay in self.delays(fact, now):
                 self._wait(now + delay, fact)
         if decision.held is not None:
@@ -121,11 +121,11 @@ class World:
     def group(self, rule: str) -> Group:
         return next(group for (name, _), group in self.group_store.groups.items() if name == rule)
 
-    def claims(self) -> list[Claim]:
-        return [fact for _, fact in self.heard if isinstance(fact, Claim)]
+    def claims(self) -> list[AcquireRequest]:
+        return [fact for _, fact in self.heard if isinstance(fact, AcquireRequest)]
 
-    def verdicts(self) -> list[Verdict]:
-        return [fact for _, fact in self.heard if isinstance(fact, Verdict)]
+    def verdicts(self) -> list[AcquireReply]:
+        return [fact for _, fact in self.heard if isinstance(fact, AcquireReply)]
 
 
 def web(number: int, **keys: Any) -> dict[str, Any]:

@@ -59,9 +59,9 @@ def published(given: dict[str, Any], verb: type[Action], *events: Event, until: 
     for second, fact in sorted(looks, key=lambda one: one[0]):
         decisions = group_store.ring(at(second)) if fact is None else group_store.take([fact], at(second))
         out += [second for one in decisions for action in one.actions if isinstance(action, verb)]
-        said = [fact for one in decisions for fact in one.says]
+        said = [fact for one in decisions for fact in one.emits]
         while said:  # its guards answer at once
-            said = [fact for one in group_store.take(said, at(second)) for fact in one.says]
+            said = [fact for one in group_store.take(said, at(second)) for fact in one.emits]
     return out
 
 

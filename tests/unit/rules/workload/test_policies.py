@@ -135,5 +135,5 @@ def test_everything_that_is_remembered_can_be_stored() -> None:
     census = group(rule, "*", *start())
     first = group(rule, OBJECT, workload({"m1": 2}, replicas=2, policy={"a": [1]}), copy("m1", "Unhealthy", at=5))
     later = decide(rule, first, [], at(70), census).group
-    for one in (census, first, later, replace(later, owed=())):
+    for one in (census, first, later, replace(later, outbox=())):
         assert load(dump(one)) == one

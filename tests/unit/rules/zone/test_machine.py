@@ -20,7 +20,7 @@ from rules.kinds.zone.machine import (
     Event,
     Extent,
     Phase,
-    Place,
+    State,
     Status,
     edges,
     move,
@@ -30,8 +30,8 @@ DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "zone_transitions.json").read_text("utf-8"))["cases"]
 
 
-def place(phase: str | None, status: str | None) -> Place:
-    return Place(Phase(phase) if phase else None, Status(status) if status else None)
+def place(phase: str | None, status: str | None) -> State:
+    return State(Phase(phase) if phase else None, Status(status) if status else None)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
@@ -42,7 +42,7 @@ def test_a_state_answers_an_event_as_the_table_says(case: dict[str, Any]) -> Non
     assert found.do == expect["action"]
 
 
-def reachable(start: Place, *, without: frozenset[Event] = frozenset()) -> set[Place]:
+def reachable(start: State, *, without: frozenset[Event] = frozenset()) -> set[State]:
     ways = defaultdict(set)
     for at, event, _, _, found in edges():
         if event not in without:
@@ -62,15 +62,15 @@ def test_every_state_answers_every_event_with_a_state() -> None:
 
 
 @pytest.mark.parametrize("start", PLACES, ids=lambda one: f"{one.phase}-{one.status}")
-def test_every_state_can_be_cleared_and_can_be_isolated(start: Place) -> None:
+def test_every_state_can_be_cleared_and_can_be_isolated(start: State) -> None:
     found = reachable(start)
     assert NONE in found
     assert ISOLATED in found
 
 
 @pytest.mark.parametrize("start", PLACES, ids=lambda one: f"{one.phase}-{one.status}")
-def test_no_timer_alone_opens_a_zone(start: Place) -> None:
-    if start.phase is not Phase.FAILOVER or start == Place(Phase.FAILOVER, Status.ABORTING):
+def test_no_timer_alone_opens_a_zone(start: State) -> None:
+    if start.phase is not Phase.FAILOVER or start == State(Phase.FAILOVER, Status.ABORTING):
         return
     asked = frozenset({Event.REMOVED, Event.EXPIRY_FAILBACK})
     # An abort that has failed goes on undoing, but somebody has asked for that abort.

@@ -50,7 +50,7 @@ def _a_services_only_zone(patch: pytest.MonkeyPatch) -> None:
 
 def _a_services_only_zone_half_way(patch: pytest.MonkeyPatch) -> None:
     """Asked at the start, and never again."""
-    patch.setattr(zone_wish, "BRAKES", ())
+    patch.setattr(zone_wish, "STOP_CONDITIONS", ())
 
 
 def _compute_before_network(patch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_a_zone_that_it_has_isolated_comes_back_by_command() -> None:
     for at, fact in sorted([*WELL, *isolate("a", at=9)], key=lambda event: event[0]):
         before.take([fact], at_(at))
     [group] = before.groups.values()
-    assert [owed.action.step for owed in group.owed] == ["Fence"]  # type: ignore[union-attr]
+    assert [owed.action.step for owed in group.outbox] == ["Fence"]  # type: ignore[union-attr]
 
     after = GroupStore(Routing([way_back_only(zone_rule())]), [load(dump(group))])
     [(at, back)] = failback("a", at=12)

@@ -97,7 +97,7 @@ def test_each_ask_has_a_number_of_its_own_or_the_bus_takes_it_for_a_repeat(playe
     numbers = []
     for second, reason in ((170, "Maintained"), (230, "NotAsAsked"), (235, "InProgress"), (240, "Maintained")):
         played.until(second)
-        (owed,) = played.group.owed
+        (owed,) = played.group.outbox
         numbers.append(owed.tries + owed.rounds)
         played.answer(second, FIRST_LOOK, "Failed", reason)
     assert numbers == [1, 2, 3, 4]

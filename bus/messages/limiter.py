@@ -1,4 +1,4 @@
-"""What groups and the guards that they share say to each other."""
+"""The limiter protocol: a group asks for a grant, the limiter of a shared guard replies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pydantic import AwareDatetime, Field
 from bus.messages.base import Message, Name, ObjectName, Text
 
 
-class Claim(Message):
-    """A group asks its guard for leave to act, or gives it back."""
+class AcquireRequest(Message):
+    """A group asks the limiter of a shared guard for a grant to act, or gives one back."""
 
-    type: ClassVar[str] = "dev.alert-reactor.claim.v1"
+    type: ClassVar[str] = "dev.alert-reactor.acquire-request.v1"
 
     guard: Name
     rule: Name
@@ -30,10 +30,10 @@ class Claim(Message):
         return self.guard
 
 
-class Verdict(Message):
-    """A guard's answer."""
+class AcquireReply(Message):
+    """The limiter's reply to an AcquireRequest."""
 
-    type: ClassVar[str] = "dev.alert-reactor.verdict.v1"
+    type: ClassVar[str] = "dev.alert-reactor.acquire-reply.v1"
 
     guard: Name
     rule: Name
