@@ -10,6 +10,7 @@ import click
 
 from bus.messages import Pause, Resume
 from reactor.cli.shared.asking import Asker, asking, finish, look, send
+from reactor.cli.shared.files import count
 from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import Duration
 from reactor.cli.shared.outcome import told
@@ -83,7 +84,7 @@ def _matching(groups: Iterable[Group], pattern: str) -> list[Group]:
 
 def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") -> str:
     rules = sorted({group.rule for group in groups})
-    lines = [f"{verb} {len(rules)} rules that match {pattern!r}: {', '.join(rules) or 'none yet'}{length}"]
+    lines = [f"{verb} {count(len(rules), 'rule')} matching {pattern!r}: {', '.join(rules) or 'none yet'}{length}"]
     for group in groups:
         if group.paused is not None:
             lines.append(f"  {group.rule} is {group.paused.words}")

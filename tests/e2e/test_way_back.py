@@ -210,7 +210,7 @@ async def test_people_move_traffic_and_each_word_is_in_the_audit(shop: Shop, rea
         await until(lambda: shop.moves("cart") == ["away"], "traffic has left by a person's word")
         said = await service.printed("traffic", "list", "-o", "json")
         assert '"state": "Overridden"' in said, said
-        await service.printed("pause", "*", *words)
+        assert "pause 1 rule matching '*': shop" in await service.printed("pause", "*", *words)
         code, said = await service.answered("traffic", "failback", "shop", *words)
         assert (code, "refused: " in said, "asked for it: paused by" in said) == (1, True, True), said
         await service.printed("resume", "*", *words)
