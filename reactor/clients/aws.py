@@ -69,34 +69,39 @@ class Aws(Protocol):
 class Regions:
     """EC2 by region, connected at first use and kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, proxy: str | None = None) -> None:
         self._known: dict[str, Ec2] = {}
+        self._proxy = proxy
 
     async def get(self, region: str) -> Ec2:
         """Give EC2 of a region. Raises SettingsError where boto3 is not installed or knows no such region."""
         if region not in self._known:
-            self._known[region] = await CLOUD.run(partial(connect, region))
+            self._known[region] = await CLOUD.run(partial(connect, region, proxy=self._proxy))
         return self._known[region]
 
 
 class Lazy:
     """One of Amazon's APIs, connected at its first call; implements Aws."""
 
-    def __init__(self, service: str, region: str, what: str) -> None:
+    def __init__(self, service: str, region: str, what: str, proxy: str | None = None) -> None:
         """`what` asks for it: a key of the settings, for errors."""
+        self._proxy = proxy
         self._service, self._region, self._what = service, region, what
         self._boto: Boto | None = None
 
     async def call(self, operation: str, **parameters: Any) -> Mapping[str, Any]:
         if self._boto is None:
-            self._boto = await CLOUD.run(partial(connect, self._region, self._service, self._what))
+            self._boto = await CLOUD.run(partial(connect, self._region, self._service, self._what, self._proxy))
         return await self._boto.write(operation, **parameters)
 
 
-def connect(region: str, service: str = "ec2", what: str = "network.provider AwsNetworkAcl") -> Boto:
+def connect(
+    region: str, service: str = "ec2", what: str = "network.provider AwsNetworkAcl", proxy: str | None = None
+) -> Boto:
     """Give an API in a region, not yet called. Raises SettingsError where boto3 is not installed or knows no region so.
 
-    Takes half a second of CPU: call it in a worker thread. `what` asks for it.
+    Takes half a second of CPU: call it in a worker thread. `what` asks for it. `proxy`: on the way there; None: there
+    is none, whatever the environment says.
     """
     try:
         import boto3  # the extra: only who isolates on AWS has it
@@ -105,7 +110,10 @@ def connect(region: str, service: str = "ec2", what: str = "network.provider Aws
     except ImportError as error:
         raise SettingsError(f"{what} needs boto3: install alert-reactor[aws]") from error
     retries: Any = {"mode": "standard", "total_max_attempts": ATTEMPTS_MAX}
-    config = Config(connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries=retries)
+    config = Config(
+        connect_timeout=CONNECT_SECONDS, read_timeout=READ_SECONDS, retries=retries,
+        proxies=dict.fromkeys(("http", "https"), proxy) if proxy else {},
+    )  # fmt: skip
     try:
         return Boto(region, boto3.client(service, region_name=region, config=config), service)
     except (BotoCoreError, ValueError) as error:

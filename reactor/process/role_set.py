@@ -20,7 +20,9 @@ from bus.messages import Fact, LoadBalancerKind
 from bus.subjects import token
 from bus.topology import ALERTS, TEMPLATES
 from reactor.audit.signing import Signer
+from reactor.clients.aws import Regions
 from reactor.clients.balancers.connected import LoadBalancers
+from reactor.clients.credentials import proxy_of
 from reactor.clients.promql import QueryRefused, Sample
 from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
@@ -86,7 +88,9 @@ class RoleSet:
         self._roles = roles
         self._routing = Routing.of(rules)
         self._stack = AsyncExitStack()
-        self._balancers = LoadBalancers(context.settings.load_balancers, context.clock)
+        self._balancers = LoadBalancers(
+            context.settings.load_balancers, context.clock, aws_proxy=proxy_of(context.settings.aws)
+        )
         self.decider: Decider | None = None
 
     async def __aenter__(self) -> RoleSet:
@@ -139,7 +143,8 @@ class RoleSet:
             context.clock, context.clusters.get, context.settings.notifiers, context.http, instance=context.name,
             background=background, templates=BusTemplates(context.bus.store(TEMPLATES), context.clock),
             create_namespaces=context.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
-            load_balancers=self._balancers.get, route_kinds=context.settings.described_route_kinds,
+            ec2=Regions(proxy_of(context.settings.aws)).get, load_balancers=self._balancers.get,
+            route_kinds=context.settings.described_route_kinds,
         )  # fmt: skip
         executor = Executor(
             context.bus, context.clock, publisher, lambda action, execution: carry_out(action, world, execution),

@@ -16,21 +16,23 @@ GLOBAL = "us-east-1"
 """Where Route 53, which has no regions, is signed for."""
 
 
-def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings) -> LoadBalancer:
+def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings, proxy: str | None) -> LoadBalancer:
     from reactor.clients.aws import Lazy
     from reactor.clients.balancers.route53 import Route53
     from reactor.clients.balancers.target_groups import TargetGroups
 
     what = f"loadBalancers.{name}"
     if isinstance(settings, Route53Settings):
-        return Route53(name, settings, Lazy("route53", GLOBAL, what))
-    return TargetGroups(name, settings, Lazy("elbv2", settings.region, what))
+        return Route53(name, settings, Lazy("route53", GLOBAL, what, proxy))
+    return TargetGroups(name, settings, Lazy("elbv2", settings.region, what, proxy))
 
 
 class LoadBalancers:
     """By name."""
 
-    def __init__(self, settings: Mapping[str, Settings], clock: Clock) -> None:
+    def __init__(self, settings: Mapping[str, Settings], clock: Clock, *, aws_proxy: str | None = None) -> None:
+        """`aws_proxy`: on the way to Amazon's APIs."""
+        self._aws_proxy = aws_proxy
         self._settings = settings
         self._clock = clock
         self._known: dict[str, LoadBalancer] = {}
@@ -54,7 +56,7 @@ class LoadBalancers:
 
             return HAProxy(name, settings)
         if isinstance(settings, Route53Settings | TargetGroupsSettings):
-            return _of_amazon(name, settings)
+            return _of_amazon(name, settings, self._aws_proxy)
         from reactor.clients.balancers.webhook import Webhook
 
         return Webhook(name, settings, self._clock)

@@ -14,6 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from reactor.clients.balancers.connected import LoadBalancers
+from reactor.clients.credentials import proxy_of
 from reactor.runtime.clock import Clock
 from reactor.settings import model as settings_
 from reactor.settings.model import Cluster, Endpoint
@@ -64,7 +65,7 @@ async def servers(words: Sequence[str], config: Path | None, folder: Path) -> Se
         if config is None:
             raise BadWhere("--against without a URL asks the servers of the settings: say which, with --config FILE")
         given = settings_.load(config)
-        balancers = LoadBalancers(given.load_balancers, Clock())
+        balancers = LoadBalancers(given.load_balancers, Clock(), aws_proxy=proxy_of(given.aws))
         found = Servers(
             dict(given.clusters.items()), dict(given.prometheus.items()), given.notifiers, balancers,
             given.described_route_kinds,

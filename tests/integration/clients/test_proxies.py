@@ -12,10 +12,12 @@ import pytest
 from reactor.actions.notify.incidents import Post
 from reactor.actions.notify.posting import NotifierUnavailable, post
 from reactor.clients.alertmanager import Alertmanager, AlertsUnavailable
+from reactor.clients.aws import Lazy
 from reactor.clients.credentials import proxy_of
 from reactor.clients.prometheus import Prometheus
 from reactor.clients.promql import QueryFailed
-from reactor.settings.model import Endpoint, Notifier
+from reactor.runtime.errors import Retryable
+from reactor.settings.model import Endpoint, Notifier, Settings
 
 NOWHERE = "http://nobody.invalid:9090"
 
@@ -41,6 +43,9 @@ async def proxy(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Proxy]:
     made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, made.url)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "none")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", NOWHERE)
     yield made
     server.close()
 
@@ -70,7 +75,14 @@ async def _notify(**more: Any) -> None:
             await post(http, "ops", NOWHERE, Post("", b"{}"), proxy=proxy_of(notifier))
 
 
-ALL: list[Callable[..., Awaitable[None]]] = [_query, _alerts, _notify]
+async def _records(**more: Any) -> None:
+    settings = Settings.model_validate({"aws": more})
+    route53 = Lazy("route53", "us-east-1", "loadBalancers.dns", proxy_of(settings.aws))
+    with pytest.raises(Retryable):
+        await route53.call("list_hosted_zones")
+
+
+ALL: list[Callable[..., Awaitable[None]]] = [_query, _alerts, _notify, _records]
 
 
 @pytest.mark.parametrize("asks", ALL)
