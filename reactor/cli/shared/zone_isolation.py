@@ -113,16 +113,9 @@ def retry(asker: Asker, rule: str) -> None:
 def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> None:
     with told():
         found, isolation, group = _isolated(asker, rule)
-        if (isolation.phase == "Failback" and not force) or isolation.status == "Aborting":
-            hint = "" if isolation.status == "Aborting" else "; --force opens it without proof"
-            raise SettingsError(f"{rule}: {isolation.zone} is coming back: {isolation.phase}/{isolation.status}{hint}")
-        begun = isolation.phase == "Failover" and isolation.status in ("Pending", "InProgress")
+        if why := not_to_remove(isolation, running=running, force=force):
+            raise SettingsError(f"{rule}: {why}")
         finished = isolation.status == "Done"
-        if (running and finished) or (not running and begun and not force):
-            hint = "abort" if begun else "failback"
-            raise SettingsError(
-                f"{rule}: {isolation.phase} of {isolation.zone} is {isolation.status}: reactor zone {hint}"
-            )
         undone = undo_order(found, isolation.touched) if found is not None else isolation.touched[::-1]
         back = ", ".join(undone) or "nothing: no step has begun"
         what = "fail back" if finished or isolation.phase == "Failback" else "abort the isolation"
@@ -134,6 +127,20 @@ def _remove(asker: Asker, rule: str, *, running: bool, force: bool = False) -> N
             return FailbackZone(rule=rule, zone=isolation.zone, force=force, **asker.words(at))
 
         _ended(send(asker, make, effect(group, isolation.zone)))
+
+
+def not_to_remove(isolation: Isolation, *, running: bool, force: bool) -> str:
+    """Why an isolation is not aborted (`running`) or failed back now; empty: it is. What has failed may be asked for
+    again."""
+    status = isolation.status
+    going = isolation.phase == "Failback" and status != "Failed" and not force
+    if going or status == "Aborting":
+        hint = "" if status == "Aborting" else "; --force opens it without proof"
+        return f"{isolation.zone} is coming back: {isolation.phase}/{status}{hint}"
+    begun = isolation.phase == "Failover" and status in ("Pending", "InProgress")
+    if (running and status == "Done") or (not running and begun and not force):
+        return f"{isolation.phase} of {isolation.zone} is {status}: reactor zone {'abort' if begun else 'failback'}"
+    return ""
 
 
 def _rules(settings: Settings) -> list[ZoneIsolation]:

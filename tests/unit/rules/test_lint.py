@@ -392,6 +392,18 @@ def test_many_rules_and_sources_are_looked_through_in_seconds() -> None:
     assert hints(*many, sources=sources) == []
 
 
+def test_a_signal_that_puts_taints_on_clusters_is_said_to_be_no_word_about_their_health() -> None:
+    taint = {
+        "name": "brownout", "kind": "ClusterTaint", "match": "cluster/*", "signals": ["probe"], "recoverySeconds": 60,
+        "taints": [{"key": "reactor/brownout", "effect": "NoExecute"}],
+    }  # fmt: skip
+    sources = [probe(target="cluster/east")]
+    moving = workload(recoverySeconds=60)
+    assert ("taint-signal", "rules[1].signals") in said(moving, taint, sources=sources)
+    listed = workload(recoverySeconds=60, signals=["probe"])
+    assert "taint-signal" not in [one for one, _ in said(listed, taint, sources=sources)]
+
+
 @pytest.mark.parametrize(("carrier", "warned"), [("Karmada", False), ("Kubernetes", True)])
 def test_the_inventory_of_a_karmada_control_plane_has_its_signal_without_a_source(
     carrier: str, *, warned: bool

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bus.messages import ZoneStep
-from reactor.cli.shared.zone_words import left_behind
+from reactor.cli.shared.zone_isolation import not_to_remove
+from reactor.cli.shared.zone_words import as_data, in_words, left_behind, planned
 from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.failback import way_back
+from rules.kinds.zone.state import Isolation
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event
@@ -101,6 +104,40 @@ def test_a_failback_that_has_failed_for_good_goes_on_when_a_person_asks_for_it_a
     assert state is not None
     assert state.isolation is not None
     assert (state.isolation.phase, state.isolation.status, state.isolation.tries) == ("Failback", "InProgress", 0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "status", "aborts", "fails_back", "forces"),
+    [
+        ("Failover", "InProgress", "", "reactor zone abort", ""),
+        ("Failover", "Done", "reactor zone failback", "", ""),
+        ("Failover", "Failed", "", "", ""),
+        ("Failover", "Aborting", "coming back", "coming back", "coming back"),
+        ("Failback", "Pending", "coming back", "coming back", ""),
+        ("Failback", "Failed", "", "", ""),
+    ],
+)
+def test_a_command_that_would_change_nothing_is_refused_with_the_one_that_does(
+    phase: Any, status: Any, aborts: str, fails_back: str, forces: str
+) -> None:
+    isolation = Isolation("a", phase, status, "Commanded", at_(0), at_(0))
+    said_by = [
+        not_to_remove(isolation, running=running, force=force)
+        for running, force in ((True, False), (False, False), (False, True))
+    ]
+    for why, expected in zip(said_by, (aborts, fails_back, forces), strict=True):
+        assert (expected in why, bool(why)) == (True, bool(expected)), why
+
+
+def test_people_are_told_before_they_say_yes_what_brings_the_zone_back() -> None:
+    """`reactor zone plan`, and the same plan that `reactor zone isolate` shows first."""
+    group_store = GroupStore(Routing([zone_rule()]))
+    for when, fact in ONE:
+        group_store.take([fact], at_(when))
+    shown = planned(zone_rule(), group_store.groups["zones", "prod"], "a")
+    last = in_words(zone_rule(), shown).splitlines()[-1]
+    assert last.startswith("comes back: by reactor zone failback, when nodes alone calls it healthy for 20 s")
+    assert f"comes back: {as_data(shown)['comesBack']}" == last
 
 
 # --- abort -------------------------------------------------------------------------------------------------------
