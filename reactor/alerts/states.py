@@ -33,7 +33,7 @@ LISTED_AGAIN = timedelta(hours=1)
 
 
 class AlertOutcome(StrEnum):
-    """What became of an alert: the words of the metric reactor_webhook_alerts."""
+    """What became of an alert: the words of the metric reactor_webhook_alerts_total."""
 
     TAKEN = "taken"
     REPEATED = "repeated"

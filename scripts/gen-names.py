@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Write docs/reference/names.md: what the classes of bus/, rules/ and reactor/ are, and the names on the bus.
+
+Run it with .venv/bin/python scripts/gen-names.py after a change there: tests/house/test_names.py fails when they
+differ.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bus import topology  # noqa: E402
+from bus.envelope import MESSAGES  # noqa: E402
+
+PAGE = ROOT / "docs" / "reference" / "names.md"
+PACKAGES = ("bus", "rules", "reactor")
+HEAD = """<!-- Written by scripts/gen-names.py: change the source, not this page. -->
+# Names in the code
+
+For those who work on the code: every public class, where it is, and what it is. The words of the domain are in the
+[glossary](../glossary.md), and the content of each message in [events](../events.md).
+"""
+Classes = Mapping[str, Sequence[tuple[str, str]]]
+
+
+def classes() -> Classes:
+    """Give the public classes: name to (file, first line of its docstring), in the order of the alphabet."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    file = path.relative_to(ROOT).as_posix()
+                    found.setdefault(node.name, []).append((file, _first(ast.get_docstring(node) or "")))
+    return dict(sorted(found.items(), key=lambda item: item[0].lower()))
+
+
+def _first(text: str) -> str:
+    paragraph = " ".join(text.split("\n\n")[0].split())
+    sentence = re.match(r".*?[.!?](?=\s|$)", paragraph)
+    return (sentence.group() if sentence else paragraph).replace("|", "\\|")
+
+
+def page() -> str:
+    """Give the whole page."""
+    return "\n".join([HEAD, *_wire(), *_classes()])
+
+
+def _wire() -> Iterator[str]:
+    yield from ("## On the bus\n", "| name | what it is |", "| --- | --- |")
+    for message in MESSAGES:
+        yield f"| `{message.type}` | {_first(message.__doc__ or '')} |"
+    for kept in (*topology.STREAMS, *topology.BUCKETS):
+        yield f"| `{kept.name}` | {_kept(kept.name)} |"
+    yield ""
+
+
+def _kept(name: str) -> str:
+    return "Stream." if name.isupper() else "Key-value bucket."
+
+
+def _classes() -> Iterator[str]:
+    for package in PACKAGES:
+        yield from (f"## {package}/\n", "| class | file | what it is |", "| --- | --- | --- |")
+        for name, places in classes().items():
+            for file, meaning in places:
+                if file.startswith(f"{package}/"):
+                    yield f"| `{name}` | [{file}](../../{file}) | {meaning} |"
+        yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,92 @@
+"""One noun, one meaning: the page of names says what the code says, and no name is given twice but for those below."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import get_args
+
+import pytest
+
+from bus import topology
+from bus.envelope import MESSAGES
+from bus.messages.workloads import Carrier
+from rules.catalog import INTERNAL, KINDS
+from rules.rulefile.sources import LoadedSource
+
+ROOT = Path(__file__).parents[2]
+HINT = "run: .venv/bin/python scripts/gen-names.py"
+CLASSES_TWICE = """
+Alert Alerts Answer Answers ApiError Audit Backend Backoff Batches Bucket Call Case Chain Change Cluster Copy Drift
+Entry Event Evidence Finding Flap Found HAProxy Health Heard Held Hold Inventory Isolation Kind Lazy Look Malformed
+Need NotFound Opinion Outcome Part Placement Plan Policy Problem Publisher Reading Refused Request Result Route53
+Sample Shift Span Standing State Step Store Stored Suite Taken Target TargetGroups Terminal Told Verdict Watch
+Webhook Window World Write
+"""
+"""Classes whose name another module has too, each known in its own part only. The list gets shorter, never longer."""
+MODULES_TWICE = """
+admission alert alertmanager answers asked audit backoff balancers bus clusters commands connection context coverage
+desire eviction evidence explain failback fields finding fleet groups guards health hints history interests karmada
+kinds load_balancers loader marks members nodes outages permissions pods port prometheus promql proof queries
+reading replay report requests routes rules run schema selectors series server servers settings signals simulate
+stored story taints targets text topology traffic truth versions watch words workload workloads world zone zones
+"""
+"""The same of modules."""
+PARTS = """
+__init__ model state kind checks errors base sources catalog store publisher limiter messages limits
+"""
+"""Parts that each kind or domain has: many folders may have a module of this name."""
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gen_names", ROOT / "scripts" / "gen-names.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return (ROOT / "docs" / "reference" / "names.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_names_is_what_the_code_says(generator: ModuleType, page: str) -> None:
+    assert page == generator.page(), HINT
+
+
+def test_every_class_says_what_it_is(page: str) -> None:
+    assert [line for line in page.splitlines() if line.endswith("|  |")] == []
+
+
+def test_every_name_on_the_bus_is_on_the_page(page: str) -> None:
+    for name in (
+        *(message.type for message in MESSAGES),
+        *(kept.name for kept in (*topology.STREAMS, *topology.BUCKETS)),
+    ):
+        assert f"| `{name}` |" in page, name
+
+
+def test_a_class_has_a_name_of_its_own(generator: ModuleType) -> None:
+    twice = {name for name, places in generator.classes().items() if len(places) > 1}
+    assert twice - set(CLASSES_TWICE.split()) == set(), "find another word: see docs/reference/names.md"
+    assert set(CLASSES_TWICE.split()) - twice == set(), "no longer twice: take it off the list"
+
+
+def test_a_module_has_a_name_of_its_own() -> None:
+    stems = Counter(path.stem for part in ("bus", "rules", "reactor") for path in (ROOT / part).rglob("*.py"))
+    twice = {stem for stem, times in stems.items() if times > 1} - set(PARTS.split())
+    assert twice - set(MODULES_TWICE.split()) == set(), "find another word"
+    assert set(MODULES_TWICE.split()) - twice == set(), "no longer twice: take it off the list"
+
+
+def test_what_a_rule_file_names_is_in_the_glossary() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    kinds = [kind.__name__ for kind in KINDS if kind not in INTERNAL]
+    sources = [source.__name__ for source in get_args(LoadedSource)]
+    missing = [word for word in (*kinds, *sources, *get_args(Carrier)) if f"| `{word}` |" not in glossary]
+    assert missing == [], "a line in docs/glossary.md, under In rule files"
