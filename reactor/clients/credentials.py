@@ -10,7 +10,7 @@ from pathlib import Path
 from reactor.runtime.certificates import Certificates
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import Webhook
-from reactor.settings.model import Aws, Endpoint, Notifier
+from reactor.settings.model import AwsAccess, Endpoint, Notifier
 
 
 def authorization(name: str, endpoint: Endpoint) -> str | None:
@@ -26,7 +26,7 @@ def authorization(name: str, endpoint: Endpoint) -> str | None:
     return None
 
 
-def proxy_of(endpoint: Endpoint | Notifier | Webhook | Aws) -> str | None:
+def proxy_of(endpoint: Endpoint | Notifier | Webhook | AwsAccess) -> str | None:
     """Give the proxy on the way there; None: there is none, whatever the environment says."""
     return str(endpoint.proxy_url) if endpoint.proxy_url else None
 

@@ -227,7 +227,7 @@ class Karmada(Part):
     """Where Karmada's own components run, to see which of its switches are on; empty: on the same API."""
 
 
-class Aws(Part):
+class AwsAccess(Part):
     """The way to Amazon's APIs: network ACLs, Route 53, target groups. Credentials are boto3's business."""
 
     proxy_url: HttpUrl | None = None
@@ -299,7 +299,7 @@ class Settings(BaseSettings):
     route_kinds: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=63)], CustomRouteKind] = {}
     """Kinds of routes that are not built in, by the name that rules give as `customKind`."""
     karmada: Karmada = Karmada()
-    aws: Aws = Aws()
+    aws: AwsAccess = AwsAccess()
     create_namespaces: bool = False
     """Whether a workload may bring its namespace along to a cluster that lacks it."""
     notifiers: dict[str, Notifier] = {}
