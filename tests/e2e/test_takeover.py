@@ -43,10 +43,15 @@ FIRST = [f"first{number:02d}" for number in range(12)]
 
 
 def rule(name: str, toleration: float) -> str:
-    """A rule for one route: each has a partition of its own, where a rule for many has one for a namespace."""
+    """A rule that names its route and its backends: each has a partition of its own. Others share their namespace's."""
     route = f"{{cluster: east, kind: TrafficSplit, namespace: shop, name: {name}}}"
     return f"""
-- {{name: {name}, kind: TrafficFailover, mode: Enforce, route: {route}, tolerationSeconds: {toleration:g}}}"""
+- name: {name}
+  kind: TrafficFailover
+  mode: Enforce
+  route: {route}
+  backends: [{{service: {name}}}, {{service: fallback}}]
+  tolerationSeconds: {toleration:g}"""
 
 
 RULES = f"""
