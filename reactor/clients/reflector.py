@@ -313,14 +313,17 @@ class Reflector:
         version, key = version_of(found), key_of(found)
         if kind != "BOOKMARK" and key is None:
             self._skip(found)
+        # Of what the last LIST lacks, it is not known what became of it before the watch that begins there.
+        unbroken = key not in self._doubt.keys
         if key is not None:
             self._doubt.seen(key)
         if kind == Kind.DELETED and key is not None:
             known = self._stored.pop(key, None)
-            await self._tell([Change(Kind.DELETED, known.object if known else await self._projected(found))])
+            gone = known.object if known else await self._projected(found)
+            await self._tell([Change(Kind.DELETED, gone, unbroken=unbroken)])
         elif kind in (Kind.ADDED, Kind.MODIFIED) and key is not None:
             self._stored[key] = _Stored(version, await self._projected(found))
-            await self._tell([Change(Kind(kind), self._stored[key].object)])
+            await self._tell([Change(Kind(kind), self._stored[key].object, unbroken=unbroken)])
         if version:
             self._version = version
 

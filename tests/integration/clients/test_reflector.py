@@ -325,6 +325,30 @@ async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
     assert [change for change in copy.told if change[0] is Kind.DELETED] == [(Kind.DELETED, "c0")]
 
 
+async def test_what_happened_to_an_object_while_lists_lacked_it_is_not_known(api: Kubernetes, east: Cluster) -> None:
+    """The watch after a LIST that is not believed begins at its version: what the LIST should have shown is lost."""
+    for number in range(3):
+        east.create(config_map(f"c{number}"))
+    told: list[Change] = []
+
+    async def take(changes: Sequence[Change]) -> None:
+        told.extend(changes)
+
+    server = Emptied(api)
+    subject = Reflector(cast("Kubernetes", server), PATH, take, clock=Clock(), idle_seconds=5)
+    async with running(subject):
+        await eventually(lambda: bool(east.watches))
+        server.empty = True
+        east.cut_watches(FailWatch(410))
+        await eventually(lambda: len(subject.doubted) == 3 and bool(east.watches))
+        told.clear()
+        east.patch("configmaps", "c0", {"data": {"value": "2"}}, "shop")
+        east.patch("configmaps", "c0", {"data": {"value": "3"}}, "shop")
+        east.delete("configmaps", "c1", "shop")
+        await eventually(lambda: len(told) == 3)
+    assert [change.unbroken for change in told] == [False, True, False]
+
+
 async def test_a_list_that_lacks_most_is_believed_in_the_end(
     api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
