@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -163,6 +164,12 @@ def test_everybody_gets_a_turn_whatever_the_guards(turns: Any, bus: Any, times: 
         assert not [claim for budget in budgets for claim in budget.queue if claim.wanted]  # all were given back
 
 
+def as_meant(claim: AcquireRequest) -> tuple[datetime, int, bool]:
+    """The order in which a group's requests were meant: what it gave back in the moment in which it asked is given
+    back, also where the bus turns the two round."""
+    return claim.observed_at, claim.generation, not claim.wanted
+
+
 @given(TURNS, BUS, OUTCOMES, GUARDS)
 @QUICK
 def test_every_claim_is_answered_when_it_is_heard(turns: Any, bus: Any, times: Any, guards: list[FileGuard]) -> None:
@@ -176,9 +183,9 @@ def test_every_claim_is_answered_when_it_is_heard(turns: Any, bus: Any, times: A
     newest: dict[tuple[str, str], AcquireRequest] = {}
     for now, facts in groupby(world.heard, key=lambda one: one[0]):
         claims = [fact for _, fact in facts if isinstance(fact, AcquireRequest)]
-        for claim in sorted(claims, key=lambda claim: (claim.observed_at, claim.generation, not claim.wanted)):
+        for claim in sorted(claims, key=as_meant):
             last = newest.get((claim.guard, claim.object), claim)
-            if (claim.observed_at, claim.generation) >= (last.observed_at, last.generation):
+            if as_meant(claim) >= as_meant(last):
                 newest[claim.guard, claim.object] = claim
         for claim in claims:
             if claim.wanted and newest[claim.guard, claim.object] is claim:  # neither late, nor given back at once
