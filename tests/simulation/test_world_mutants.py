@@ -104,7 +104,7 @@ def _the_first_signal_decides(patch: pytest.MonkeyPatch) -> None:
 
 
 def _nobody_wakes_up(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(decide, "_wake", lambda *_: None)
+    patch.setattr(decide, "_next_deadline", lambda *_: None)
 
 
 def _windows_that_good_news_does_not_close(patch: pytest.MonkeyPatch) -> None:
