@@ -11,8 +11,9 @@ from typing import Any
 
 import yaml
 
-from tests.karmada.api_server import ApiServer, Authority, port
+from tests.karmada.api_server import ApiServer, Authority
 from tests.kube import envtest
+from tests.ports import free_port
 
 CORE = "/apis/core.gardener.cloud/v1beta1"
 NAMESPACE = "garden-x"
@@ -47,7 +48,7 @@ class Garden:
         """Start both API servers; give the garden what a Shoot needs, and the seed's kinds."""
         self.server.start()
         self.server.wait()
-        listens = port()
+        listens = free_port()
         self._serve(listens)
         self._extend(listens)
         self.server.wait(f"{CORE}/namespaces/{NAMESPACE}/shoots")

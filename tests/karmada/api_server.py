@@ -27,17 +27,6 @@ NAMES = ",".join(
 )  # fmt: skip
 
 
-_given: set[int] = set()
-
-
-def port() -> int:
-    """Give a free port, each once: what is started with it may listen on it only seconds later."""
-    while (found := free_port()) in _given:
-        pass
-    _given.add(found)
-    return found
-
-
 class Authority:
     """A folder with a certificate authority, a server's certificate, a front proxy's, and a key for accounts."""
 
@@ -77,8 +66,8 @@ class ApiServer:
     name: str
     folder: Path
     authority: Authority
-    port: int = field(default_factory=lambda: port())
-    etcd_port: int = field(default_factory=lambda: port())
+    port: int = field(default_factory=free_port)
+    etcd_port: int = field(default_factory=free_port)
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,7 +92,7 @@ class ApiServer:
         self.run(
             str(envtest.find("etcd", "TEST_ASSET_ETCD")), f"--data-dir={self.folder / 'etcd'}",
             f"--listen-client-urls={etcd}", f"--advertise-client-urls={etcd}",
-            f"--listen-peer-urls=http://127.0.0.1:{port()}", "--unsafe-no-fsync",
+            f"--listen-peer-urls=http://127.0.0.1:{free_port()}", "--unsafe-no-fsync",
         )  # fmt: skip
         self.run(
             str(envtest.find("kube-apiserver", "TEST_ASSET_KUBE_APISERVER")), f"--etcd-servers={etcd}",

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
-from tests.karmada.api_server import START_SECONDS, ApiServer, Authority, binary, port
+from tests.karmada.api_server import START_SECONDS, ApiServer, Authority, binary
 from tests.kube import envtest
+from tests.ports import free_port
 
 MEMBERS = ("m1", "m2", "m3")
 COMPONENTS = ("aggregated-apiserver", "webhook", "controller-manager", "scheduler")
@@ -55,7 +56,7 @@ class Karmada:
             server.start()
         for server in (self.plane, *self.members.values()):
             server.wait()
-        aggregated, webhook = port(), port()
+        aggregated, webhook = free_port(), free_port()
         self._install(aggregated)
         flag = f"--kubeconfig={self.plane.kubeconfig}"
         tls = (
@@ -205,7 +206,7 @@ def plural(kind: str) -> str:
 
 
 def _metrics() -> tuple[str, str]:
-    return f"--metrics-bind-address=127.0.0.1:{port()}", f"--health-probe-bind-address=127.0.0.1:{port()}"
+    return f"--metrics-bind-address=127.0.0.1:{free_port()}", f"--health-probe-bind-address=127.0.0.1:{free_port()}"
 
 
 def _until(true: Any, what: str, server: ApiServer) -> None:
