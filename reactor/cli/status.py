@@ -81,8 +81,10 @@ async def _follow(settings: Settings, url: str | None, shown: Shown, *, watch: b
 def _leave() -> NoReturn:
     """End at once: who only looks leaves nothing undone. Cancelled in an orderly way, it did not always end:
     `wait_for` of Python 3.11, which nats-py waits with, may lose that."""
-    sys.stdout.flush()
-    os._exit(0)
+    try:
+        sys.stdout.flush()
+    finally:  # also where the reader of a pipe is gone
+        os._exit(0)
 
 
 class Shown:
