@@ -25,7 +25,7 @@ from bus.messages import (
     Resume,
     TrafficCommand,
 )
-from bus.subjects import COMMANDS, ROOT, inbox, token
+from bus.subjects import COMMANDS, ROOT, commands_position, inbox, token
 from bus.topology import Bucket, Queue, Stream
 
 API = "$JS.API"
@@ -118,7 +118,7 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "router": ("routes what comes in", lambda: (
         *PRESENT, *_work(topology.ROUTERS, topology.PARKED_POSTS), *_write(topology.ALERTS),
         *_follow(topology.ALERTS), *_facts(*SEEN, *fact_kinds(*get_args(AnyCommand))), f"{ROOT}.parked.*",
-        f"{ROOT}.decisions.{COMMANDS}.*", NEWEST_RECORD,
+        f"{ROOT}.decisions.{COMMANDS}.*", f"$KV.{topology.GROUPS.name}.{commands_position()}", NEWEST_RECORD,
     )),
     "decider": ("decides", lambda: (
         *PRESENT, *_follow(topology.FACTS, topology.GROUPS), *_write(topology.GROUPS), *_read(topology.ACTIONS),

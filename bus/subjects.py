@@ -146,6 +146,11 @@ def key(*parts: str) -> str:
     return ".".join(token(part) for part in parts)
 
 
+def commands_position() -> str:
+    """The KV key under which routers keep the newest hash of the audit of COMMANDS."""
+    return key(COMMANDS, "position")
+
+
 def group(partition: int, rule: str, object_: str) -> str:
     """The KV key under which a decider stores a group of its partition."""
     return key(str(partition), "group", f"{rule}/{object_}")

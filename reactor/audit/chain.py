@@ -7,10 +7,8 @@ cut off at its end is noticed.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,8 +25,6 @@ from reactor.audit.signing import Signer
 RECORD_MAX = 900_000
 """Bytes. A server takes a million; a record that is larger is kept without its state, and cannot be replayed."""
 FACTS_MAX = 100
-TRIES = 20
-"""How often a record is written that others write at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,6 @@ class Chain:
         self._partition = partition
         self._under = subjects.decisions(partition)
         self._sequence = 0
-        self._turn = asyncio.Lock()
         self.head = Head()
 
     async def load(self, known: Head) -> None:
@@ -104,17 +99,6 @@ class Chain:
             return  # it is there already, by the id that it was given at the first time
         self._sequence = sequence
         self.head = Head(link.number, digest(body), entry.record.decided_at)
-
-    async def write_among_others(self, entry: Entry) -> None:
-        """The same where several processes write. Raises Refused where they are always faster, Unavailable."""
-        async with self._turn:
-            for _ in range(TRIES - 1):
-                await self.load(Head())
-                with suppress(Refused):  # another was faster: after that one, then
-                    await self.write(entry)
-                    return
-            await self.load(Head())
-            await self.write(entry)
 
     async def _store(self, entry: Entry, body: bytes) -> int:
         subject, id_ = subjects.decision(self._partition, entry.record.rule), f"{self._partition}/{entry.id}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bus.messages import ChainLink, DecisionRecord
+from bus.port import Delivery
 from reactor.audit.chain import Head
 from reactor.audit.checker import Breach, Verdict
 from reactor.audit.signing import Signer
@@ -31,44 +32,58 @@ class Stored:
     """Its partition, or that of people's words: the token of its subject."""
     rule: str
     at: datetime
+    stored_at: datetime
+    """By the server's clock, which no record sets."""
     hash: str
     link: ChainLink | None
 
     @classmethod
-    def of(cls, sequence: int, subject: str, record: DecisionRecord, hash_: str) -> Stored:
-        """A record that came on this subject."""
-        return cls(sequence, subject.split(".")[2], record.rule, record.decided_at, hash_, record.chain)
+    def of(cls, one: Delivery, record: DecisionRecord, hash_: str) -> Stored:
+        """A record as it came."""
+        chain = one.subject.split(".")[2]
+        return cls(one.sequence, chain, record.rule, record.decided_at, one.stored_at, hash_, record.chain)
 
 
 def check(
-    records: Iterable[Stored], heads: Mapping[str, Head], kept_since: datetime | None, signer: Signer | None = None
-) -> Verdict:
+    records: Iterable[Stored], heads: Mapping[str, Head], kept_since: datetime | None, signer: Signer | None = None,
+    *, signed_since: datetime | None = None,
+) -> Verdict:  # fmt: skip
     """Check all chains. `heads`: read before the records. What is younger than `kept_since` no retention has removed;
     None: it may have removed anything, as the stream is full. `signer`: has the key; None: signatures are not looked
-    at. What was written before there was a key is counted as `unsigned`."""
+    at. What has no signature, and none before it has, is counted as `unsigned`; stored after `signed_since`, it is
+    forged."""
     chains: dict[str, list[Stored]] = defaultdict(list)
     for one in records:
         chains[one.chain].append(one)
     verdict = Verdict()
     for name in sorted({*chains, *heads}):
-        found = [*_links(chains[name]), *_first(chains[name], kept_since), *_end(name, chains[name], heads.get(name))]
+        chain = chains[name]
+        found = [*_links(chain), *_first(chain, kept_since), *_end(name, chain, heads.get(name), kept_since)]
         if signer is not None:
-            found += _signatures(name, chains[name], signer)
-            verdict.tested["unsigned"] += sum(one.link is None or not one.link.signature for one in chains[name])
-        verdict.add(PROMISE, found, tested=len(chains[name]))
+            found += _signatures(name, chain, signer, signed_since)
+            verdict.tested["unsigned"] += sum(one.link is None or not one.link.signature for one in chain)
+        verdict.add(PROMISE, found, tested=len(chain))
     return verdict
 
 
-def _signatures(name: str, chain: Sequence[Stored], signer: Signer) -> Iterator[Breach]:
-    """What has another signature, and what has none although records before it have one."""
+def _signatures(
+    name: str, chain: Sequence[Stored], signer: Signer, signed_since: datetime | None
+) -> Iterator[Breach]:  # fmt: skip
+    """What has another signature, and what has none although it should: records before it have one, or it is newer
+    than the key."""
     signed = False
     for one in chain:
+        late = signed_since is not None and one.stored_at > signed_since
         if one.link is None:
-            continue  # told already
+            if late and not signed:  # else told already
+                yield _breach(one, "forged: it is in no chain, and is newer than audit.signedSince")
+            continue
         if one.link.signature and not signer.verifies(name, one.link):
             yield _breach(one, "forged: it was not signed with this key")
         elif signed and not one.link.signature:
             yield _breach(one, "forged: it is not signed, and records before it are")
+        elif late and not one.link.signature:
+            yield _breach(one, "forged: it is not signed, and is newer than audit.signedSince")
         signed = signed or bool(one.link.signature)
 
 
@@ -99,13 +114,14 @@ def _first(chain: Sequence[Stored], kept_since: datetime | None) -> Iterator[Bre
         yield _breach(first, f"cut off: the {first.link.number - 1} records before it are gone, and were not yet old")
 
 
-def _end(name: str, chain: Sequence[Stored], head: Head | None) -> Iterator[Breach]:
+def _end(name: str, chain: Sequence[Stored], head: Head | None, kept_since: datetime | None) -> Iterator[Breach]:
     if head is None or head.at is None:
         return
+    old = kept_since is None or head.at <= kept_since
     named = next((one for one in chain if one.link is not None and one.link.number == head.number), None)
     if named is not None and named.hash != head.hash:
         yield _breach(named, "edited: the partition's state has another hash of it")
-    elif named is None and not any(one.link is not None and one.link.number > head.number for one in chain):
+    elif not named and not old and not any(one.link is not None and one.link.number > head.number for one in chain):
         what = f"cut off: the records up to {head.number} are not all there"
         yield Breach(PROMISE, f"partition {name}", head.at.timestamp(), what)
 

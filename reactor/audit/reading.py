@@ -72,7 +72,9 @@ def _take(audit: Audit, one: Delivery) -> None:
     except Malformed:
         record = None
     if not isinstance(record, DecisionRecord):
-        audit.stored.append(Stored(one.sequence, one.subject.split(".")[2], "?", one.stored_at, "", None))
+        audit.stored.append(
+            Stored(one.sequence, one.subject.split(".")[2], "?", one.stored_at, one.stored_at, "", None)
+        )
         return
     audit.records.append(record)
-    audit.stored.append(Stored.of(one.sequence, one.subject, record, digest(one.body)))
+    audit.stored.append(Stored.of(one, record, digest(one.body)))

@@ -19,7 +19,7 @@ from reactor.cli.shared.printing import printed, say
 from reactor.cli.shared.stored import stored
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
-from reactor.settings.model import BusSettings
+from reactor.settings.model import BusSettings, Settings
 
 if TYPE_CHECKING:
     from reactor.audit.checker import Verdict
@@ -51,7 +51,8 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
     edited, inserted, are missing, or were cut off before retention removes them.
 
     With `audit.keyFile` in the settings, the signature of each record's place is checked too. This also finds a whole
-    chain that was rewritten. Records without a signature count as unsigned.
+    chain that was rewritten, with another key or, where `audit.signedSince` is set, without signatures. Other records
+    without a signature count as unsigned.
 
     Facts are kept for a day, decisions for a month. A decision whose facts are gone counts as undecided. The current
     rules are used.
@@ -65,7 +66,7 @@ def verify(config: Path | None, rules: tuple[str, ...], bus: str | None, output:
         settings = settings_.load(config, **({"rule_files": rules} if rules else {}))
         loaded, _ = told_rules(settings, "early and needless are not checked for rules of files that cannot be used")
         signer = Signer.of(settings.audit.key_file)
-        verdict = asyncio.run(_verify(settings.bus, address(settings.bus, bus), loaded, signer))
+        verdict = asyncio.run(_verify(settings, address(settings.bus, bus), loaded, signer))
     say(_table(verdict) if output == "table" else printed(_data(verdict), output))
     sys.exit(1 if verdict.breaches else 0)
 
@@ -99,18 +100,20 @@ async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
             click.echo(one.model_dump_json())
 
 
-async def _verify(settings: BusSettings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> Verdict:
+async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> Verdict:
     from bus.topology import FACTS
     from reactor.audit.decisions import hear, judge
     from reactor.audit.links import check
     from reactor.audit.reading import audit_of
     from reactor.process.session import connected
 
-    async with connected(settings, url, "audit", patience=PATIENCE) as bus:
+    async with connected(settings.bus, url, "audit", patience=PATIENCE) as bus:
         audit = await audit_of(bus)
         observations = [one async for one in stored(bus, FACTS) if isinstance(one, Observation)]
     verdict = judge(audit.records, hear(observations), _windows(rules))
-    chains = check(audit.stored, audit.heads, audit.kept_since, signer)
+    chains = check(
+        audit.stored, audit.heads, audit.kept_since, signer, signed_since=settings.audit.signed_since
+    )  # fmt: skip
     verdict.add(PROMISES[-1], chains.breaches, tested=chains.tested[PROMISES[-1]])
     if signer is not None:
         verdict.tested["unsigned"] = chains.tested["unsigned"]

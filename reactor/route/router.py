@@ -21,8 +21,8 @@ from bus.errors import Malformed, Unavailable
 from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
 from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
-from reactor.audit.chain import Chain
 from reactor.audit.commands import audited
+from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
 from reactor.route.publisher import Publisher
 from reactor.route.quarantine import quarantine
@@ -82,7 +82,7 @@ class Router:
         self._bus = bus
         self._publisher = publisher
         self._alerts = alerts
-        self._audit = Chain(bus, subjects.COMMANDS, signer)
+        self._audit = SharedChain(bus, signer)
 
     async def run(self) -> None:
         """Route until cancelled. Raises Unavailable."""
@@ -193,7 +193,7 @@ class Router:
             await self._bus.publish_all(self._messages(delivery, event))
         if isinstance(event.data, Command):
             command = event.data.model_copy(update={"user": subjects.user_in(delivery.subject)})
-            await self._audit.write_among_others(audited(command, _id(delivery, event)))
+            await self._audit.write(audited(command, _id(delivery, event)))
 
     def _messages(self, delivery: Delivery, event: Event) -> Sequence[Outgoing]:
         """Give the messages that carry what is said; none where no rule wants it. Raises Malformed."""

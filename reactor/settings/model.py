@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic_settings
-from pydantic import Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AwareDatetime, Field, HttpUrl, SecretStr, ValidationError, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
@@ -277,6 +277,16 @@ class Audit(Part):
     key_file: Path | None = None
     """A secret of 32 bytes or more with which each record's place is signed, the same for all processes. Default: not
     signed."""
+    signed_since: AwareDatetime | None = None
+    """When all processes had the key: a record without a signature that was stored later is forged. Default: records
+    without a signature before the first signed one are counted, and no more."""
+
+    @model_validator(mode="after")
+    def _has_key(self) -> Audit:
+        if self.signed_since is not None and self.key_file is None:
+            msg = "signedSince goes together with keyFile"
+            raise ValueError(msg)
+        return self
 
 
 class Settings(BaseSettings):

@@ -25,8 +25,8 @@ from bus.testing.memory_parts import matches
 ROOT = Path(__file__).parents[2]
 HINT = "run: .venv/bin/python scripts/gen-events-docs.py"
 NO_SUBJECTS = {
-    "token", "partition_of", "key", "group", "kept_rule", "facts", "observations", "observations_of", "partition_in",
-    "inbox",
+    "token", "partition_of", "key", "commands_position", "group", "kept_rule", "facts", "observations",
+    "observations_of", "partition_in", "inbox",
     "user_in", "source_in", "decisions",
 }  # fmt: skip
 """Functions of bus.subjects that make no subject of a message: parts, keys, prefixes, and the filters over facts."""

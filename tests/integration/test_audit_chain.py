@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from bus.topology import DECISIONS, GROUPS
 from reactor.audit.chain import Chain, Entry, Head
 from reactor.audit.links import check
 from reactor.audit.reading import audit_of
+from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
@@ -51,7 +52,7 @@ async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
             state = json.dumps({"sequence": 1, "audit": chain.head.stored()}).encode()
             await bus.store(GROUPS).put(f"{partition}.position", state, revision=None)
         for number in range(2):
-            await Chain(bus, subjects.COMMANDS).write_among_others(entry(number, "pause"))
+            await SharedChain(bus).write(entry(number, "pause"))
         yield bus
 
 
@@ -104,6 +105,9 @@ async def test_an_untouched_audit_is_whole(bus: JetStreamBus) -> None:
         (lambda records: edited(records, 2), ["edited"]),
         (lambda records: edited(records, 4), ["edited"]),  # the newest one: only the state knows its hash
         (lambda records: edited(records, 6), ["edited"]),  # a command
+        (lambda records: edited(records, 7), ["edited"]),  # the newest command: only its stored head knows its hash
+        (lambda records: records[:7], ["cut off"]),
+        (lambda records: records[:6], ["cut off"]),
         (lambda records: [*records[:2], *records[3:]], ["1 records before it are missing"]),
         (lambda records: [*records[:1], *records[3:]], ["2 records before it are missing"]),
         (lambda records: records[1:], ["cut off"]),
@@ -130,6 +134,22 @@ async def test_what_retention_has_removed_is_no_breach(bus: JetStreamBus) -> Non
     audit = await audit_of(bus)
     assert check(audit.stored, audit.heads, NOW + timedelta(days=31)).breaches == []
     assert check(audit.stored, audit.heads, None).breaches == []
+
+
+async def test_a_partition_whose_records_are_all_older_than_retention_is_no_breach(bus: JetStreamBus) -> None:
+    """Nothing was decided there for more than a month: its state still names the last record."""
+    await forge(bus, lambda records: [one for one in records if ".3." not in one[0]])
+    audit = await audit_of(bus)
+    assert [one.what.partition(":")[0] for one in check(audit.stored, audit.heads, NOW).breaches] == ["cut off"]
+    assert check(audit.stored, audit.heads, NOW + timedelta(days=31)).breaches == []
+    assert check(audit.stored, audit.heads, None).breaches == []
+
+
+async def test_a_command_that_was_cut_off_is_found_after_further_commands_too(bus: JetStreamBus) -> None:
+    await forge(bus, lambda records: records[:7])
+    for number in range(2, 4):
+        await SharedChain(bus).write(entry(number, "pause"))
+    assert await broken(bus) == ["1 records before it are missing"]
 
 
 async def test_the_server_takes_nothing_out_of_the_audit(bus: JetStreamBus) -> None:
@@ -166,9 +186,9 @@ async def test_an_owner_goes_on_after_what_its_state_does_not_know_yet(bus: JetS
 
 
 async def test_many_routers_write_one_chain_of_commands(bus: JetStreamBus) -> None:
-    routers = [Chain(bus, subjects.COMMANDS) for _ in range(4)]
+    routers = [SharedChain(bus) for _ in range(4)]
     await asyncio.gather(
-        *(router.write_among_others(entry(10 + n)) for n, router in enumerate(routers * 2))
+        *(router.write(entry(10 + n)) for n, router in enumerate(routers * 2))
     )  # fmt: skip
     assert await broken(bus) == []
     audit = await audit_of(bus)
@@ -177,8 +197,8 @@ async def test_many_routers_write_one_chain_of_commands(bus: JetStreamBus) -> No
 
 async def test_a_word_that_is_routed_twice_stands_in_the_audit_once(bus: JetStreamBus) -> None:
     for _ in range(2):
-        await Chain(bus, subjects.COMMANDS).write_among_others(entry(1, "pause"))
-    await Chain(bus, subjects.COMMANDS).write_among_others(entry(2, "pause"))
+        await SharedChain(bus).write(entry(1, "pause"))
+    await SharedChain(bus).write(entry(2, "pause"))
     assert await broken(bus) == []
     assert len([one for one in (await audit_of(bus)).stored if one.chain == subjects.COMMANDS]) == 3
 
@@ -223,6 +243,22 @@ async def test_a_chain_that_was_written_anew_without_the_key_is_found(bus: JetSt
     await written(bus, range(3), ANOTHER)
     assert await broken(bus) == [], "its hashes are right"
     assert await broken(bus, KEY) == ["forged"] * 3
+
+
+async def test_a_chain_that_was_written_anew_without_any_signature_is_found_by_when_the_key_came(
+    bus: JetStreamBus,
+) -> None:
+    await written(bus, range(3), KEY)
+    await forge(bus, lambda records: [one for one in records if ".5." not in one[0]])
+    await written(bus, range(3), None)
+    audit = await audit_of(bus)
+
+    def forged(since: datetime) -> list[str]:
+        found = check(audit.stored, audit.heads, audit.kept_since, KEY, signed_since=since).breaches
+        return [one.what.partition(":")[0] for one in found if one.route.startswith("partition 5")]
+
+    assert forged(NOW - timedelta(days=1)) == ["forged"] * 3
+    assert forged(Clock().now()) == [], "from before the key"
 
 
 async def test_a_record_without_a_signature_after_signed_ones_is_found(bus: JetStreamBus) -> None:

@@ -76,6 +76,8 @@ SUBJECTS = {
     subjects.alive("x"): {*PROCESSES},
     "$KV.reactor_groups.0.group.x": {"decider"},
     "$KV.reactor_groups.probe": {*PROCESSES},
+    "$KV.reactor_groups.commands.position": {"decider", "router"},
+    "$KV.reactor_groups.0.position": {"decider"},
     "$KV.reactor_leases.x": {*PROCESSES},
     "$KV.reactor_intents.x": {"executor"},
     "$KV.reactor_alerts.x": {"router"},
