@@ -15,11 +15,11 @@ from bus.messages import Observation
 from reactor.cli.shared.known_rules import told_rules
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import printed, say
-from reactor.cli.shared.stored import stored
+from reactor.cli.shared.printing import printed, say, warn
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings, Settings
+from reactor.views.stored import stored
 
 if TYPE_CHECKING:
     from reactor.audit.checker import Verdict
@@ -96,7 +96,7 @@ async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
     from reactor.process.session import connected
 
     async with connected(settings, url, "audit", patience=PATIENCE) as bus:
-        async for one in stored(bus, DECISIONS):
+        async for one in stored(bus, DECISIONS, unreadable=warn):
             click.echo(one.model_dump_json())
 
 
@@ -109,7 +109,7 @@ async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, 
 
     async with connected(settings.bus, url, "audit", patience=PATIENCE) as bus:
         audit = await audit_of(bus)
-        observations = [one async for one in stored(bus, FACTS) if isinstance(one, Observation)]
+        observations = [one async for one in stored(bus, FACTS, unreadable=warn) if isinstance(one, Observation)]
     verdict = judge(audit.records, hear(observations), _windows(rules))
     chains = check(
         audit.stored, audit.heads, audit.kept_since, signer, signed_since=settings.audit.signed_since

@@ -165,7 +165,8 @@ async def _init(
 ) -> Sequence[Any]:
     from bus.jetstream import provision
     from bus.jetstream.provisioning import copies
-    from reactor.process.session import agree_on_partitions, partitions_of
+    from reactor.fleet.layout import partitions_of
+    from reactor.process.session import agree_on_partitions
     from reactor.runtime.errors import SettingsError
 
     there, wanted = await copies(bus), replicas or settings.replicas

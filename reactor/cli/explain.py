@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 
 import click
 
-from bus.messages import DecisionRecord, Observation, Outcome
 from reactor.cli.shared.asking import PATIENCE
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, as_yaml, say
-from reactor.cli.shared.stored import stored
+from reactor.cli.shared.printing import as_json, as_yaml, say, warn
 from reactor.rulefiles.snapshot import load_alone
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings
-from rules.rehearsal.explain import Chain, chain
+from reactor.views.explaining import chain_of
+from rules.rehearsal.explain import Chain
 from rules.rehearsal.proof import line as evidence_line
 from rules.rehearsal.reach import lines, reach
 from rules.rulefile.matchers import BadMatcher, Matchers
@@ -67,7 +65,7 @@ def explain(
             text = "\n".join(lines(heard)) or "there is no AlertmanagerWebhook source"
             say(text if output == "text" else _WRITERS[output]([asdict(one) for one in heard]))
             sys.exit(0 if any(rule.reaches for one in heard for rule in one.rules) else 1)
-        found = asyncio.run(_chain(settings.bus, bus, action or ""))
+        found = asyncio.run(_found(settings.bus, bus, action or ""))
     if found is None:
         say(f"reactor: no decision of the last month has the action {action}", err=True)
         sys.exit(1)
@@ -87,38 +85,11 @@ def _labels(text: str) -> dict[str, str]:
     return {one.label: one.value for one in matchers}
 
 
-async def _chain(settings: BusSettings, url: str | None, id_: str) -> Chain | None:
-    from bus import subjects
-    from bus.topology import DECISIONS, FACTS
+async def _found(settings: BusSettings, url: str | None, id_: str) -> Chain | None:
     from reactor.process.session import address, connected
 
-    rule = id_.partition("/")[0]
     async with connected(settings, address(settings, url), "explain", patience=PATIENCE) as bus:
-        about = f"{subjects.ROOT}.decisions.*.{subjects.token(rule)}"
-        records = [one async for one in stored(bus, DECISIONS, about) if isinstance(one, DecisionRecord)]
-        record = next((one for one in records if any(action["id"] == id_ for action in one.actions)), None)
-        if record is None:
-            return None
-        observations = [
-            one
-            for target in _targets(record)
-            async for one in stored(bus, FACTS, subjects.observations_of(target))
-            if isinstance(one, Observation)
-        ]
-        mine = f"{subjects.ROOT}.facts.*.outcome.{subjects.token(id_)}"
-        outcomes = [one async for one in stored(bus, FACTS, mine) if isinstance(one, Outcome)]
-    return chain(id_, records, _once(observations), outcomes)
-
-
-def _targets(record: DecisionRecord) -> list[str]:
-    """Whose health the decision rests on: members, also those of what the groups of the rule know together."""
-    known = {target for state in (record.before, record.shared_group) for target in (state or {}).get("members") or {}}
-    return sorted(known | {str(fact["target"]) for fact in record.facts if fact.get("fact") == "Observation"})
-
-
-def _once(observations: Sequence[Observation]) -> list[Observation]:
-    """One observation stands in each partition that it concerns."""
-    return list({(one.target, one.signal, one.observed_at, one.status): one for one in observations}.values())
+        return await chain_of(bus, id_, warn)
 
 
 def _text(found: Chain) -> str:

@@ -15,12 +15,12 @@ from reactor.cli.shared.files import read_text
 from reactor.cli.shared.known_rules import told_rules
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import printed, say
-from reactor.cli.shared.stored import from_lines, stored
+from reactor.cli.shared.printing import printed, say, warn
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings
+from reactor.views.stored import from_lines, stored
 from rules.engine.routing import Routing
 from rules.rehearsal.replay import Match, Replayed
 from rules.rehearsal.replay import replay as again
@@ -76,7 +76,7 @@ async def _stream(settings: BusSettings, url: str | None) -> list[DecisionRecord
     from reactor.process.session import address, connected
 
     async with connected(settings, address(settings, url), "replay", patience=PATIENCE) as bus:
-        return [one async for one in stored(bus, DECISIONS) if isinstance(one, DecisionRecord)]
+        return [one async for one in stored(bus, DECISIONS, unreadable=warn) if isinstance(one, DecisionRecord)]
 
 
 def _difference(one: Replayed) -> str:

@@ -17,18 +17,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from reactor.cli.shared.asking import stored_groups
 from reactor.cli.shared.known_rules import known_rules
 from reactor.cli.shared.naming import near
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import as_json, as_yaml, duration, say, terminal_width
-from reactor.cli.shared.status_rows import Rules, entry, table
+from reactor.cli.shared.printing import as_json, as_yaml, duration, say, terminal_width, warn
+from reactor.cli.shared.status_rows import table
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible, visible_json
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
+from reactor.views.group_view import Rules, entry
+from reactor.views.stored_groups import stored_groups
 from rules.core.group import Group, Paused
 from rules.core.stored import to_python
 from rules.engine.pauses import PAUSES
@@ -102,7 +103,7 @@ class Shown:
         """Look, and show it where it has changed."""
         from reactor.fleet.presence import present
 
-        groups, processes, now = await stored_groups(bus), await present(bus), Clock().now()
+        groups, processes, now = await stored_groups(bus, warn), await present(bus), Clock().now()
         words = "\n".join([*_pauses(groups, now), *(line for process in processes for line in _warnings(process))])
         names = {*self._rules, *(one.rule for one in groups if _meant(self._pattern, one))}
         own = self._pattern.startswith("@")

@@ -16,12 +16,11 @@ from pathlib import Path
 import nkeys
 
 from bus import subjects
-from bus.errors import NotFound, NotReady, Refused, Unavailable
+from bus.errors import NotReady, Refused, Unavailable
 from bus.jetstream import Credentials, JetStreamBus, provision
-from bus.jetstream.connection import ApiError
-from bus.jetstream.provisioning import NO_STREAM
 from bus.port import Bus
 from bus.topology import LEASES
+from reactor.fleet.layout import LAYOUT, partitions_of
 from reactor.runtime.certificates import Certificates
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
@@ -37,7 +36,6 @@ START_SECONDS = 60.0
 START_AGAIN_SECONDS = 0.5
 LOOKS = 3
 """How often the bus is asked what time it is: the quickest answer is the most exact one."""
-_LAYOUT = subjects.key("layout")
 
 
 def address(settings: BusSettings, given: str | None = None) -> str | Sequence[str]:
@@ -122,33 +120,12 @@ def _text(path: Path | None) -> str | None:
     return str(path) if path is not None else None
 
 
-async def partitions_of(bus: JetStreamBus) -> int | None:
-    """Give over how many partitions facts are spread on this bus; None: not agreed on yet.
-
-    Raises Unavailable, SettingsError.
-    """
-    try:
-        entry = await bus.store(LEASES).get(_LAYOUT)
-    except NotFound:
-        return None
-    except ApiError as error:
-        if error.code == NO_STREAM:
-            return None
-        raise
-    try:
-        return int(json.loads(entry.value)["partitions"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise SettingsError(
-            f"bus: entry {_LAYOUT} of bucket {LEASES.name} cannot be read: {entry.value[:80]!r}; delete it"
-        ) from error
-
-
 async def agree_on_partitions(bus: JetStreamBus, partitions: int) -> None:
     """Make sure that everybody on this bus spreads facts over as many partitions. Raises SettingsError."""
     there = await partitions_of(bus)
     if there is None:
         try:
-            await bus.store(LEASES).put(_LAYOUT, json.dumps({"partitions": partitions}).encode(), revision=0)
+            await bus.store(LEASES).put(LAYOUT, json.dumps({"partitions": partitions}).encode(), revision=0)
         except Refused:
             await agree_on_partitions(bus, partitions)  # somebody was faster: compare with theirs
         return

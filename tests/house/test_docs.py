@@ -20,8 +20,8 @@ import yaml
 
 from bus.topology import BUCKETS, STREAMS
 from reactor.cli.main import COMMANDS, cli
-from reactor.cli.shared.status_rows import entry
 from reactor.settings import model as settings
+from reactor.views.group_view import entry
 from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.rehearsal import history

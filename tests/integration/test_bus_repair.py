@@ -19,10 +19,11 @@ from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import plan
 from bus.messages import Health, Observation
 from bus.port import Outgoing
+from reactor.fleet.layout import partitions_of
 from reactor.process import bus_repair
 from reactor.process.app import App
 from reactor.process.bus_repair import BusReconciler
-from reactor.process.session import agree_on_partitions, partitions_of
+from reactor.process.session import agree_on_partitions
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import BusSettings, Settings

@@ -17,19 +17,17 @@ from uuid import uuid4
 import click
 
 from bus.characters import all_seen
-from bus.errors import Malformed
 from reactor.cli.shared.options import bus_option
 from reactor.cli.shared.outcome import told
-from reactor.cli.shared.printing import say
+from reactor.cli.shared.printing import say, warn
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
+from reactor.views.stored_groups import stored_groups
 from rules.core.group import Group
-from rules.core.stored import load
 
 if TYPE_CHECKING:
-    from bus.jetstream import JetStreamBus
     from bus.messages import AnyCommand
 
 PATIENCE = timedelta(seconds=3)
@@ -109,19 +107,6 @@ def _refuse_unseen(given: Mapping[str, object]) -> None:
                 raise click.BadParameter(str(error), param_hint=name) from error
 
 
-async def stored_groups(bus: JetStreamBus) -> list[Group]:
-    """Give all groups as they are stored, sorted; those that cannot be read are told and left out."""
-    from bus.topology import GROUPS
-
-    groups = []
-    for entry in await bus.store(GROUPS).entries("*.group.>"):
-        try:
-            groups.append(load(entry.value))
-        except Malformed as error:
-            say(visible(f"{entry.key}: {error}"), err=True)
-    return sorted(groups, key=lambda group: (group.rule, group.object))
-
-
 def look(settings: Settings, bus_url: str | None) -> list[Group]:
     """Give the groups of this bus. Raises SettingsError, BusError."""
 
@@ -130,7 +115,7 @@ def look(settings: Settings, bus_url: str | None) -> list[Group]:
 
         url = address(settings.bus, bus_url)
         async with connected(settings.bus, url, "look", patience=PATIENCE) as bus:
-            return await stored_groups(bus)
+            return await stored_groups(bus, warn)
 
     return asyncio.run(read())
 
@@ -164,7 +149,7 @@ async def _send(
         await bus.publish_all([Outgoing(subjects.command(type(fact).__name__.lower(), bus.user), body, id_)])
         until = clock.monotonic() + EFFECT.total_seconds()
         while clock.monotonic() < until:
-            if (word := seen(await stored_groups(bus), at)) is not None:
+            if (word := seen(await stored_groups(bus, warn), at)) is not None:
                 return word
             await asyncio.sleep(LOOK)
     return None

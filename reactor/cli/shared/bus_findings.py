@@ -12,10 +12,12 @@ from bus.errors import NotFound, Unavailable
 from bus.jetstream import JetStreamBus
 from bus.jetstream.permissions import missing
 from bus.jetstream.provisioning import plan
-from reactor.cli.members import owners
-from reactor.process.session import CLOCKS_APART, clock_difference, partitions_of
+from reactor.cli.shared.printing import warn
+from reactor.fleet.layout import partitions_of
+from reactor.process.session import CLOCKS_APART, clock_difference
 from reactor.runtime.clock import Clock
 from reactor.settings.model import BusSettings
+from reactor.views.membership import owners
 
 Row = dict[str, Any]
 SYNC = "cannot be checked: set sync_interval: always on each server, or a power failure loses acknowledged messages"
@@ -85,7 +87,7 @@ async def look(bus: JetStreamBus) -> dict[str, list[Row]]:
     names = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
     streams = await asyncio.gather(*(_stream(bus, name) for name in names))
     queues = await asyncio.gather(*(_queue(bus, one) for one in topology.QUEUES))
-    _, partitions = await owners(bus)
+    _, partitions = await owners(bus, warn)
     return {"streams": list(streams), "queues": list(queues), "partitions": partitions}
 
 

@@ -7,13 +7,14 @@ from datetime import timedelta
 
 from bus.embedded import find_binary
 from bus.errors import BusError, NoBinary, WrongServer
-from reactor.cli.members import owners
 from reactor.cli.shared.bus_findings import check_all
+from reactor.cli.shared.printing import warn
 from reactor.fleet.presence import present
 from reactor.process.session import address, connected
 from reactor.runtime.errors import ReactorError
 from reactor.runtime.versions import installed
 from reactor.settings.model import BusSettings
+from reactor.views.membership import owners
 from reactor.workbench.doctor import bus as checks
 from reactor.workbench.doctor import members
 from reactor.workbench.doctor.finding import Finding, Findings
@@ -56,7 +57,7 @@ async def member_findings(settings: BusSettings, url: str | None, digest: str) -
     try:
         async with connected(settings, address(settings, url), "doctor", patience=PATIENCE) as bus:
             processes = await present(bus)
-            _, partitions = await owners(bus)
+            _, partitions = await owners(bus, warn)
     except (ReactorError, BusError) as error:
         return [Finding(members.GROUP, "all", "skipped", f"{UNREACHED}: {' '.join(str(error).split())}")]
     return members.findings(processes, partitions, digest, installed("alert-reactor"))

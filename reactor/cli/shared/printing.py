@@ -21,6 +21,11 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(visible_lines(text), err=err)
 
 
+def warn(text: str) -> None:
+    """Print for people on stderr."""
+    say(text, err=True)
+
+
 def terminal_width() -> int | None:
     """How wide a table may be: as the terminal. What goes to a file or a pipe has one line for each row."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() or "COLUMNS" in os.environ else None

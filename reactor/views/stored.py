@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from bus.errors import Malformed
 from bus.messages import DecisionRecord, Message
-from reactor.cli.shared.printing import say
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 
@@ -18,21 +17,27 @@ if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
     from bus.topology import Stream
 
+Unreadable = Callable[[str], None]
+"""Is told, in one line for people, of what is stored and cannot be read."""
 END = timedelta(seconds=1)
 """Nothing more for so long: the stream is read."""
 
 
-async def stored(bus: JetStreamBus, stream: Stream, subject: str | None = None) -> AsyncIterator[Message]:
-    """Give the messages of a stream, in order, up to its end; one that cannot be read is told and left out."""
+async def stored(
+    bus: JetStreamBus, stream: Stream, subject: str | None = None, *, unreadable: Unreadable, after: int = 0
+) -> AsyncIterator[Message]:
+    """Give the messages of a stream from the one after sequence `after`, in order, up to its end.
+
+    One that cannot be read is told to `unreadable` and left out. Raises Unavailable."""
     from bus.admission import read
 
-    async with bus.read(stream, subject or stream.subjects[0], after=0) as reading:
+    async with bus.read(stream, subject or stream.subjects[0], after=after) as reading:
         while not reading.current:
             for one in await reading.next(END):
                 try:
                     yield read(one.subject, one.body).data
                 except Malformed as error:
-                    say(visible(f"{stream.name} {one.sequence} is left out: {error}"), err=True)
+                    unreadable(visible(f"{stream.name} {one.sequence} is left out: {error}"))
 
 
 def from_lines(lines: Iterable[str], name: str) -> Iterator[DecisionRecord]:

@@ -1,0 +1,1 @@
+"""What commands and the page show: read from the bus, as plain values. How it is printed is the reader's own."""
