@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
@@ -81,6 +81,8 @@ class WebhookServer:
         self._posts: Counter[str] = Counter()
         self._in_hands = in_hands
         self._buckets: dict[str, TokenBucket] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """By source: whose post may go next, where the routers have enough."""
         self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
         self._health = Health(lambda: self.unready, ready, clock)
 
@@ -201,23 +203,29 @@ class WebhookServer:
         ready: list[Outgoing] = []
         for message, size in zip(taken.messages, taken.sizes, strict=True):
             wait = bucket.take(size, now())
-            many = self._in_hands is not None and self._in_hands[message.subject] + len(ready) >= IN_HANDS_MAX
-            if wait > 0 or many:
-                await self._store(ready)
-                ready = []
-                await asyncio.sleep(wait)
-                await self._until_routed(message.subject)
-            ready.append(message)
+            if wait <= 0 and not self._turns[source].locked() and self._routers_have_room(message.subject, len(ready)):
+                ready.append(message)
+                continue
+            await self._store(ready)
+            ready = []
+            await asyncio.sleep(wait)
+            await self._store_in_turn(source, message)
         await self._store(ready)
 
-    async def _until_routed(self, subject: str) -> None:
-        """Wait while the routers have enough of this source in hands."""
-        ends = asyncio.get_running_loop().time() + OWED_SECONDS
-        await asyncio.sleep(LOOK_SECONDS)  # what was just stored is on its way to them
-        while self._in_hands is not None and self._in_hands[subject] >= IN_HANDS_MAX:
-            if asyncio.get_running_loop().time() > ends:
-                raise Refusal(503, "the routers have enough of this source in hands", limit="inHands")
-            await asyncio.sleep(LOOK_SECONDS)
+    async def _store_in_turn(self, source: str, message: Outgoing) -> None:
+        """Store it when the routers have room for it, and for all of this source that has waited longer."""
+        try:
+            async with asyncio.timeout(OWED_SECONDS), self._turns[source]:
+                while True:
+                    await asyncio.sleep(LOOK_SECONDS)  # what was just stored is on its way to them
+                    if self._routers_have_room(message.subject):
+                        break
+                await self._store([message])
+        except TimeoutError:
+            raise Refusal(503, "the routers have enough of this source in hands", limit="inHands") from None
+
+    def _routers_have_room(self, subject: str, more: int = 0) -> bool:
+        return self._in_hands is None or self._in_hands[subject] + more < IN_HANDS_MAX
 
     async def _store(self, messages: Sequence[Outgoing]) -> None:
         if not messages:
