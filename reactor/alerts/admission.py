@@ -1,52 +1,79 @@
-"""Which new targets the sources of alerts may speak of: each source has room for its `maxTargets`.
+"""Which new targets and alerts the sources of alerts may have: each has room for its `maxTargets` and `maxAlerts`.
 
-What stands in the bucket counts, so a restart makes no room. A target that was let in counts from then on, although its
-alert is written only later, or never: its place is kept for a minute.
+What stands in the bucket counts, so a restart makes no room. What was let in counts from then on, although its alert is
+written only later, or never: its place is kept for a minute.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeVar
 
 from reactor.alerts.cache import AlertCache
-from reactor.alerts.states import Opinion
+from reactor.alerts.states import Opinion, key_of
 from reactor.runtime.clock import Clock
-from reactor.sources.target_limit import Refusals
+from reactor.sources.target_limit import ALERTS, TARGETS, Refusals, SourceLimit
+from rules.rulefile.sources import AlertmanagerWebhook
 
 KEPT_SECONDS = 60.0
 LOOK_SECONDS = 1.0
+Name = TypeVar("Name", bound=Hashable)
 
 
 class Admission:
-    """Knows whose targets are how many."""
+    """Knows who has how many."""
 
     def __init__(self, alert_cache: AlertCache, clock: Clock) -> None:
-        self._alert_cache = alert_cache
+        self._targets = _Places[Opinion](TARGETS, alert_cache.knows, alert_cache.targets_of, clock)
+        self._alerts = _Places[str](ALERTS, alert_cache.has, alert_cache.alerts_of, clock)
+
+    def admits(self, opinion: Opinion, fingerprint: str, source: AlertmanagerWebhook) -> bool:
+        """Whether the source may have this alert of this target; counted and told where it may not."""
+        if not self._targets.admits(opinion, source.name, source.max_targets, told=opinion.target):
+            return False
+        key = key_of(opinion, fingerprint)
+        return self._alerts.admits(key, source.name, source.max_alerts, told=opinion.target)
+
+    def written(self, alerts: Iterable[tuple[str, Opinion]]) -> None:
+        """Take note that these may be in the bucket by now, by their keys, so that they do not count twice."""
+        for key, opinion in alerts:
+            self._targets.written(opinion, opinion.source)
+            self._alerts.written(key, opinion.source)
+
+
+class _Places(Generic[Name]):
+    """The places of one limit, each source its own."""
+
+    def __init__(
+        self, limit: SourceLimit, is_there: Callable[[Name], bool], count: Callable[[str], int], clock: Clock
+    ) -> None:  # fmt: skip
+        """`is_there`, `count`: what the bucket has, of all and of one source."""
+        self._limit = limit
+        self._is_there = is_there
+        self._in_bucket = count
         self._clock = clock
-        self._let_in: defaultdict[str, dict[Opinion, float]] = defaultdict(dict)
-        """By source: when each target was let in whose alerts were not in the bucket then."""
+        self._let_in: defaultdict[str, dict[Name, float]] = defaultdict(dict)
+        """By source: when each was let in that was not in the bucket then."""
         self._looked_at: dict[str, float] = {}
-        """By source: when it was last looked whose alerts are in the bucket by now."""
+        """By source: when it was last looked which of these are in the bucket by now."""
         self._refusals: dict[str, Refusals] = {}
 
-    def admits(self, opinion: Opinion, most: int) -> bool:
-        """Whether the source may have this target; counted and told where it may not. `most`: its `maxTargets`."""
-        if self._alert_cache.knows(opinion) or opinion in self._let_in[opinion.source]:
+    def admits(self, name: Name, source: str, most: int, *, told: str) -> bool:
+        """Whether there is a place for it; counted where there is none, and told as what was said of `told`."""
+        if self._is_there(name) or name in self._let_in[source]:
             return True
-        refusals = self._refusals.setdefault(opinion.source, Refusals(opinion.source, most))
-        if not self._has_room(opinion.source, most):
-            refusals.add(opinion.target)
+        refusals = self._refusals.setdefault(source, Refusals(source, most, self._limit))
+        if not self._has_room(source, most):
+            refusals.add(told)
             return False
         refusals.over()
-        self._let_in[opinion.source][opinion] = self._clock.monotonic()
+        self._let_in[source][name] = self._clock.monotonic()
         return True
 
-    def written(self, opinions: Iterable[Opinion]) -> None:
-        """Take note that their alerts may be in the bucket by now, so that they do not count twice."""
-        for opinion in opinions:
-            if self._alert_cache.knows(opinion):
-                self._let_in[opinion.source].pop(opinion, None)
+    def written(self, name: Name, source: str) -> None:
+        if self._is_there(name):
+            self._let_in[source].pop(name, None)
 
     def _has_room(self, source: str, most: int) -> bool:
         if self._count(source) >= most:
@@ -54,16 +81,16 @@ class Admission:
         return self._count(source) < most
 
     def _count(self, source: str) -> int:
-        return self._alert_cache.targets_of(source) + len(self._let_in[source])
+        return self._in_bucket(source) + len(self._let_in[source])
 
     def _look(self, source: str) -> None:
-        """Forget who is in the bucket by now, or never came there. Seldom: a flood asks for each of its targets."""
+        """Forget who is in the bucket by now, or never came there. Seldom: a flood asks for each."""
         now = self._clock.monotonic()
         if now - self._looked_at.get(source, float("-inf")) < LOOK_SECONDS:
             return
         self._looked_at[source] = now
         self._let_in[source] = {
-            opinion: at
-            for opinion, at in self._let_in[source].items()
-            if now - at < KEPT_SECONDS and not self._alert_cache.knows(opinion)
+            name: at
+            for name, at in self._let_in[source].items()
+            if now - at < KEPT_SECONDS and not self._is_there(name)
         }

@@ -35,6 +35,7 @@ class AlertCache:
         self._held: dict[str, Held] = {}
         self._by_opinion: defaultdict[Opinion, set[str]] = defaultdict(set)
         self._targets: Counter[str] = Counter()
+        self._alerts: Counter[str] = Counter()
         self._changed: set[Opinion] = set()
 
     def __iter__(self) -> Iterator[AlertState]:
@@ -59,6 +60,14 @@ class AlertCache:
     def targets_of(self, source: str) -> int:
         """Of how many targets a source speaks, each signal of it counted by itself."""
         return self._targets[source]
+
+    def alerts_of(self, source: str) -> int:
+        """How many alerts a source has, those of each signal counted by themselves."""
+        return self._alerts[source]
+
+    def has(self, key: str) -> bool:
+        """Whether an alert stands at a key."""
+        return self.held(key).state is not None
 
     def knows(self, opinion: Opinion) -> bool:
         """Whether an alert feeds it."""
@@ -94,6 +103,7 @@ class AlertCache:
         if held.state:
             if held.state.opinion not in self._by_opinion:
                 self._targets[held.state.source] += 1
+            self._alerts[held.state.source] += 1
             self._by_opinion[held.state.opinion].add(key)
             self._changed.add(held.state.opinion)
 
@@ -107,6 +117,7 @@ class AlertCache:
         if old is None:
             return
         self._changed.add(old.opinion)
+        self._alerts[old.source] -= 1
         keys = self._by_opinion[old.opinion]
         keys.discard(key)
         if not keys:

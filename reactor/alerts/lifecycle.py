@@ -119,7 +119,7 @@ class AlertLifecycle:
         await self._alert_store.change(changes)
         self._note(post, folds)
         taken = [step for steps in folds.values() for step in steps]
-        self._admission.written(step.opinion for step in taken)
+        self._admission.written((key, step.opinion) for key, steps in folds.items() for step in steps)
         await self._publisher.speak(dict.fromkeys(step.opinion for step in taken), self._clock.now())
         for step in taken:
             self._count(post, step.fate)

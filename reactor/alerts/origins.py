@@ -78,7 +78,7 @@ class Origins:
                 continue
             target = _target(origin, alert.labels)
             if isinstance(target, str) and not self._admission.admits(
-                origin.opinion(target), origin.source.max_targets
+                origin.opinion(target), alert.fingerprint, origin.source
             ):
                 failed = True
             elif isinstance(target, str):

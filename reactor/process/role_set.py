@@ -185,7 +185,7 @@ class RoleSet:
         most = {token(source.name): source.max_targets for source in self._rules.sources}
         router = Router(
             context.bus, publisher, lifecycle, context.clock, targets_max=most, signer=context.signer,
-            in_hands=context.in_hands,
+            in_hands=context.in_hands, targets_of_others_max=context.settings.bus.max_targets_per_publisher,
         )  # fmt: skip
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)

@@ -31,6 +31,7 @@ from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from reactor.runtime.failpoints import reach
+from rules.rulefile.sources import TARGETS_MAX
 
 log = logging.getLogger(__name__)
 
@@ -69,15 +70,16 @@ class Router:
         clock: Clock,
         *,
         targets_max: Mapping[str, int] | None = None,
+        targets_of_others_max: int = TARGETS_MAX,
         signer: Signer | None = None,
         in_hands: Counter[str] | None = None,
     ) -> None:
         """`in_hands`: kept up to date with how many posts of each source are being routed, by their subject.
 
-        `targets_max`: of how many targets the sources of the rules may speak, by their names. `signer`: signs the
-        audit of people's words.
+        `targets_max`: of how many targets the sources of the rules may speak, by their names;
+        `targets_of_others_max`: each of the others. `signer`: signs the audit of people's words.
         """
-        self._targets = Spoken(targets_max or {}, clock)
+        self._targets = Spoken(targets_max or {}, clock, others_max=targets_of_others_max)
         self._in_hands = in_hands if in_hands is not None else Counter()
         self._bus = bus
         self._publisher = publisher

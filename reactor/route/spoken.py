@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from bus import subjects
 from reactor.runtime.clock import Clock
 from reactor.sources.target_limit import TargetLimit
-from rules.rulefile.sources import OBJECTS_MAX
+from rules.rulefile.sources import TARGETS_MAX
 
 STRANGERS_MAX = 1000
-"""Sources that no rule file names; those beyond share the places of one. Each may speak of OBJECTS_MAX targets: the bus
-lets nobody publish who was given no right to."""
+"""Sources that no rule file names; those beyond share the places of one. The bus lets nobody publish who was given no
+right to."""
 UNKNOWN = "unknown"
 """What metrics call a source that no rule file names: a stranger must not make new time series."""
 
@@ -23,9 +23,10 @@ UNKNOWN = "unknown"
 class Spoken:
     """What each source has spoken of."""
 
-    def __init__(self, targets_max: Mapping[str, int], clock: Clock) -> None:
-        """`targets_max`: by the names of the sources of the rules."""
+    def __init__(self, targets_max: Mapping[str, int], clock: Clock, *, others_max: int = TARGETS_MAX) -> None:
+        """`targets_max`: by the names of the sources of the rules. `others_max`: of each of the others."""
         self._most = targets_max
+        self._others_most = others_max
         self._clock = clock
         self._limits: dict[str, TargetLimit] = {}
 
@@ -36,6 +37,6 @@ class Spoken:
             if source not in self._most and len(self._limits) >= STRANGERS_MAX:
                 source = ""
             named = source if source in self._most else UNKNOWN
-            most = self._most.get(source, OBJECTS_MAX)
+            most = self._most.get(source, self._others_most)
             self._limits.setdefault(source, TargetLimit(named, most, self._clock))
         return self._limits[source].admits(about)

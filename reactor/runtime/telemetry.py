@@ -54,6 +54,9 @@ targets_refused = Counter(
     "reactor_targets_refused", "Words about targets that were refused: the source speaks of too many.", ["source"],
     registry=REGISTRY,
 )  # fmt: skip
+alerts_refused = Counter(
+    "reactor_alerts_refused", "Alerts that were refused: the source has too many.", ["source"], registry=REGISTRY
+)
 prometheus_warnings = Counter(
     "reactor_prometheus_warnings", "Warnings that came with answers to queries.", ["prometheus"], registry=REGISTRY
 )

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from dataclasses import dataclass
+
+from prometheus_client import Counter
 
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -18,21 +21,35 @@ FORGOTTEN_SECONDS = 3600.0
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceLimit:
+    """One of the limits of a source."""
+
+    name: str
+    text: str
+    refused: Counter
+
+
+TARGETS = SourceLimit("maxTargets", "a source speaks of too many targets", telemetry.targets_refused)
+ALERTS = SourceLimit("maxAlerts", "a source has too many alerts", telemetry.alerts_refused)
+
+
 class Refusals:
     """Tells of what one source is not allowed to say."""
 
-    def __init__(self, source: str, most: int) -> None:
+    def __init__(self, source: str, most: int, limit: SourceLimit = TARGETS) -> None:
         """`source`: as metrics and logs name it."""
         self._source = source
         self._most = most
+        self._limit = limit
         self._told = False
 
     def add(self, target: str) -> None:
         """Count one, and log it if it is the first for a while."""
-        telemetry.targets_refused.labels(self._source).inc()
+        self._limit.refused.labels(self._source).inc()
         if not self._told:
-            extra = {"source": self._source, "target": target, "limit": "maxTargets"}
-            log.warning("a source speaks of too many targets, further ones are refused: %d", self._most, extra=extra)
+            extra = {"source": self._source, "target": target, "limit": self._limit.name}
+            log.warning("%s, further ones are refused: %d", self._limit.text, self._most, extra=extra)
         self._told = True
 
     def over(self) -> None:

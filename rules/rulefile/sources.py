@@ -64,6 +64,9 @@ TARGETS_OF_ALERTS_MAX = 5000
 """The same of alerts, whose labels may be ever new ones: the largest group that Alertmanager was seen to post."""
 OBJECTS_MAX = 100_000
 """The same where each target is an object of a cluster."""
+ALERTS_MAX = 100_000
+"""How many alerts one source of alerts may have, as many as one post: some 2.5 kB of memory each with few labels."""
+AlertsMax = Annotated[int, Field(ge=1, le=10_000_000)]
 TargetsMax = Annotated[int, Field(ge=1, le=1_000_000)]
 PromQL = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
@@ -326,6 +329,9 @@ class AlertmanagerWebhook(Source):
     kind: Literal["AlertmanagerWebhook"]
     max_targets: TargetsMax = TARGETS_OF_ALERTS_MAX
     """The most targets that its alerts may have. Observations of more are refused and counted."""
+    max_alerts: AlertsMax = ALERTS_MAX
+    """The most alerts that it may have: firing ones, and resolved ones that are still remembered. Further ones are
+    refused and counted."""
     matchers: MatchersText | tuple[MatchersText, ...] = ""
     """Alertmanager's syntax; all must match. Empty: every alert."""
     on_resolved: Literal["Confirm", "Healthy"] = "Confirm"

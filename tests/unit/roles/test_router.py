@@ -142,6 +142,14 @@ def test_targets_that_were_not_heard_for_an_hour_make_room_for_others() -> None:
     assert [spoken.admits(subject, target) for target in ("c", "d", "b")] == [True, False, True]
 
 
+def test_a_source_that_no_rule_file_names_may_speak_of_as_many_targets_as_the_settings_say() -> None:
+    """60,000 targets, some 15 kB each, are more than the memory that deploy/ gives a reactor."""
+    subject = subjects.observation("stranger", "x")
+    assert sum(Spoken({}, HandClock()).admits(subject, "x") for _ in range(2)) == 2
+    for most, spoken in ((10_000, Spoken({}, HandClock())), (3, Spoken({}, HandClock(), others_max=3))):
+        assert sum(spoken.admits(subject, f"{number}") for number in range(60_000)) == most
+
+
 def test_sources_that_no_rule_file_names_share_a_bounded_memory() -> None:
     spoken = Spoken({}, HandClock())
     for number in range(2000):

@@ -454,6 +454,40 @@ async def test_random_labels_make_no_more_targets_than_the_limit_also_after_a_re
     assert len(await world.bus.store(ALERTS).entries(">")) == 20
 
 
+async def test_one_target_has_no_more_alerts_than_the_limit_also_after_a_restart(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fingerprints that are ever new ones fill the memory and the bucket, which all sources share."""
+    few = source(maxAlerts=20)
+    quarantined = counted("reactor_webhook_alerts_total", source="am", fate="quarantined")
+    refused = counted("reactor_alerts_refused_total", source="am")
+    async with world.lifecycle(few) as lifecycle:
+        await world.post(lifecycle, *(alert(f"f{number}") for number in range(15)), at=0)
+        await world.post(lifecycle, *(alert(f"f{number}") for number in range(100)), at=1)
+    assert len(await world.bus.store(ALERTS).entries(">")) == 20
+    assert counted("reactor_webhook_alerts_total", source="am", fate="quarantined") == quarantined + 80
+    assert counted("reactor_alerts_refused_total", source="am") == refused + 80
+    assert [one.getMessage() for one in caplog.records].count(
+        "a source has too many alerts, further ones are refused: 20"
+    ) == 1
+    async with world.lifecycle(few) as lifecycle:  # another process, or this one after a restart
+        await world.post(lifecycle, *(alert(f"g{number}") for number in range(100)), at=2)
+        await world.post(lifecycle, *(alert(f"f{number}", firing=False, ends=3) for number in range(20)), at=3)
+    assert len(await world.bus.store(ALERTS).entries(">")) == 20
+    assert world.last() == "Unknown resolved", "those that it has go on: all are resolved"
+
+
+async def test_alerts_that_are_forgotten_make_room_for_others(world: World) -> None:
+    async with world.lifecycle(source(maxAlerts=1, onResolved="Healthy")) as lifecycle:
+        await world.post(lifecycle, alert("a"), at=0)
+        await world.post(lifecycle, alert("b"), at=1)
+        await world.post(lifecycle, alert("a", firing=False, ends=2), at=2)
+        assert world.last() == "Healthy"
+        await world.pass_time(lifecycle, 2 * HOUR, step=30)
+        await world.post(lifecycle, alert("b"), at=2 * HOUR)
+    assert world.last() == "Unhealthy"
+
+
 async def test_alerts_that_are_forgotten_make_room_for_other_targets(world: World) -> None:
     async with world.lifecycle(source(maxTargets=1, onResolved="Healthy")) as lifecycle:
         await world.post(lifecycle, alert("a", service="a"), at=0)
