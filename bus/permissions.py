@@ -129,6 +129,10 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
         *PRESENT, *_work(topology.EXECUTORS), *_write(topology.INTENTS, topology.TEMPLATES),
         *_facts(*INVENTORY, *fact_kinds(Outcome)), f"{ROOT}.wanted.*",
     )),
+    "web": ("serves the page, and gives the commands of people who may", lambda: (
+        *PRESENT, *_follow(topology.GROUPS, topology.DECISIONS, topology.FACTS),
+        *(f"{ROOT}.commands.{command_kind(one)}.{USER}" for one in (Pause, Resume, Approve, Reject)),
+    )),
     "viewer": ("looks: status, explain, audit, replay, fleet", lambda: VIEW),
     "operator": ("looks, pauses, resumes, approves, rejects and moves traffic", lambda: (
         *VIEW, *(f"{ROOT}.commands.{command_kind(one)}.{USER}" for one in _OPERATOR),
@@ -141,7 +145,7 @@ _SUBSCRIBE: Mapping[str, tuple[str, ...]] = {
     "decider": (f"{ROOT}.wanted.*",),
 }
 PEOPLE = ("viewer", "operator", "zones")
-PROCESSES = ("observer", "receiver", "router", "decider", "executor")
+PROCESSES = ("observer", "receiver", "router", "decider", "executor", "web")
 ROLES = ("reactor", *_PUBLISH)
 """`reactor` is a process with all roles, which may make what is missing."""
 
@@ -159,15 +163,16 @@ def of_person(name: str, role: str) -> Permissions:
     )  # fmt: skip
 
 
-def _of_process(role: str) -> Permissions:
+def _of_process(role: str, user: str | None = None) -> Permissions:
     if role == "reactor":
-        parts = [_of_process(name) for name in PROCESSES]
+        parts = [_of_process(name, role) for name in PROCESSES]
         publish = [*(subject for part in parts for subject in part.publish), *_make()]
         subscribe = [subject for part in parts for subject in part.subscribe if not subject.startswith("_INBOX")]
         return Permissions(role, "a process with all roles", _once(publish), _once([f"{inbox(role)}.>", *subscribe]))
     why, publish_ = _PUBLISH[role]
     heard = (*_SUBSCRIBE.get(role, ()), f"{ROOT}.alive.*")
-    return Permissions(role, why, _once(publish_()), (f"{inbox(role)}.>", *heard))
+    mine = _once(subject.replace(USER, user or role) for subject in publish_())
+    return Permissions(role, why, mine, (f"{inbox(role)}.>", *heard))
 
 
 def of_source(name: str) -> Permissions:

@@ -24,7 +24,9 @@ from reactor.settings.model import Settings
 from rules.core.errors import RulesError
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""As in reactor.process.role_set, which `--help` does not import."""
+"""As in reactor.process.role_set, which `--help` does not import. They are `all`."""
+WEB = "web"
+"""Serves the page: only where it is named."""
 DESCRIPTORS_MAX = 65_536
 
 
@@ -39,7 +41,12 @@ DESCRIPTORS_MAX = 65_536
     metavar="FILE",
     help="Rule file, folder or glob, added to those of the settings.",
 )
-@click.option("--roles", default="all", show_default=True, help=f"Roles, separated by commas: {', '.join(ROLES)}.")
+@click.option(
+    "--roles",
+    default="all",
+    show_default=True,
+    help=f"Roles, separated by commas: {', '.join(ROLES)}, or all of these; and web.",
+)
 @bus_option(otherwise="an embedded one is started")
 @click.option("--listen", metavar="HOST:PORT", help="Address for webhooks.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="How much to log.")
@@ -58,6 +65,7 @@ def run(
     reactor run rules/shop.yaml
     reactor run --config reactor.yaml
     reactor run --config reactor.yaml --roles observer,receiver
+    reactor run --config reactor.yaml --roles all,web         with the page, on http://127.0.0.1:8490
     """
     try:
         _take_descriptors()
@@ -82,11 +90,11 @@ def _take_descriptors() -> None:
 
 
 def _roles(text: str) -> frozenset[str]:
-    if text == "all":
-        return frozenset(ROLES)
-    wanted = frozenset(role.strip() for role in text.split(",") if role.strip())
-    if unknown := sorted(wanted - set(ROLES)):
-        raise click.BadParameter(f"no role {unknown[0]!r}; roles: {', '.join(ROLES)}", param_hint="--roles")
+    named = {role.strip() for role in text.split(",") if role.strip()}
+    wanted = frozenset((named - {"all"}) | (set(ROLES) if "all" in named else set()))
+    if unknown := sorted(wanted - {*ROLES, WEB}):
+        known = ", ".join(("all", *ROLES, WEB))
+        raise click.BadParameter(f"no role {unknown[0]!r}; roles: {known}", param_hint="--roles")
     if not wanted:
         raise click.BadParameter("name at least one role", param_hint="--roles")
     return wanted
@@ -125,7 +133,8 @@ async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], N
     loop.add_signal_handler(signal.SIGHUP, app.reload)
     async with app:
         listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>, health on {app.health_url}"
-        say(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}")
+        page = f"; page on {app.web_url}" if app.web_url else ""
+        say(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}{page}")
         died = asyncio.create_task(app.failed())
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({died, stopped}, return_when=asyncio.FIRST_COMPLETED)

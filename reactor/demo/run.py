@@ -86,9 +86,12 @@ async def _demo(told: asyncio.Event, *, once: bool, verbose: bool) -> None:
 async def _with_reactor(built: World, clock: Clock, shown: Display, told: asyncio.Event, *, once: bool) -> None:
     services_up = clock.monotonic()
     _introduce_world(built, shown)
-    from reactor.process.app import App  # with kubernetes and nats: while it is imported, the services already answer
+    from reactor.process.app import (  # with kubernetes and nats: while it is imported, the services already answer
+        ALL_ROLES,
+        App,
+    )
 
-    async with App(built.settings(), clock=clock) as app:
+    async with App(built.settings(), ALL_ROLES | {"web"}, clock=clock) as app:
         _introduce_reactor(app, shown)
         watcher = Watcher(built, app.decider.groups if app.decider else list, clock, shown)
         story = Story(built, watcher, clock, shown)
@@ -131,6 +134,7 @@ def _introduce_world(built: World, shown: Display) -> None:
 def _introduce_reactor(app: App, shown: Display) -> None:
     bus = f"its bus on {app.server.url}, " if app.server else ""
     shown.say("reactor", f"{bus}webhooks on {app.receiver_url}")
+    shown.say("page", f"{app.web_url}/ shows all of it live: open it in a browser")
 
 
 def _route() -> str:

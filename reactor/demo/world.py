@@ -133,6 +133,7 @@ def _write_files(built: World, clock: Clock) -> None:
         "name": "demo",
         "bus": {"store": str(built.folder / "nats"), "partitions": PARTITIONS},
         "receiver": {"listen": "127.0.0.1:0"},
+        "web": {"listen": "127.0.0.1:0"},
         "clusters": clusters,
         "ruleFiles": [str(built.rules)],
     }

@@ -38,6 +38,7 @@ from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
 
 if TYPE_CHECKING:
+    from reactor.web.page_server import PageServer
     from reactor.webhook.server import WebhookServer
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class App:
         """Where the HTTP server listens for webhooks."""
         self.health_url = ""
         """Where health and metrics are served, whatever befalls the other."""
+        self.web_url = ""
+        """Where the page is; empty: this process has not the role `web`."""
         self.server: EmbeddedServer | None = None
         self._health: EmbeddedHealth | None = None
         self._ailment = ""
@@ -76,6 +79,8 @@ class App:
         self._in_hands: Counter[str] = Counter()
         """How many posts of each source, by its subject, our routers have in hands."""
         self._role_set: RoleSet | None = None
+        self.page: PageServer | None = None
+        """What serves the page; None: this process has not the role `web`."""
         self._since = self.clock.now()
         """Since when this crew is at work."""
         self._broken = asyncio.Event()
@@ -152,6 +157,8 @@ class App:
         async def watch() -> None:
             await files.watch(switch, lambda: presence.say(self._process(files)))
 
+        if "web" in self.roles:
+            await self._serve_page(bus, files)
         self._run("standstill", self.clock.standstill.run)
         self._run("loop lag", measure)
         self._run("garbage", ShortPauses().run)
@@ -162,6 +169,21 @@ class App:
         self._run("rule files", watch)
         if "receiver" in self.roles:
             self._webhooks.bus = bus
+
+    async def _serve_page(self, bus: JetStreamBus, files: RuleFiles) -> None:
+        from reactor.web.board import Board
+        from reactor.web.page_server import PageServer
+
+        board = Board(bus, self.clock, lambda: files.rules)
+        self.page = PageServer(
+            self.settings.web, board, self.clock, clusters=self.settings.clusters, digest=lambda: files.digest
+        )  # fmt: skip
+        self._run("web groups", board.follow_groups)
+        self._run("web actions", board.follow_actions)
+        self._run("web outcomes", board.follow_outcomes)
+        self._run("web bus", board.check)
+        self._run("web updates", board.publish)
+        self.web_url = await self._stack.enter_async_context(self.page.listening())
 
     async def _context(self, bus: JetStreamBus, upkeep: BusReconciler) -> ProcessContext:
         import aiohttp  # 0.3 s: not for who only asks for help

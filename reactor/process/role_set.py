@@ -52,7 +52,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ROLES = ("observer", "receiver", "router", "decider", "executor")
-"""The receiver is no part of the crew: it goes on listening while crews change."""
+"""The receiver is no part of the crew: it goes on listening while crews change. Nor is the role `web`, which `all` does
+not include: it opens one more port."""
 STOP_SECONDS = 2.0
 """A loop that has not ended by then is told once more."""
 HAND_OVER_SECONDS = 10.0

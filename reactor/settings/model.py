@@ -6,7 +6,6 @@ addresses and no secrets.
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -18,14 +17,14 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import LoadBalancer
 from reactor.settings.email import Email
+from reactor.settings.listeners import PORT_MAX, Listener, is_loopback, parted
 from reactor.settings.part import Part
 from reactor.settings.routes import CustomRouteKind
 from reactor.settings.sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
+from reactor.settings.web import Web
 from rules.rulefile.fields import KubeName
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
 from rules.rulefile.sources import TARGETS_MAX
-
-PORT_MAX = 65_535
 
 
 class BusSettings(Part):
@@ -96,15 +95,6 @@ class BusSettings(Part):
         return self
 
 
-class Listener(Part):
-    """An HTTP server, with the limits on its connections."""
-
-    max_connections: Annotated[int, Field(ge=1, le=100_000)] = 1000
-    """At so many the oldest one that has sent no whole request is closed for a new one, else the longest idle one."""
-    max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 250
-    """The same for those of one address. A proxy in front of us is one address."""
-
-
 class Health(Listener):
     """The HTTP server for /livez, /readyz and /metrics alone: whatever befalls the receiver's does not reach it."""
 
@@ -165,31 +155,13 @@ class Receiver(Listener):
         if bool(self.tls_cert_file) != bool(self.tls_key_file) or (self.client_ca_file and not self.tls_cert_file):
             msg = "tlsCertFile and tlsKeyFile go together, and clientCaFile needs both"
             raise ValueError(msg)
-        if not self.authenticated and not _loopback(self.host):
+        if not self.authenticated and not is_loopback(self.host):
             msg = (
                 f"listen: {self.listen} is open to other machines: set bearerTokenFiles, basicUser or clientCaFile, "
                 "or listen on 127.0.0.1"
             )
             raise ValueError(msg)
         return self
-
-
-def parted(listen: str) -> tuple[str, int]:
-    """Give the host and the port. Raises ValueError where it is no host:port."""
-    host, _, port = listen.rpartition(":")
-    if not host or not (port.isascii() and port.isdecimal()) or int(port) > PORT_MAX:
-        msg = f"listen: {listen!r} is not host:port"
-        raise ValueError(msg)
-    return host.strip("[]"), int(port)
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Endpoint(Part):
@@ -303,6 +275,7 @@ class Settings(BaseSettings):
     bus: BusSettings = BusSettings()
     receiver: Receiver = Receiver()
     health: Health = Health()
+    web: Web = Web()
     audit: Audit = Audit()
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}

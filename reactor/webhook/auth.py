@@ -18,6 +18,7 @@ from pathlib import Path
 from reactor.runtime.certificates import Certificates, serving
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Receiver
+from reactor.settings.web import Web
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class Guard:
         return False
 
 
-def tls(settings: Receiver) -> ssl.SSLContext | None:
+def tls(settings: Receiver | Web) -> ssl.SSLContext | None:
     """Give the server's TLS context; None: plain HTTP. Raises SettingsError where a file cannot be used.
 
     Each handshake is by the files as they are then.
@@ -104,7 +105,11 @@ def tls(settings: Receiver) -> ssl.SSLContext | None:
     """
     if settings.tls_cert_file is None:
         return None
-    files = (settings.tls_cert_file, settings.tls_key_file, settings.client_ca_file)
+    files = (
+        settings.tls_cert_file,
+        settings.tls_key_file,
+        settings.client_ca_file if isinstance(settings, Receiver) else None,
+    )
     try:
         return serving(Certificates(partial(_context, *files), files))
     except OSError as error:  # ssl.SSLError is one

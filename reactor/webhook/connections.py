@@ -20,7 +20,7 @@ from aiohttp import web
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.log_throttle import LogThrottle
-from reactor.settings.model import Listener
+from reactor.settings.listeners import Listener
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,8 @@ from aiohttp import web
 
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Health, Listener
+from reactor.settings.listeners import Listener
+from reactor.settings.model import Health
 from reactor.webhook.auth import tls
 from reactor.webhook.connections import HEADER_SECONDS, KEEPALIVE_SECONDS, Connections
 from reactor.webhook.malformed import server_logger
@@ -35,7 +36,7 @@ async def listening(server: WebhookServer) -> AsyncIterator[str]:
     settings = server.settings
     address = (settings.host, settings.port)
     context = tls(settings)
-    async with _served("receiver", settings, address, server.app, server.clock, context) as url:
+    async with served("receiver", settings, address, server.app, server.clock, context) as url:
         log.info("listening", extra={"url": url})
         try:
             yield url
@@ -49,16 +50,19 @@ async def listening_for_health(
 ) -> AsyncIterator[str]:  # fmt: skip
     """Answer /livez, /readyz and /metrics while the block runs; gives the URL. Never TLS: it names no target and no
     secret. Raises SettingsError where the address cannot be used."""
-    async with _served("health", settings, address, server.health_app, server.clock) as url:
+    async with served("health", settings, address, server.health_app, server.clock) as url:
         log.info("listening for health", extra={"url": url})
         yield url
 
 
 @asynccontextmanager
-async def _served(
+async def served(
     name: str, limits: Listener, address: tuple[str, int], app: Callable[..., web.Application], clock: Clock,
     context: ssl.SSLContext | None = None,
 ) -> AsyncIterator[str]:  # fmt: skip
+    """Serve an application while the block runs, with limits on its connections; gives the URL.
+
+    Raises SettingsError where the address cannot be used."""
     connections = Connections(name, limits, clock, header_seconds=HEADER_SECONDS)
     runner = web.AppRunner(
         app(connections.in_use), access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, auto_decompress=False,

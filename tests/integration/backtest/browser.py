@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import re
 import shutil
@@ -30,6 +31,20 @@ class Browser:
     async def show(self, file: Path) -> None:
         """Open a page and wait until it is loaded."""
         await self._post("url", {"url": file.as_uri()})
+
+    async def go(self, url: str) -> None:
+        """Open the page of a server and wait until it is loaded."""
+        await self._post("url", {"url": url})
+
+    async def press(self, *keys: str) -> None:
+        """Press and release these keys, one after the other: "\ue004" is Tab, "\ue007" Enter."""
+        strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        await self._post("actions", {"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]})
+
+    async def picture(self, file: Path) -> None:
+        """Write what is in the window to a PNG file."""
+        async with self._session.get(f"{self._url}/screenshot") as answer:
+            file.write_bytes(base64.b64decode((await answer.json())["value"]))
 
     async def ask(self, script: str) -> Any:
         """Give what an expression is, in the page. The page's own policy allows no script; this comes from outside."""

@@ -1,0 +1,40 @@
+"""What the settings of all HTTP servers have in common: an address, and limits on connections."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated
+
+from pydantic import Field
+
+from reactor.settings.part import Part
+
+PORT_MAX = 65_535
+
+
+class Listener(Part):
+    """An HTTP server, with the limits on its connections."""
+
+    max_connections: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """At so many the oldest one that has sent no whole request is closed for a new one, else the longest idle one."""
+    max_connections_per_peer: Annotated[int, Field(ge=1, le=100_000)] = 250
+    """The same for those of one address. A proxy in front of us is one address."""
+
+
+def parted(listen: str) -> tuple[str, int]:
+    """Give the host and the port. Raises ValueError where it is no host:port."""
+    host, _, port = listen.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) > PORT_MAX:
+        msg = f"listen: {listen!r} is not host:port"
+        raise ValueError(msg)
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,90 @@
+"""The page and its API: where they listen, by which names, and who may look, approve and operate."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, HttpUrl, field_validator, model_validator
+
+from reactor.settings.listeners import Listener, is_loopback, parted
+from reactor.settings.part import Part
+
+
+class WebRole(StrEnum):
+    """What a user of the page may do. Each role includes the ones before it."""
+
+    VIEW = "view"
+    APPROVE = "approve"
+    OPERATE = "operate"
+
+    def includes(self, other: WebRole) -> bool:
+        """Whether this role may do what the other one may."""
+        order = list(WebRole)
+        return order.index(self) >= order.index(other)
+
+
+class WebUser(Part):
+    """A person, or a program, with a token."""
+
+    name: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$")]
+    """Recorded in the audit as who approved or paused."""
+    role: WebRole = WebRole.VIEW
+    """view: read only. approve: also approve and reject. operate: also pause and resume."""
+    token_file: Path
+    """A file with the token: 16 characters or more. Read again when it changes."""
+
+
+class Web(Listener):
+    """The HTTP server of the page and the API, run by the role `web`."""
+
+    listen: str = "127.0.0.1:8490"
+    """host:port; port 0 takes a free one."""
+    url: HttpUrl | None = None
+    """How browsers reach the page, where that is not `listen`: behind a proxy, `https://reactor.example.org`."""
+    allowed_hosts: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9.:\[\]-]+$", max_length=260)], ...] = ()
+    """More values of the Host header that are answered: `name`, or `name:port`. A name alone allows each port."""
+    users: tuple[WebUser, ...] = ()
+    """Without users, each client on this machine may read, and none may change anything."""
+    session_seconds: Annotated[float, Field(ge=60, le=604_800)] = 43_200
+    """How long a browser stays signed in."""
+    viewers_max: Annotated[int, Field(ge=1, le=10_000)] = 200
+    """How many pages may follow live updates of one process at once."""
+    tls_cert_file: Path | None = None
+    tls_key_file: Path | None = None
+
+    @field_validator("users")
+    @classmethod
+    def _once(cls, users: tuple[WebUser, ...]) -> tuple[WebUser, ...]:
+        names = [user.name for user in users]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            msg = f"{twice[0]} is given twice"
+            raise ValueError(msg)
+        return users
+
+    @property
+    def host(self) -> str:
+        """The host part of `listen`."""
+        return parted(self.listen)[0]
+
+    @property
+    def port(self) -> int:
+        """The port part of `listen`."""
+        return parted(self.listen)[1]
+
+    @model_validator(mode="after")
+    def _closed_to_strangers(self) -> Web:
+        parted(self.listen)
+        if bool(self.tls_cert_file) != bool(self.tls_key_file):
+            msg = "tlsCertFile and tlsKeyFile go together"
+            raise ValueError(msg)
+        if is_loopback(self.host):
+            return self
+        if not self.users:
+            msg = f"listen: {self.listen} is open to other machines: set users, or listen on 127.0.0.1"
+            raise ValueError(msg)
+        if self.url is None and not self.allowed_hosts:
+            msg = f"listen: {self.listen} is open to other machines: set url, or allowedHosts, to the page's host names"
+            raise ValueError(msg)
+        return self

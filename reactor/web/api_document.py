@@ -1,0 +1,136 @@
+"""The OpenAPI document of `/api/v1`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reactor.runtime.versions import installed
+
+Json = dict[str, Any]
+_TEXT = {"type": "string"}
+_TIME = {"type": "string", "format": "date-time"}
+
+
+def document() -> Json:
+    """Give the document: each path with its parameters and what it answers."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "alert-reactor", "version": installed("alert-reactor"),
+            "description": "What the reactor knows, waits for, holds back and did. Reads the bus.",
+        },
+        "security": [{"bearer": []}, {"session": []}, {}],
+        "paths": {path: _with_errors(item) for path, item in _PATHS.items()},
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "reactor_session"},
+            },
+            "schemas": _SCHEMAS,
+        },
+    }  # fmt: skip
+
+
+def _object(required: str, **properties: Json) -> Json:
+    return {"type": "object", "required": required.split(), "properties": properties}
+
+
+def _list(of: str) -> Json:
+    return {"type": "array", "items": {"$ref": f"#/components/schemas/{of}"}}
+
+
+def _get(summary: str, schema: Json, *parameters: Json, media: str = "application/json") -> Json:
+    answer = {"description": summary, "content": {media: {"schema": schema}}}
+    return {"get": {"summary": summary, "parameters": [*parameters], "responses": {"200": answer}}}
+
+
+def _query(name: str, description: str, schema: Json | None = None) -> Json:
+    return {"name": name, "in": "query", "description": description, "schema": schema or _TEXT}
+
+
+def _in_path(name: str, description: str) -> Json:
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": _TEXT}
+
+
+def _with_errors(item: Json) -> Json:
+    refused = {
+        "description": "Refused",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+    return {
+        verb: {**operation, "responses": {**operation["responses"], "default": refused}}
+        for verb, operation in item.items()
+    }
+
+
+_SCHEMAS: Json = {
+    "Error": _object("error", error=_TEXT),
+    "Group": _object(
+        "key rule object mode state since endsAt secondsLeft failedOver hold pause windows targets actions",
+        key=_TEXT, rule=_TEXT, object=_TEXT, mode={"type": ["string", "null"]}, state=_TEXT, next=_TEXT,
+        since={"type": ["string", "null"]}, endsAt={"type": ["string", "null"]},
+        secondsLeft={"type": ["number", "null"]}, failedOver={"type": "boolean"},
+        weights={"type": ["object", "null"]}, hold={"type": ["object", "null"]}, pause={"type": ["object", "null"]},
+        windows=_list("Window"), targets={"type": "array"}, actions={"type": "array", "items": _TEXT},
+    ),
+    "Window": _object(
+        "target towards since seconds", target=_TEXT, towards={"enum": ["Healthy", "Unhealthy"]}, since=_TIME,
+        seconds={"type": ["number", "null"]}, waitingSince={"type": ["string", "null"]}, detail=_TEXT,
+    ),
+    "Action": _object(
+        "id action rule object at because outcome", id=_TEXT, action=_TEXT, rule=_TEXT, object=_TEXT, at=_TIME,
+        because=_TEXT, means=_TEXT, detail=_TEXT, outcome={"type": ["object", "null"]},
+        weights={"type": ["object", "null"]},
+    ),
+    "Pause": _object(
+        "pattern by reason since until", pattern=_TEXT, by=_TEXT, reason=_TEXT, since=_TIME,
+        until={"type": ["string", "null"]},
+    ),
+}  # fmt: skip
+_STATUS = _object(
+    "now problem groups pauses actions", now=_TIME, problem=_TEXT, groups=_list("Group"), pauses=_list("Pause"),
+    actions=_list("Action"),
+)  # fmt: skip
+_ROWS = {"type": "array", "items": {"type": "object"}}
+_PATHS: Json = {
+    "/api/v1/status": _get("All groups, pauses and the newest actions.", _STATUS),
+    "/api/v1/groups": _get(
+        "Groups: what each rule knows and waits for.", _object("now groups", now=_TIME, groups=_list("Group")),
+        _query("rule", "A pattern of rule names: `shop-*`."), _query("object", "One object."),
+    ),
+    "/api/v1/rules": _get("The rules of this process's files.", _object("digest rules", digest=_TEXT, rules=_ROWS)),
+    "/api/v1/targets": _get("Targets that rules watch.", _object("targets", targets=_ROWS)),
+    "/api/v1/targets/{target}": _get(
+        "The timeline of one target: a day of observations, its groups, their actions.",
+        _object("now target groups observations actions", now=_TIME, target=_TEXT, groups=_list("Group"),
+                observations=_ROWS, actions=_list("Action")),
+        _in_path("target", "As in rule files: service/east/shop/checkout."),
+    ),
+    "/api/v1/actions": _get(
+        "The newest actions, the newest first.",
+        _object("actions leftOut", actions=_list("Action"), leftOut={"type": "integer"}),
+        _query("rule", "A pattern of rule names."), _query("object", "One object."),
+        _query("type", "One kind of action: SetWeights."), _query("outcome", "Done, Failed, Refused or Pending."),
+        _query("since", "Not before this time.", _TIME), _query("until", "Not after this time.", _TIME),
+        _query("limit", "At most so many.", {"type": "integer", "minimum": 1, "maximum": 2000, "default": 200}),
+    ),
+    "/api/v1/actions/{action}": _get(
+        "One action, traced back to the observations that caused it.",
+        _object("id action observations windows evidence decision guards write outcomes", id=_TEXT,
+                action={"type": "object"}),
+        _in_path("action", "The ID of the action."),
+    ),
+    "/api/v1/members": _get(
+        "Processes, members and partitions.",
+        _object("members processes partitions", members=_ROWS, processes=_ROWS, partitions=_ROWS),
+    ),
+    "/api/v1/map": _get(
+        "Clusters with their targets, and routes with their weights.",
+        _object("clusters routes", clusters=_ROWS, routes=_ROWS),
+    ),
+    "/api/v1/events": _get(
+        "Server-sent events: `state`, then `change` with what has changed, and a `beat` each second.", _TEXT,
+        media="text/event-stream",
+    ),
+    "/api/v1/session": _get("Who is signed in, and what that person may do.", {"type": "object"}),
+}  # fmt: skip

@@ -1,0 +1,116 @@
+"""One group and one action as the API gives them: plain values with keys that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from bus.messages import DecisionRecord, Mode, Outcome
+from reactor.views.group_view import Rules, entry
+from rules.core.group import Group, Member
+from rules.core.reasons import sentence
+from rules.kinds.traffic.backoff import target_of
+from rules.rulefile.fleet import of_object
+from rules.rulefile.model import Rule, TrafficFailover
+from rules.summary import State, standing_weights, summary
+
+Row = dict[str, Any]
+_NEXT = {
+    "TrafficFailover": ("moves traffic away from", "may bring traffic back to"),
+    "WorkloadFailover": ("moves the workload away from", "may bring the workload back to"),
+    "ClusterTaint": ("taints", "removes the taints of"),
+    "ZoneIsolation": ("isolates", "may bring back"),
+    "Notification": ("notifies about", "notifies about the recovery of"),
+}
+"""By kind of rule: what follows when a toleration and when a recovery is over."""
+
+
+def group_row(group: Group, rules: Rules, now: datetime) -> Row:
+    """Give what `reactor status -o json` gives, with what a page needs to draw it: whole windows, and what is next."""
+    rule, about = rules.get(group.rule), summary(group)
+    windows = [window for name, member in group.members.items() for window in _window(name, member, rule)]
+    return {
+        **entry(group, rules, now), "key": key_of(group), "kind": getattr(rule, "kind", None),
+        "endsAt": stamp(about.ends_at), "windows": windows, "next": _next(group, rule, about.state),
+        "primary": _primary(group, rule), "backends": _backends(group, rule), "request": request_of(group),
+        "actedAt": stamp(group.acted_at),
+    }  # fmt: skip
+
+
+def key_of(group: Group) -> str:
+    """Give what names a group: its rule and its object."""
+    return f"{group.rule}/{group.object}"
+
+
+def request_of(group: Group) -> str:
+    """Give the fingerprint of what people are asked to approve; empty: nothing is pending."""
+    request = group.grants.request if group.grants is not None else None
+    return request.desired if request is not None else ""
+
+
+def stamp(moment: datetime | None) -> str | None:
+    """Give a moment as RFC 3339."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if moment is not None else None
+
+
+def _window(target: str, member: Member, rule: Rule | None) -> Iterator[Row]:
+    if (window := member.window) is None:
+        return
+    length = None
+    if rule is not None:
+        length = rule.recovery_seconds if window.healthy else rule.toleration_seconds
+    yield {
+        "target": target, "towards": "Healthy" if window.healthy else "Unhealthy", "since": stamp(window.since),
+        "seconds": length, "waitingSince": stamp(window.waiting_since), "detail": member.detail,
+    }  # fmt: skip
+
+
+def _next(group: Group, rule: Rule | None, state: State) -> str:
+    if rule is None or state not in (State.TOLERATING, State.RECOVERING):
+        return ""
+    bad, good = _NEXT.get(str(getattr(rule, "kind", "")), ("acts on", "acts on"))
+    recovering = state is State.RECOVERING
+    open_ = {name: one.window for name, one in group.members.items() if one.window is not None}
+    targets = ", ".join(name for name, window in open_.items() if window.healthy == recovering)
+    words = f"{rule.name} {good if recovering else bad} {targets}"
+    return f"{words} (mode DryRun: recorded, nothing is written)" if group.mode is Mode.DRY_RUN else words
+
+
+def _primary(group: Group, rule: Rule | None) -> str | None:
+    if group.route is None:
+        return None
+    named = of_object(rule, group.object).primary if isinstance(rule, TrafficFailover) else None
+    return named or group.route.primary or next(iter(standing_weights(group)), None)
+
+
+def _backends(group: Group, rule: Rule | None) -> list[Row]:
+    """Give each backend of a route with its weight and the target whose health decides about it."""
+    filled = of_object(rule, group.object) if isinstance(rule, TrafficFailover) else None
+    return [
+        {"service": service, "weight": weight, "target": target_of(filled, group, service) if filled else None}
+        for service, weight in standing_weights(group).items()
+    ]
+
+
+def action_rows(record: DecisionRecord, outcomes: Mapping[str, Outcome]) -> Iterator[Row]:
+    """Give a row for each action that a decision asked for."""
+    for action in record.actions:
+        reason = str(action.get("because", ""))
+        outcome = outcomes.get(str(action.get("id", "")))
+        yield {
+            "id": action.get("id"), "action": action.get("action"), "rule": record.rule,
+            "object": action.get("object") or record.object, "mode": action.get("mode"),
+            "at": stamp(record.decided_at), "because": reason, "means": sentence(reason),
+            "detail": action.get("detail") or "", "evidence": list(record.because), "weights": action.get("weights"),
+            "by": [str(fact["by"]) for fact in record.facts if fact.get("by")], "outcome": _outcome(outcome),
+        }  # fmt: skip
+
+
+def _outcome(outcome: Outcome | None) -> Row | None:
+    if outcome is None:
+        return None
+    return {
+        "status": outcome.status, "reason": outcome.reason, "detail": outcome.detail, "wrote": outcome.wrote,
+        "at": stamp(outcome.observed_at),
+    }  # fmt: skip

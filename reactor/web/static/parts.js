@@ -1,0 +1,103 @@
+// What several pages show: times, states, windows, weights, actions.
+import { h } from "./vendor/preact.js";
+import htm from "./vendor/htm.js";
+import { now } from "./store.js";
+
+export const html = htm.bind(h);
+
+const STATE = {
+  Watching: "p-good", Tolerating: "p-bad", Recovering: "p-good", Acting: "p-blue", Acted: "p-warn", Held: "p-hold",
+  Paused: "p-warn",
+};
+const STATUS = { Healthy: "p-good", Unhealthy: "p-bad", Unknown: "" };
+const OUTCOME = { Done: "p-good", Failed: "p-bad", Refused: "p-warn" };
+
+export function span(seconds) {
+  const left = Math.max(seconds, 0);
+  if (left < 10) return `${left.toFixed(1)} s`;
+  if (left < 120) return `${Math.round(left)} s`;
+  if (left < 7200) {
+    const whole = Math.round(left);
+    return `${Math.floor(whole / 60)} min${whole % 60 ? ` ${String(whole % 60).padStart(2, "0")} s` : ""}`;
+  }
+  if (left < 172800) return `${Math.floor(left / 3600)} h ${Math.round((left % 3600) / 60)} min`;
+  return `${Math.floor(left / 86400)} d ${Math.round((left % 86400) / 3600)} h`;
+}
+
+export const ago = (time) => {
+  const seconds = (now() - Date.parse(time)) / 1000;
+  return seconds < 1 ? "now" : seconds < 60 ? `${Math.floor(seconds)} s ago` : `${span(seconds).replace(/ \d\d s$/, "")} ago`;
+};
+
+export function clock(time, withDate) {
+  const at = new Date(time);
+  const today = at.toDateString() === new Date(now()).toDateString();
+  const day = withDate || !today ? `${at.toLocaleDateString("en-CA")} ` : "";
+  return day + at.toLocaleTimeString("en-GB");
+}
+
+export const Time = ({ at, relative }) =>
+  html`<time datetime=${at} title=${`${at} (UTC)`}>${relative ? ago(at) : clock(at)}</time>`;
+export const Pill = ({ kind, children }) => html`<span class="pill ${kind || ""}">${children}</span>`;
+export const State = ({ of }) => html`<${Pill} kind=${STATE[of]}>${of}</${Pill}>`;
+export const Status = ({ of }) => html`<${Pill} kind=${STATUS[of]}>${of}</${Pill}>`;
+export const path = (text) => text.split("/").map(encodeURIComponent).join("/");
+export const targetLink = (target) => html`<a class="wrap" href="#/target/${path(target)}">${target}</a>`;
+export const Target = ({ of }) => targetLink(of);
+
+export function Title({ group }) {
+  return html`<h3><a href="#/rules/${path(group.rule)}">${group.rule}</a>
+    ${group.mode && group.mode !== "Enforce" && html` <${Pill} kind="p-blue">${group.mode}</${Pill}>`}</h3>
+    <p class="dim small wrap">${group.object}</p>`;
+}
+
+// A window as a bar against its toleration.
+export function Window({ one, endsAt }) {
+  const from = Date.parse(one.since);
+  const until = one.seconds != null ? from + one.seconds * 1000 : endsAt ? Date.parse(endsAt) : null;
+  const good = one.towards === "Healthy";
+  const at = one.waitingSince ? Date.parse(one.waitingSince) : now();
+  const length = until ? Math.max(until - from, 1) : 0;
+  const part = until ? Math.min(Math.max((at - from) / length, 0), 1) : 0;
+  const what = good ? "recovery" : "toleration";
+  return html`<div class="window ${good ? "good" : ""} ${one.waitingSince ? "wait" : ""}">
+    <div class="small"><${Target} of=${one.target} /> <span class="dim">${one.detail}</span></div>
+    <div class="track" role="progressbar" aria-label=${`${what} of ${one.target}`} aria-valuemin="0" aria-valuemax="100"
+      aria-valuenow=${Math.round(part * 100)}><div class="fill" style=${{ width: `${(part * 100).toFixed(2)}%` }}></div></div>
+    <div class="ends"><span>${good ? "healthy" : "unhealthy"} for ${span((at - from) / 1000)}</span>
+      <span>${one.waitingSince ? "waits: the health is unknown" : until ? `${what} ${span(length / 1000)}` : ""}</span></div>
+  </div>`;
+}
+
+export function Weights({ backends }) {
+  const total = backends.reduce((sum, one) => sum + one.weight, 0);
+  return html`<div class="weights">
+    <div class="track" aria-hidden="true">${backends.map((one, at) => one.weight > 0 && html`<i class="s${Math.min(at, 5)}"
+      style=${{ flexGrow: one.weight }}></i>`)}</div>
+    <ul class="legend">${backends.map((one, at) => html`<li><i class="s${Math.min(at, 5)}"></i><span class="wrap">${one.service}</span>
+      <span class="dim num"> ${total ? Math.round((one.weight / total) * 100) : 0} %</span></li>`)}</ul></div>`;
+}
+
+export const Outcome = ({ act }) => act.outcome
+  ? html`<${Pill} kind=${OUTCOME[act.outcome.status]}>${act.outcome.status}</${Pill}>`
+  : act.mode === "DryRun" ? html`<${Pill} kind="p-blue">DryRun</${Pill}>` : html`<${Pill}>Pending</${Pill}>`;
+
+const phrase = (text) => text && `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
+
+// Sentences have `commands` in them.
+export const Coded = ({ text }) => text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
+
+export const weights = (of) => Object.entries(of || {}).map(([name, weight]) => `${name} ${weight}`).join(", ");
+
+export const Act = ({ act }) => html`<li class="act">
+  <${Time} at=${act.at} />
+  <span class="wrap"><a href="#/actions/${path(act.id)}"><b>${act.action}</b></a> ${act.rule}
+    <span class="dim"> on ${act.object}</span></span>
+  <${Outcome} act=${act} />
+  <span class="why wrap">${phrase(act.means || act.because)}${act.weights ? ` Weights: ${weights(act.weights)}.` : ""}
+    ${act.by.length ? ` By ${act.by.join(", ")}.` : ""}
+    ${act.outcome && act.outcome.status !== "Done" ? ` ${act.outcome.detail}` : ""}</span></li>`;
+
+export const Acts = ({ acts, none }) => acts.length
+  ? html`<ul class="list">${acts.map((act) => html`<${Act} key=${act.id} act=${act} />`)}</ul>`
+  : html`<p class="dim">${none || "No actions."}</p>`;
