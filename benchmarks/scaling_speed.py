@@ -30,7 +30,8 @@ from bus.port import Outgoing
 from bus.topology import GROUPS
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.core.stored import load
+from rules.engine.stored import load
+from rules.summary import route_of
 
 FLEETS = (1, 2, 4)
 ROUTES = 200
@@ -110,7 +111,7 @@ class Load:
                 await self._say([f"app{n}" for n in range(ROUTES)] + [f"app{n}-west" for n in range(ROUTES)])
                 await asyncio.sleep(1.0)
                 groups = [load(entry.value) for entry in await self._bus.store(GROUPS).entries("*.group.>")]
-                if sum(group.route is not None and len(group.members) == 2 for group in groups) == ROUTES:
+                if sum(route_of(group) is not None and len(group.members) == 2 for group in groups) == ROUTES:
                     return
 
     async def facts(self) -> float:

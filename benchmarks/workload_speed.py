@@ -54,7 +54,7 @@ def measured() -> dict[str, float]:
     for number in range(WORKLOADS):
         group_store.take(_workload(number), at(1))
     filled = time.perf_counter() - began
-    affected = sum(LOST in group.workload.copies for group in group_store.groups.values() if group.workload is not None)
+    affected = sum(LOST in group.state.copies for group in group_store.groups.values())
 
     began = time.perf_counter()
     _settle(group_store, [_observed(f"cluster/{LOST}", Health.UNHEALTHY, LOST_AT)], at(LOST_AT))

@@ -15,7 +15,8 @@ from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.core.stored import load
+from rules.engine.stored import load
+from rules.summary import route_of
 from tests.ports import free_port
 
 NAMESPACE = "shop"
@@ -60,7 +61,7 @@ class World:
             while True:
                 entries = await self.bus.store(GROUPS).entries("*.group.>")
                 groups = [load(entry.value) for entry in entries]
-                if len(groups) == routes and all(group.route and len(group.members) >= members for group in groups):
+                if len(groups) == routes and all(route_of(group) and len(group.members) >= members for group in groups):
                     return
                 await asyncio.sleep(0.2)
 

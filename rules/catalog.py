@@ -23,7 +23,7 @@ from rules.rulefile.sources import Quorum, Source
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.zone import ZoneIsolation
 
-KINDS: Mapping[type[Rule], RuleKind[Any]] = {
+KINDS: Mapping[type[Rule], RuleKind[Any, Any]] = {
     TrafficFailover: traffic.KIND,
     WorkloadFailover: workload.KIND,
     ClusterTaint: cluster_taint.KIND,
@@ -33,18 +33,30 @@ KINDS: Mapping[type[Rule], RuleKind[Any]] = {
     LimiterRule: limiter.KIND,
 }
 """Any: each takes rules of its own model only, which is its key."""
+_BY_STATE: Mapping[type[Any], RuleKind[Any, Any]] = {kind.state: kind for kind in KINDS.values()}
 INTERNAL: frozenset[type[Rule]] = frozenset({QuorumRule, LimiterRule})
 """Nobody writes rules of these kinds: they follow from what rule files say."""
 
 
-def kind_of(rule: Rule) -> RuleKind[Any]:
+def kind_of(rule: Rule) -> RuleKind[Any, Any]:
     """Give the functions of this rule's kind."""
     return KINDS[type(rule)]
 
 
+def new_group(rule: Rule, object_: str) -> Group:
+    """Give a group of this rule as it begins."""
+    return Group(rule.name, object_, kind_of(rule).state())
+
+
 def is_kept(group: Group) -> bool:
     """Whether a group is stored although no rule speaks of it: what it has done stands, and must stay known."""
-    return any(kind.keeps(group) for kind in KINDS.values())
+    kind = _BY_STATE.get(type(group.state))
+    return kind is not None and kind.keeps(group)
+
+
+def is_of(rule: Rule, group: Group) -> bool:
+    """Whether the group is one of this rule's kind: a rule file may give the name of a rule to one of another kind."""
+    return type(group.state) is kind_of(rule).state
 
 
 def actors(

@@ -10,6 +10,10 @@ from enum import StrEnum
 from bus.messages import Mode, SetWeights
 from rules.core.group import Group
 from rules.core.reasons import Held
+from rules.kinds.cluster_taint.state import TaintState
+from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
+from rules.kinds.workload.state import WorkloadState
+from rules.kinds.zone.state import ZoneState
 from rules.rulefile.fleet import of_object
 from rules.rulefile.model import Rule, TrafficFailover
 
@@ -94,7 +98,7 @@ def _state(group: Group) -> tuple[State, datetime | None, str]:
 def _ends_at(group: Group, state: State) -> datetime | None:
     if group.paused is not None:
         return group.paused.until  # no window of a paused rule leads to anything before
-    override = group.traffic.override if group.traffic is not None else None
+    override = failover_of(group).override
     if group.held is not None and group.held.reason == Held.OVERRIDDEN and override is not None:
         return override.until
     timed = group.held is not None and group.held.reason in TIMED
@@ -105,14 +109,27 @@ def _ends_at(group: Group, state: State) -> datetime | None:
 def wanted_weights(group: Group) -> Mapping[str, int] | None:
     """The weights that are asked for, as far as the group itself knows; None: those that stand, or not decided."""
     flying = (entry.action.weights for entry in group.outbox if entry.wanted and isinstance(entry.action, SetWeights))
-    override = group.traffic.override if group.traffic is not None else None
-    return next(flying, None) or (override.weights if override is not None else None) or group.asked
+    override = failover_of(group).override
+    asked = group.state.asked if isinstance(group.state, TrafficState) else None
+    return next(flying, None) or (override.weights if override is not None else None) or asked
+
+
+def route_of(group: Group) -> RouteState | None:
+    """The route that the group is about; None: it is about none, or has not been listed yet."""
+    return group.state.route if isinstance(group.state, TrafficState) else None
+
+
+def failover_of(group: Group) -> FailoverState:
+    """How the traffic of the group's route goes away and comes back: empty of a group that has none."""
+    state = group.state
+    return (state.failover if isinstance(state, TrafficState) else None) or FailoverState()
 
 
 def standing_weights(group: Group) -> Mapping[str, int]:
     """The weights of the route, also in a dry run; a service that stands twice has its larger one."""
     out: dict[str, int] = {}
-    for service, weight in group.route.backends if group.route is not None else ():
+    route = route_of(group)
+    for service, weight in route.backends if route is not None else ():
         out[service] = max(weight, out.get(service, 0))
     return out
 
@@ -126,12 +143,17 @@ def is_failed_over(group: Group, rule: Rule | None = None) -> bool:
     """
     if group.mode is Mode.DRY_RUN:
         return False
-    if group.route is not None and (weights := standing_weights(group)):
-        named = _primary(rule, group) or group.route.primary or next(iter(weights))
-        return not weights.get(named) and any(weights.values())
-    if group.workload is not None:
-        return bool(group.workload.moves or group.workload.left or group.workload.taints)
-    return group.zone is not None and group.zone.isolation is not None and bool(group.zone.isolation.touched)
+    match group.state:
+        case TrafficState(route=RouteState(primary=primary)) if weights := standing_weights(group):
+            named = _primary(rule, group) or primary or next(iter(weights))
+            return not weights.get(named) and any(weights.values())
+        case WorkloadState(moves=moves, left=left):
+            return bool(moves or left)
+        case TaintState(taints=taints):
+            return bool(taints)
+        case ZoneState(isolation=isolation) if isolation is not None:
+            return bool(isolation.touched)
+    return False
 
 
 def _primary(rule: Rule | None, group: Group) -> str | None:
@@ -139,5 +161,6 @@ def _primary(rule: Rule | None, group: Group) -> str | None:
     if not isinstance(rule, TrafficFailover):
         return None
     rule = of_object(rule, group.object)
-    named = rule.primary or (group.route.primary if group.route is not None else None)
+    route = route_of(group)
+    named = rule.primary or (route.primary if route is not None else None)
     return named or next((backend.service for backend in rule.backends or ()), None)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from rules.core.group import Group  # noqa: E402
-from rules.core.stored import dump, unpacked  # noqa: E402
+from rules.engine.stored import dump, unpacked  # noqa: E402
 from rules.rehearsal import simulate  # noqa: E402
 from rules.rehearsal.testing import loader, tester  # noqa: E402
 

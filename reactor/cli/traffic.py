@@ -22,6 +22,7 @@ from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from rules.core.group import Group
 from rules.rulefile.targets import matches
+from rules.summary import failover_of, route_of
 
 FOR = click.option(
     "--for", "for_", type=Duration(), metavar="TIME", help="How long: 30m, 1h30m. Default: until release."
@@ -145,7 +146,7 @@ def _command(asker: Asker, rule: str, object_: str | None, make: Callable[[datet
 
 
 def _routes(groups: Iterable[Group]) -> list[Group]:
-    return [group for group in groups if group.route is not None]
+    return [group for group in groups if route_of(group) is not None]
 
 
 def _meant(groups: Iterable[Group], rule: str, object_: str | None) -> list[Group]:
@@ -167,8 +168,8 @@ def _followed(found: Sequence[Group], rule: str, objects: set[str], at: datetime
     for group in found:
         if group.rule != rule or group.object not in objects:
             continue
-        state = group.traffic
-        if state is None or state.commanded_at is None or state.commanded_at < at:
+        state = failover_of(group)
+        if state.commanded_at is None or state.commanded_at < at:
             return None
         if state.refused is not None:
             words.append(f"{group.object}: refused: {state.refused.detail}")

@@ -12,6 +12,7 @@ from reactor.demo.truth import Shift, shifts
 from reactor.demo.world import World
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Member, Window
+from rules.summary import route_of
 
 LOOK_SECONDS = 0.1
 _LENGTHS = {False: scene.TOLERATION_SECONDS, True: scene.RECOVERY_SECONDS}
@@ -43,7 +44,7 @@ class Watcher:
     def settled(self) -> bool:
         """Whether the route is known, all its services are taken as healthy, and traffic flows without a failure."""
         group, second = self.group, self._world.traffic.last
-        if group is None or group.route is None or second is None:
+        if group is None or route_of(group) is None or second is None:
             return False
         sent = sum(count.sent for count in second.counts.values())
         healthy = [target for target, member in group.members.items() if member.settled and member.window is None]

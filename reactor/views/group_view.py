@@ -11,7 +11,7 @@ from rules.core.reasons import SENTENCES, Held
 from rules.core.remedies import REMEDIES
 from rules.kinds.traffic.desire import desire as traffic_desire
 from rules.rulefile.model import Rule, TrafficFailover
-from rules.summary import is_failed_over, standing_weights, summary, wanted_weights
+from rules.summary import is_failed_over, route_of, standing_weights, summary, wanted_weights
 
 Rules = Mapping[str, Rule]
 
@@ -19,7 +19,7 @@ Rules = Mapping[str, Rule]
 def entry(group: Group, rules: Rules, now: datetime) -> dict[str, Any]:
     """One group, for scripts. What cannot be known is null, what cannot apply too; times are RFC 3339."""
     stands, rule = summary(group), rules.get(group.rule)
-    weights = dict(standing_weights(group)) if group.route is not None else None
+    weights = dict(standing_weights(group)) if route_of(group) is not None else None
     return {
         "rule": group.rule, "object": group.object, "mode": group.mode.value if group.mode is not None else None,
         "state": stands.state.value, "since": _time(stands.since),

@@ -8,7 +8,7 @@ from bus.errors import Malformed
 from reactor.runtime.visible import visible
 from reactor.views.stored import Unreadable
 from rules.core.group import Group
-from rules.core.stored import load
+from rules.engine.stored import load
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus

@@ -22,8 +22,8 @@ from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
 from reactor.web.rows import Row, action_rows, group_row, key_of, stamp
 from rules.core.group import Group
-from rules.core.stored import load
 from rules.engine.pauses import PAUSES
+from rules.engine.stored import load
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import Rule
 

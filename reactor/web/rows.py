@@ -13,7 +13,7 @@ from rules.core.reasons import sentence
 from rules.kinds.traffic.backoff import target_of
 from rules.rulefile.fleet import of_object
 from rules.rulefile.model import Rule, TrafficFailover
-from rules.summary import State, standing_weights, summary
+from rules.summary import State, route_of, standing_weights, summary
 
 Row = dict[str, Any]
 _NEXT = {
@@ -78,10 +78,11 @@ def _next(group: Group, rule: Rule | None, state: State) -> str:
 
 
 def _primary(group: Group, rule: Rule | None) -> str | None:
-    if group.route is None:
+    route = route_of(group)
+    if route is None:
         return None
     named = of_object(rule, group.object).primary if isinstance(rule, TrafficFailover) else None
-    return named or group.route.primary or next(iter(standing_weights(group)), None)
+    return named or route.primary or next(iter(standing_weights(group)), None)
 
 
 def _backends(group: Group, rule: Rule | None) -> list[Row]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Generic, get_args
 
 from pydantic import (
     BaseModel,
@@ -16,12 +16,10 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     WrapSerializer,
 )
+from typing_extensions import TypeVar
 
 from bus.messages import Action, Health, Mode
-from rules.kinds.traffic.state import TrafficState
-from rules.kinds.workload.state import WorkloadState
-from rules.kinds.zone.state import ZoneState
-from rules.limits.state import Grants, LimiterState, QuorumState
+from rules.core.grants import Grants
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -136,35 +134,6 @@ class Member:
         return signal.labels if signal is not None else {}
 
 
-@dataclass(frozen=True, slots=True)
-class RouteState:
-    """A route as it was last seen."""
-
-    backends: tuple[tuple[str, int], ...]
-    """Service and weight, in the route's order; a service may stand twice."""
-    observed_at: datetime
-    exists: bool = True
-    problem: str = ""
-    primary: str | None = None
-    """By annotation; None: no annotation."""
-    healthy: Mapping[str, int] = field(default_factory=dict)
-    """Weights remembered from before the first failover."""
-    written: Mapping[str, int] | None = None
-    """The weights of the last action, once they were carried out and while no other is asked for."""
-    disturbed: Mapping[str, int] | None = None
-    """The weights that stood when somebody else changed them; None: nobody has since our last write."""
-    primary_changed: bool = False
-    """Its annotation has named another primary since our last write."""
-    life: str = ""
-    """Of a load balancer that forgets its weights when it starts: which start this is."""
-    lost: Mapping[str, int] | None = None
-    """The weights that are to stand since it has forgotten them; None: they were seen to stand since."""
-    sum_to: int = 0
-    """Of a kind of the settings': what its weights have to add up to; 0: their ratio counts."""
-    all_zero: bool = False
-    """Of a kind of the settings': whether all of them may be zero."""
-
-
 def _tagged(action: Any, dumped: SerializerFunctionWrapHandler) -> Any:
     return {"action": type(action).__name__, **dumped(action)}
 
@@ -239,29 +208,25 @@ class Paused:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NoState:
+    """The state of a group that is of no kind: a stored pause."""
+
+
+S = TypeVar("S", default=Any)
+"""The state of a kind: what it remembers besides its members. A group without it written is one of any kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Generic[S]):
     """One rule applied to one thing."""
 
     rule: str
     object: str
+    state: S
+    """What its kind remembers; the engine hands it on, and reads nothing of it."""
     mode: Mode | None = None
     """The rule's mode when it last decided."""
     members: Mapping[str, Member] = field(default_factory=dict)
-    route: RouteState | None = None
-    asked: Mapping[str, int] | None = None
-    """DryRun: the weights as they would stand had the rule acted."""
-    last_notified: str | None = None
-    """Notification: the status that was last told."""
-    step: int | None = None
-    """The step of a gradual return that is asked for."""
-    step_at: datetime | None = None
-    """When that step was carried out."""
-    traffic: TrafficState | None = None
-    """How its traffic goes away and comes back; None: nothing has failed yet."""
-    workload: WorkloadState | None = None
-    zone: ZoneState | None = None
-    limiter: LimiterState | None = None
-    quorum: QuorumState | None = None
     grants: Grants | None = None
     """What it has asked its guards and people for."""
     acted_at: datetime | None = None
@@ -286,6 +251,7 @@ class Group:
 
 
 Value = TypeVar("Value", bound="DataclassInstance")
+State = TypeVar("State", bound="DataclassInstance")
 
 
 def updated(value: Value, **changes: Any) -> Value:
@@ -298,3 +264,9 @@ def updated(value: Value, **changes: Any) -> Value:
         if old is not new and old != new:
             return replace(value, **changes)
     return value
+
+
+def with_state(group: Group[State], **changes: Any) -> Group[State]:
+    """Give the group with these fields of its kind's state: itself where they are so already."""
+    state = updated(group.state, **changes)
+    return group if state is group.state else replace(group, state=state)

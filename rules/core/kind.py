@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from bus.messages import Action, ActionMessage, Fact, Outcome
 from rules.core.desired import DesiredState
-from rules.core.group import Group
+from rules.core.group import Group, S
 from rules.core.interests import Interest
 from rules.core.reasons import Because, Held
 
@@ -24,7 +24,7 @@ Missing = Sequence[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleKind(Generic[R]):
+class RuleKind(Generic[R, S]):
     """The functions of one kind; each takes the rule first. Its state changes by facts, outcomes and time, never by
     deciding."""
 
@@ -35,6 +35,11 @@ class RuleKind(Generic[R]):
     actions: tuple[type[ActionMessage], ...]
     """What they may ask for besides a Notify, which every rule may. The executor refuses all others."""
 
+    state: type[S]
+    """What its groups remember, as it begins: a type of this kind's own, by which a stored group is read."""
+    resolved: frozenset[Because]
+    """Which of its reasons say that all is as it should be again: where people are called, the call is ended."""
+
     # Which groups there are, and what concerns them.
     interests: Callable[[R], Iterable[Interest]]
     """(rule): which facts may concern it; the index finds the rule by them, and then asks for their `objects`."""
@@ -44,11 +49,11 @@ class RuleKind(Generic[R]):
     """(rule): the objects of the groups that are there before any fact."""
     creates_group: Callable[[R, Fact], bool]
     """(rule, fact): whether the fact is reason enough to open a group."""
-    leaves: Callable[[R, Group | None, Fact], bool]
+    leaves: Callable[[R, Group[S] | None, Fact], bool]
     """(rule, group, fact): whether by this fact the rule means the object no more: its group is dropped."""
     everywhere: Callable[[R, Fact], bool]
     """(rule, fact): whether a command concerns all groups of the rule, of which only their partitions know."""
-    subscribed: Callable[[R, Group | None, Group], frozenset[str] | None]
+    subscribed: Callable[[R, Group[S] | None, Group[S]], frozenset[str] | None]
     """(rule, before, after): the targets that the group hears of; None: as before, or the kind says it by `objects`."""
     subscribes: Callable[[R, str, Fact], frozenset[str]]
     """(rule, object, fact): the targets that its group will hear of once it has had this fact."""
@@ -60,41 +65,43 @@ class RuleKind(Generic[R]):
     """(rule): whether its groups live with those of other rules of the same scopes, so that facts are stored once."""
 
     # What it wants.
-    desire: Callable[[R, Group, Group | None, datetime], DesiredState]
+    desire: Callable[[R, Group[S], Group[S] | None, datetime], DesiredState]
     """(rule, group, shared group, now): the absolute desired state."""
-    forbids: Callable[[R, Group, DesiredState], tuple[Held, str] | None]
+    forbids: Callable[[R, Group[S], DesiredState], tuple[Held, str] | None]
     """(rule, group, desired state): why a desired state is never carried out, whatever led to it; None: it may be."""
-    requested: Callable[[R, Group, DesiredState, Sequence[Action], datetime], Group]
+    requested: Callable[[R, Group[S], DesiredState, Sequence[Action], datetime], Group[S]]
     """(rule, group, desired, fresh actions, now): `desired` was let through, and these of its actions are new."""
+    reschedules: Callable[[Group[S], Group[S]], bool]
+    """(before, after): whether asking for it has moved the moment of its next step, so that it is desired once more."""
     tells: bool
     """Whether telling people is what it does: its words wait for guards, and nobody is told of them besides."""
 
     # What changes it.
-    observe: Callable[[R, Group, Fact, datetime], Group]
+    observe: Callable[[R, Group[S], Fact, datetime], Group[S]]
     """Fold in inventory or a command. A late fact never undoes a newer one."""
-    heard: Callable[[R, Group, str, datetime], Group]
+    heard: Callable[[R, Group[S], str, datetime], Group[S]]
     """(rule, group, target, at): an observation has been folded into this member. For kinds with clocks of their own:
     of several changes that are read together, none is lost."""
-    advance: Callable[[R, Group, Group | None, datetime], Group]
+    advance: Callable[[R, Group[S], Group[S] | None, datetime], Group[S]]
     """(rule, group, shared group, now): what time alone changes; the same whenever it is looked at."""
     remembers: Callable[[R, str], bool]
     """(rule, signal): whether a signal is waited for although it has been silent for long."""
-    done: Callable[[R, Group, Action, datetime], Group]
+    done: Callable[[R, Group[S], Action, datetime], Group[S]]
     """The world is as the action asked. In a dry run called at once: a rehearsal."""
-    failed: Callable[[R, Group, Action, Outcome, datetime], Group]
+    failed: Callable[[R, Group[S], Action, Outcome, datetime], Group[S]]
     """The action could not be carried out. It is tried again anyhow."""
-    said: Callable[[R, Group, Action, Outcome], Group]
+    said: Callable[[R, Group[S], Action, Outcome], Group[S]]
     """What the outcome of a done action says besides."""
-    reset: Callable[[R, Group], Group]
+    reset: Callable[[R, Group[S]], Group[S]]
     """Forget what was only rehearsed: the rule has left the mode DryRun."""
 
     # What its groups say to others, and know together.
-    emits: Callable[[R, Group, Group, Sequence[Fact], datetime], tuple[Fact, ...]]
+    emits: Callable[[R, Group[S], Group[S], Sequence[Fact], datetime], tuple[Fact, ...]]
     """(rule, before, after, facts, now): what other groups are to hear of this step. What is lost is said again, so it
     has to be repeated from time to time where that matters."""
     stands: Callable[[R, str], bool]
     """(rule, cluster): whether what it has said of this cluster still counts."""
-    asked: Callable[[R, Group, datetime], tuple[Group, Missing]]
+    asked: Callable[[R, Group[S], datetime], tuple[Group[S], Missing]]
     """(rule, group, since): its judgement is wanted by looks from then or later. Gives the looks that are missing."""
     takes: Callable[[R], tuple[str, tuple[str, ...]] | None]
     """(rule): targets, as a pattern, and signals of which it makes something that other rules go by."""
@@ -102,20 +109,20 @@ class RuleKind(Generic[R]):
     """(rule): whether what such rules take is no word to it."""
     shared_object: str | None
     """The object of the group whose state all others of the rule are given as `shared_group`; it is decided first."""
-    dependents: Callable[[R, Group, Group, Iterable[Group]], Iterable[Group]]
+    dependents: Callable[[R, Group[S], Group[S], Iterable[Group[S]]], Iterable[Group[S]]]
     """(rule, before, after, others): which of the others are decided again because the shared group has changed so."""
 
     # Rule files change, groups stay.
     selects: Callable[[R, str], bool]
     """(rule, object): whether the rule as it is written now still speaks of this."""
-    keeps: Callable[[Group], bool]
+    keeps: Callable[[Group[S]], bool]
     """(group): whether it says what stands in the world, so that it is stored although its rule is no more."""
     way_back_only: Callable[[R], R] | None
     """(rule): the rule as it counts after it has left the rule files, for as long as a group of it is kept. None: it
     counts no more."""
-    forget: Callable[[R, Group, Callable[[str, str], bool]], Group]
+    forget: Callable[[R, Group[S], Callable[[str, str], bool]], Group[S]]
     """(rule, shared group, stands): without what was said by rules that, by name and cluster, no longer say so."""
-    as_it_counts: Callable[[R, Group, Callable[[str, str], bool]], Group]
+    as_it_counts: Callable[[R, Group[S], Callable[[str, str], bool]], Group[S]]
     """(rule, stored group, taken): without the signals that other rules take now, by target and name."""
 
 

@@ -129,7 +129,7 @@ def _asked(
     actions: tuple[Action, ...] = ()
     emits: tuple[Fact, ...] = ()
     for _ in range(CASCADE_MAX):
-        step_at = group.step_at
+        earlier = group
         desired, lacks = present(rule, group, shared_group, desire(rule, group, shared_group, now), now, reader)
         late = outdated(rule, group, shared_group, desired, now, reader)
         answer = guard(rule, group, desired, now, file_guards, fresh=not late, waits=bool(lacks))
@@ -137,8 +137,7 @@ def _asked(
         group, more = enqueue(rule, answer.group, answer.desired, now)
         actions, emits = (*actions, *more), (*emits, *answer.emits)
         desired = answer.desired
-        if group.step_at != step_at:
-            # A step of a gradual return stands from now on, so only now is it known when the next one is due.
+        if kind_of(rule).reschedules(earlier, group):
             desired = replace(desired, requeue_at=desire(rule, group, shared_group, now).requeue_at)
         if not more or rule.mode is not Mode.DRY_RUN:
             return group, desired, actions, emits, lacks
@@ -187,8 +186,8 @@ def _in_mode(rule: Rule, group: Group) -> Group:
     if group.mode is rule.mode:
         return group
     if group.mode is Mode.DRY_RUN:
-        group = kind_of(rule).reset(rule, replace(group, last_notified=None, grants=None, acted_at=None))
-    return replace(group, mode=rule.mode, asked=None)
+        group = kind_of(rule).reset(rule, replace(group, grants=None, acted_at=None))
+    return replace(group, mode=rule.mode)
 
 
 def _holding(group: Group, desired: DesiredState, now: datetime) -> Holding | None:

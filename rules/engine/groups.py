@@ -26,7 +26,7 @@ from bus.messages import (
     Resume,
     Route,
 )
-from rules.catalog import is_kept, kind_of
+from rules.catalog import is_kept, is_of, kind_of, new_group
 from rules.core.group import Group, updated
 from rules.core.kind import RuleKind
 from rules.core.reader import ALWAYS
@@ -66,7 +66,7 @@ class GroupStore:
             rule = routing.rules.get(group.rule)
             if group.rule == PAUSES:
                 continue
-            if rule is None or not covers(rule, group.object):
+            if rule is None or not is_of(rule, group) or not covers(rule, group.object):
                 # Nobody decides for it any more; kept, it would owe its last action for ever. But what stands in the
                 # world stays stored: its rule is kept for the way back, and comes with a later rule set.
                 if not is_kept(group):
@@ -200,7 +200,8 @@ class GroupStore:
         """Give what groups have to say to others that may have heard nothing: of a reader that died, words are lost."""
         decisions = []
         for key, group in sorted(self._groups.items()):
-            facts = self._kind_of(key).emits(self._routing.rules[key[0]], Group(*key), group, (), now)
+            rule = self._routing.rules[key[0]]
+            facts = kind_of(rule).emits(rule, new_group(rule, key[1]), group, (), now)
             if facts:
                 decisions.append(Decision(group, emits=facts))
         return decisions
@@ -221,7 +222,7 @@ class GroupStore:
         rest = [self._decide(key, touched[key], now, position, known=known) for key in sorted(touched)]
         return [*decisions, *rest]
 
-    def _kind_of(self, key: Key) -> RuleKind[Any]:
+    def _kind_of(self, key: Key) -> RuleKind[Any, Any]:
         return kind_of(self._routing.rules[key[0]])
 
     def _decide(self, key: Key, facts: Sequence[Fact], now: datetime, position: int, *, known: bool) -> Decision:
@@ -282,7 +283,7 @@ class GroupStore:
         return self._mine(rule.name, scope_of(rule, object_)) and kind_of(rule).creates_group(rule, fact)
 
     def _open(self, rule: str, object_: str) -> None:
-        self._keep(Group(rule, object_, paused=self._pauses.of(rule)))
+        self._keep(replace(new_group(self._routing.rules[rule], object_), paused=self._pauses.of(rule)))
 
     def _drop(self, key: Key) -> None:
         if self._groups.pop(key, None) is not None:

@@ -9,12 +9,8 @@ from rules.catalog import kind_of
 from rules.core.actions import in_words
 from rules.core.desired import cut
 from rules.core.group import Group, Holding
-from rules.core.reasons import Because
 from rules.engine.outbox import enqueue_notification
 from rules.rulefile.model import Rule
-
-_OVER = (Because.PRIMARY_HEALTHY, Because.RECOVERED, Because.ZONE_RECOVERED)
-"""Reasons that say that it is as it should be again."""
 
 
 def notify(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tuple[Group, tuple[Action, ...]]:
@@ -31,6 +27,7 @@ def notify(rule: Rule, group: Group, why: Action | Holding, now: datetime) -> tu
         text = f"{group.rule}: {would}{in_words(why)}: {because}: {why.detail}"
     action = Notify(
         id=id_, rule=group.rule, object=group.object, generation=max(group.generation, 1), mode=Mode.ENFORCE,
-        because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")), resolves=because in _OVER,
+        because=because, decided_at=now, to=rule.notify, message=cut(text.rstrip(": ")),
+        resolves=because in kind_of(rule).resolved,
     )  # fmt: skip
     return enqueue_notification(group, action, now), (action,)

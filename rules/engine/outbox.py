@@ -24,6 +24,7 @@ def enqueue(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> t
     """Give the group with what it owes now, and the actions to publish: new ones, and those that are due again."""
     if kind_of(rule).tells:
         group, fresh = _notification(rule, group, desired, now) if desired.last_notified is not None else (group, ())
+        group = kind_of(rule).requested(rule, group, desired, fresh, now)
     else:
         group, fresh = _acts(rule, group, desired, now)
     return _resent(group, fresh, now)
@@ -91,7 +92,7 @@ def _without(group: Group, entry: OutboxEntry | None) -> tuple[OutboxEntry, ...]
 
 
 def _notification(rule: Rule, group: Group, desired: DesiredState, now: datetime) -> tuple[Group, tuple[Action, ...]]:
-    group = replace(group, generation=group.generation + 1, last_notified=desired.last_notified)
+    group = replace(group, generation=group.generation + 1)
     action = Notify(
         id=f"{group.rule}/{group.object}/{group.generation}", rule=group.rule, object=group.object,
         generation=group.generation, mode=mode_of(rule), because=desired.because, detail=cut(desired.detail),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Pause, Resume
-from rules.core.group import Group, Paused
+from rules.core.group import Group, NoState, Paused
 from rules.rulefile.targets import matches
 
 PAUSES = "@pause"
@@ -50,7 +50,7 @@ class Pauses:
 
     def group(self, pattern: str) -> Group:
         """Give the pause in the form in which it is stored."""
-        return Group(PAUSES, pattern, paused=self._standing[pattern])
+        return Group(PAUSES, pattern, NoState(), paused=self._standing[pattern])
 
     def of(self, rule: str) -> Paused | None:
         """Give the pause that holds longest for this rule, of several the oldest. Guards themselves are never paused.

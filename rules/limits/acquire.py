@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bus.messages import AcquireReply, AcquireRequest, Fact, Notify
+from rules.core.grants import GrantRequest, Grants
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.limits.limiters import REHEARSED, holds_slots, spends
-from rules.limits.state import GrantRequest, Grants
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Notification, Rule
 

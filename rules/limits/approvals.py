@@ -12,9 +12,9 @@ from pydantic_core import to_jsonable_python
 
 from bus.messages import Approve, Reject
 from rules.core.desired import PlannedAction, cut, told
+from rules.core.grants import ApprovalRequest, Grants, Rejection
 from rules.core.group import Group
 from rules.core.reasons import Held
-from rules.limits.state import ApprovalRequest, Grants, Rejection
 
 REJECTED_MAX = 16
 """How many plans that were rejected a group remembers: the newest ones."""

@@ -15,14 +15,14 @@ from pydantic import PrivateAttr
 from bus.messages import AcquireReply, AcquireRequest, Cluster, Fact, Health, Mode, Observation
 from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
-from rules.core.group import Group, updated
+from rules.core.group import updated
 from rules.core.index import Index, pattern_of
 from rules.core.interests import Interest, listed, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Held
 from rules.limits.admission_queue import answered, queued
 from rules.limits.rates import Bucket, PeerHealth, rate
-from rules.limits.state import LimiterState, Listed, QueuedRequest
+from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.targets import encode_segment, matches
@@ -109,23 +109,23 @@ def covers(_rule: LimiterRule, object_: str) -> bool:
     return object_ == "*"
 
 
-def observe(_rule: LimiterRule, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(_rule: LimiterRule, group: LimiterGroup, fact: Fact, now: datetime) -> LimiterGroup:
     """Fold a request or a cluster of the inventory in."""
-    state = group.limiter or LimiterState()
+    state = group.state
     if isinstance(fact, AcquireRequest):
-        return replace(group, limiter=replace(state, inbox=(*state.inbox, fact)))
+        return replace(group, state=replace(state, inbox=(*state.inbox, fact)))
     if isinstance(fact, Cluster):
         target, at = _target(fact), min(fact.observed_at, now)
         known = state.listed.get(target)
         if known is None or known.observed_at < at:
             listed = dict(sorted({**state.listed, target: Listed(fact.exists, at)}.items()))
-            return replace(group, limiter=replace(state, listed=listed))
+            return replace(group, state=replace(state, listed=listed))
     return group
 
 
-def advance(rule: LimiterRule, group: Group, _shared_group: Group | None, now: datetime) -> Group:
+def advance(rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup | None, now: datetime) -> LimiterGroup:
     """Forget who is silent, fill the bucket, and answer all requests in the order of the queue."""
-    state = group.limiter or LimiterState()
+    state = group.state
     group = forget(group, now, _listed(state))
     peers = peer_health(rule, group)
     speed = rate(rule.guards, peers)
@@ -137,15 +137,15 @@ def advance(rule: LimiterRule, group: Group, _shared_group: Group | None, now: d
     alive = [one for one in queue if now < one.said_at + FORGOTTEN]
     requests, bucket = answered(rule.guards, peers, alive, bucket, now)
     state = updated(state, queue=requests, inbox=(), tokens=bucket.tokens, tokens_at=bucket.at, rate=speed)
-    return updated(group, limiter=state)
+    return updated(group, state=state)
 
 
-def peer_health(rule: LimiterRule, group: Group) -> PeerHealth:
+def peer_health(rule: LimiterRule, group: LimiterGroup) -> PeerHealth:
     """Count the peers: those heard of, and those that only the inventory knows, which are not bad.
 
     Too few for `at_least` count as none, so that a limit on bad ones means nothing.
     """
-    listed = (group.limiter or LimiterState()).listed
+    listed = group.state.listed
     total = bad = 0
     for target, member in group.members.items():
         if rule.is_peer(target) and (target not in listed or listed[target].exists):
@@ -161,9 +161,9 @@ def _listed(state: LimiterState) -> Callable[[str], bool]:
     return lambda target: target in state.listed and state.listed[target].exists
 
 
-def desire(_rule: LimiterRule, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
+def desire(_rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup | None, now: datetime) -> DesiredState:
     """Give when to look again: when the next token is due, or somebody is to be forgotten."""
-    state = group.limiter or LimiterState()
+    state = group.state
     moments = [one.said_at + FORGOTTEN for one in state.queue]
     moments += [end] if (end := next_end(group, now, _listed(state))) is not None else []
     if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.queue):
@@ -172,11 +172,13 @@ def desire(_rule: LimiterRule, group: Group, _shared_group: Group | None, now: d
     return DesiredState(requeue_at=min(moments, default=None))
 
 
-def emits(rule: LimiterRule, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+def emits(
+    rule: LimiterRule, before: LimiterGroup, after: LimiterGroup, facts: Sequence[Fact], now: datetime
+) -> tuple[Fact, ...]:
     """Give the answers: to whoever asks, also again, and to those whose answer has changed."""
     asking = {(fact.rule, fact.object) for fact in facts if isinstance(fact, AcquireRequest)}
-    known = {one.key: one for one in (before.limiter or LimiterState()).queue}
-    requests = [one for one in (after.limiter or LimiterState()).queue if one.wanted]
+    known = {one.key: one for one in before.state.queue}
+    requests = [one for one in after.state.queue if one.wanted]
     return tuple(
         AcquireReply(
             guard=rule.guard, rule=one.rule, object=one.object, generation=one.generation, granted=one.granted,
@@ -195,10 +197,12 @@ def _target(fact: Cluster) -> str:
     return f"cluster/{encode_segment(fact.name)}"
 
 
-KIND: RuleKind[LimiterRule] = RuleKind(
+KIND: RuleKind[LimiterRule, LimiterState] = RuleKind(
     because=frozenset(),
     holds=frozenset(),
     actions=(),
+    state=LimiterState,
+    resolved=frozenset(),
     interests=interests,
     objects=objects,
     first=nothing,
@@ -213,6 +217,7 @@ KIND: RuleKind[LimiterRule] = RuleKind(
     desire=desire,
     forbids=none,
     requested=unchanged,
+    reschedules=no,
     tells=False,
     observe=observe,
     heard=unchanged,

@@ -1,12 +1,14 @@
-"""What a guard remembers of the groups that it limits, and what a group remembers of its guards."""
+"""What a guard remembers of the groups that it limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeAlias
 
-from bus.messages import AcquireRequest, Health
+from bus.messages import AcquireRequest
+from rules.core.group import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,77 +63,4 @@ class LimiterState:
     """Peers by inventory."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumState:
-    """What a Quorum source last said of its target."""
-
-    status: Health
-    detail: str
-    said_at: datetime
-    since: datetime | None = None
-    """Since when it has been so; None: since `said_at`."""
-    proven_until: datetime | None = None
-    """Until when its members' words prove it."""
-    wanted_from: datetime | None = None
-    """It was asked for what the members show at this moment or later, and has not said it yet."""
-    healthy_percent: float | None = None
-    """How many of its members are Healthy; None: said by a version that did not count."""
-
-
-@dataclass(frozen=True, slots=True)
-class GrantRequest:
-    """One guard's part of a request."""
-
-    generation: int
-    """Of this request: a reply to an older one means nothing."""
-    since: datetime
-    """When it was first asked."""
-    said_at: datetime
-    """When it was last asked."""
-    spent: bool = False
-    """Something was done by it: what is wanted after that is requested anew."""
-    granted: bool | None = None
-    """None: no answer yet."""
-    reason: str = ""
-    detail: str = ""
-    answered_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalRequest:
-    """What a person was asked to approve."""
-
-    desired: str
-    """A fingerprint: the yes holds for exactly this."""
-    asked_at: datetime
-    approved_at: datetime | None = None
-    named: bool = False
-    """The yes says to what: it counts also when it comes late."""
-    by: str = ""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """A person's no to a plan."""
-
-    desired: str
-    """The plan's fingerprint."""
-    by: str
-    reason: str
-    since: datetime
-    until: datetime
-    """Before this the same is not asked for again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grants:
-    """What a group has asked its guards and people for, and what they said."""
-
-    generation: int = 0
-    """Of the last request that was made; no two requests of a group ever have the same one."""
-    asked: Mapping[str, GrantRequest] = field(default_factory=dict)
-    """By guard. A guard is asked once those before it have granted."""
-    request: ApprovalRequest | None = None
-    rejected: tuple[Rejection, ...] = ()
-    """What people said no to, the newest last. It outlives the request: what is dropped may be wanted again."""
+LimiterGroup: TypeAlias = Group[LimiterState]

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from bus.errors import Malformed
 from bus.messages import Action, DecisionRecord, Fact, Message
 from rules.core.reader import Reader
-from rules.core.stored import load, to_python
 from rules.engine.decide import Decision, decide
 from rules.engine.routing import Routing
+from rules.engine.stored import load, to_python
 from rules.rehearsal.proof import evidence
 
 

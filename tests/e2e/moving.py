@@ -79,10 +79,10 @@ async def knows(service: Service, copies: Mapping[str, Collection[str]], *, clus
 
 
 def _sees(group: Group | None, where: Collection[str]) -> bool:
-    if group is None or group.workload is None:
+    if group is None:
         return False
     healthy = {target.split("/")[1] for target, member in group.members.items() if member.settled}
-    return group.workload.copies.keys() == {*where} and healthy >= {*where}
+    return group.state.copies.keys() == {*where} and healthy >= {*where}
 
 
 def _counts(census: Group | None) -> int:
@@ -118,7 +118,7 @@ async def settled(service: Service, *names: str, rule: str = "") -> None:
 
     async def all_done() -> bool:
         found = [await group(service, name, rule) for name in names]
-        return all(one is not None and one.workload and not one.workload.moves and not one.outbox for one in found)
+        return all(one is not None and not one.state.moves and not one.outbox for one in found)
 
     await until_told(all_done, f"nothing is under way any more for {', '.join(names)}")
 

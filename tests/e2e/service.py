@@ -21,7 +21,8 @@ from bus.topology import GROUPS
 from reactor.cli.main import main
 from reactor.runtime.failpoints import ENVIRONMENT
 from rules.core.group import Group
-from rules.core.stored import load
+from rules.engine.stored import load
+from rules.summary import route_of
 from tests.e2e import wrong_clock
 from tests.e2e.forked import Forked, fork
 from tests.e2e.processes import Child
@@ -148,7 +149,7 @@ class Service(Reactor):
         """Wait until it knows so many groups, with the health of all their members: its first picture of the world."""
 
         async def all_known() -> list[Group]:
-            known = [one for one in await self.groups() if one.route and one.members and _all_settled(one)]
+            known = [one for one in await self.groups() if route_of(one) and one.members and _all_settled(one)]
             return known if len(known) >= count else []
 
         return await until_told(all_known, f"{self.name} knows {count} routes and how their backends are")

@@ -22,6 +22,7 @@ from bus.port import Outgoing
 from reactor.demo.kube import Cluster, Emulator, Write, write_kubeconfig
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Window
+from rules.summary import route_of
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told
 
@@ -155,7 +156,7 @@ async def tell(service: Service, targets: Iterable[str], status: Health) -> floa
 
 async def _known(service: Service) -> bool:
     groups = await service.groups()
-    return sum(bool(group.route) and len(group.members) == 2 for group in groups) == COUNT
+    return sum(bool(route_of(group)) and len(group.members) == 2 for group in groups) == COUNT
 
 
 async def _open(service: Service) -> bool:

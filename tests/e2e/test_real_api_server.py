@@ -155,7 +155,7 @@ async def test_a_workload_leaves_a_cluster_that_hangs_and_is_purged_there_when_i
 
             async def done() -> bool:
                 found = await group(reactor, "web")
-                return found is not None and found.workload is not None and not (found.workload.moves or found.outbox)
+                return found is not None and not (found.state.moves or found.outbox)
 
             await until_told(done, "nothing is under way any more")
         assert (await two.deployment("web"))["metadata"]["generation"] == placed

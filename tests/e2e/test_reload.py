@@ -148,8 +148,8 @@ async def test_an_action_that_is_under_way_is_done_once(shop: Shop, reactor: Mak
 
 
 async def nothing_owed(service: Service) -> bool:
-    groups = [group for group in await service.groups() if group.rule == "shop" and group.route]
-    return any(group.route and ("checkout", 0) in group.route.backends and not group.outbox for group in groups)
+    groups = [group for group in await service.groups() if group.rule == "shop" and group.state.route]
+    return any(("checkout", 0) in group.state.route.backends and not group.outbox for group in groups)
 
 
 async def test_a_configmap_that_kubernetes_swaps_is_noticed(shop: Shop, reactor: MakeReactor, tmp_path: Path) -> None:

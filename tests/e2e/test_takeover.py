@@ -19,6 +19,7 @@ import pytest
 from bus.embedded import EmbeddedServer
 from reactor.demo.kube import Delay, Fault
 from reactor.fleet.peers import LEASE
+from rules.summary import route_of
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.service import Service
 from tests.e2e.shop import Shop
@@ -112,7 +113,7 @@ async def pair(
 
 async def _all_known(service: Service) -> bool:
     groups = await service.groups()
-    known = [group for group in groups if group.route and len(group.members) == 2]
+    known = [group for group in groups if route_of(group) and len(group.members) == 2]
     return len(known) == len(PATIENT) + len(QUICK) + len(FIRST)
 
 

@@ -15,6 +15,7 @@ import aiohttp
 import pytest
 
 from reactor.runtime.failpoints import NAMES
+from rules.kinds.workload.state import WorkloadState
 from tests.e2e.members import Members
 from tests.e2e.moving import document, knows, remembers, rule, settled
 from tests.e2e.service import Service
@@ -53,7 +54,11 @@ async def killed(service: Service, failpoint: str) -> None:
 
 async def _all_evicted(service: Service) -> bool:
     """A cluster that is back before an eviction has begun keeps its copy: that is another story."""
-    moves = [one.workload.moves.get("member1") for one in await service.groups() if one.workload and one.object != "*"]
+    moves = [
+        one.state.moves.get("member1")
+        for one in await service.groups()
+        if isinstance(one.state, WorkloadState) and one.object != "*"
+    ]
     return len(moves) == len(APPS) and all(move is not None and move.evicted_at for move in moves)
 
 

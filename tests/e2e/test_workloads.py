@@ -170,7 +170,7 @@ async def test_when_half_of_all_clusters_fall_silent_nothing_moves_also_when_the
 
 async def _is_well(service: Service, cluster: str) -> bool:
     census = next(one for one in await service.groups() if (one.rule, one.object) == ("shop", "*"))
-    return census.workload is not None and census.workload.clusters[cluster].status is Health.HEALTHY
+    return census.state.clusters[cluster].status is Health.HEALTHY
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, cluster: str, name: str, words: str) -> None:

@@ -71,7 +71,7 @@ class Zoned:
     async def state(self) -> ZoneState:
         """What the decider has stored."""
         groups = await self.service.groups()
-        return next((group.zone for group in groups if group.rule == RULE and group.zone), ZoneState())
+        return next((group.state for group in groups if group.rule == RULE), ZoneState())
 
     async def until(self, holds: Callable[[ZoneState], object], what: str, *, within: float = 90) -> ZoneState:
         """Wait until what is stored is so, and give it."""

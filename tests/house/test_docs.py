@@ -22,7 +22,7 @@ from bus.topology import BUCKETS, STREAMS
 from reactor.cli.main import COMMANDS, cli
 from reactor.settings import model as settings
 from reactor.views.group_view import entry
-from rules.core.group import Group
+from rules.core.group import Group, NoState
 from rules.core.reasons import Because, Held
 from rules.rehearsal import history
 from rules.rehearsal import simulate as play
@@ -336,7 +336,7 @@ def test_every_state_of_the_status_is_explained() -> None:
 def test_every_key_of_the_status_is_explained() -> None:
     page = (DOCS / "how-to" / "read-the-status.md").read_text("utf-8")
     table = page[page.index("## For scripts") : page.index("## Why it holds")]
-    for key in entry(Group("rule", "object"), {}, play.at(0)):
+    for key in entry(Group("rule", "object", NoState()), {}, play.at(0)):
         assert f"`{key}`" in table
 
 

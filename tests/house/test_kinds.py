@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -21,6 +22,7 @@ from bus.messages import Carrier
 from reactor.actions import catalog as carriers
 from reactor.sources import catalog as sources
 from rules.catalog import INTERNAL, KINDS
+from rules.core.group import Group, Member
 from rules.core.kind import RuleKind
 from rules.core.reasons import SENTENCES, Because, Held
 from rules.rehearsal.testing.possible import BECAUSE, HELD
@@ -139,6 +141,30 @@ def test_every_kind_of_source_has_who_runs_it() -> None:
 def test_a_source_that_nobody_runs_does_not_start() -> None:
     with pytest.raises(LookupError, match=r"NobodyRuns: no module nobody_runs\.py"):
         sources.is_run(NobodyRuns.model_fields["kind"].default)
+
+
+def test_the_state_of_each_kind_is_its_own() -> None:
+    """By its type a stored group is read, and found to be one of the rule's kind."""
+    states = [kind.state for kind in KINDS.values()]
+    assert len(set(states)) == len(states)
+    homes = {kind.state: Path(inspect.getfile(kind.state)) for model, kind in KINDS.items() if model in MODELS}
+    assert [state.__name__ for state, path in homes.items() if path.parent.parent != ROOT / "kinds"] == []
+
+
+def test_the_engine_reads_nothing_of_the_state_of_a_kind() -> None:
+    """By the attributes that it reads. `name.state.x` is a field of a kind's state, whatever it is called."""
+    found = [
+        f"rules/engine/{path.name}:{node.lineno}: {ast.unparse(node)}"
+        for path in sorted((ROOT / "engine").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "state"
+    ]
+    assert found == []
+    own = {one.name for one in (*fields(Group), *fields(Member), *fields(RuleKind))}
+    of_kinds = {one.name for kind in KINDS.values() if is_dataclass(kind.state) for one in fields(kind.state)}
+    said_by_the_kind = {"last_notified"}  # what a desired state says
+    engine = attributes(*(ROOT / "engine").glob("*.py"))
+    assert (of_kinds - own - said_by_the_kind) & engine == set()
 
 
 def test_the_engine_names_no_kind() -> None:

@@ -17,7 +17,7 @@ from bus.topology import GROUPS, ROUTERS
 from reactor.cli.main import cli
 from reactor.runtime.clock import Clock
 from rules.core.group import Group
-from rules.core.stored import dump
+from rules.engine.stored import dump
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 
 WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")
@@ -41,7 +41,7 @@ async def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
         "a", "Failover", "InProgress", "ZoneUnhealthy", now, now, steps=("Fence", "Evacuate"), touched=("Fence",)
     )
     seen = ZonesSeen(now, {"a": ZoneNodes(3, 0), "b": ZoneNodes(3, 3)})
-    group = Group("prod-zones", "prod", zone=ZoneState(seen=seen, isolation=isolation))
+    group = Group("prod-zones", "prod", ZoneState(seen=seen, isolation=isolation))
     async with (
         EmbeddedServer(tmp_path / "nats") as server,
         JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus,

@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
+from rules.engine.stored import dump, load
 from rules.rehearsal import history
 from rules.rehearsal.world.checkers.finding import Promise
 from rules.rehearsal.world.play import play_history, play_world

@@ -9,7 +9,7 @@ from datetime import datetime
 from reactor.cli.shared.printing import duration
 from reactor.runtime.visible import visible
 from rules.core.group import Group
-from rules.summary import summary
+from rules.summary import route_of, summary
 
 
 def row(group: Group, now: datetime) -> dict[str, str]:
@@ -19,7 +19,8 @@ def row(group: Group, now: datetime) -> dict[str, str]:
     if stands.ends_at is not None:
         seconds = max((stands.ends_at - now).total_seconds(), 0)
         left = f"{seconds:.1f}s" if seconds < 60 else duration(seconds)
-    weights = " ".join(f"{service}={weight}" for service, weight in (group.route.backends if group.route else ()))
+    route = route_of(group)
+    weights = " ".join(f"{service}={weight}" for service, weight in (route.backends if route is not None else ()))
     return {
         "RULE": group.rule, "OBJECT": group.object, "STATE": stands.state.value, "LEFT": left,
         "MODE": group.mode.value if group.mode is not None else "", "WEIGHTS": weights,

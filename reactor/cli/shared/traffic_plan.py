@@ -16,6 +16,7 @@ from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.kinds.traffic.backoff import weights_of
 from rules.rulefile.model import Rule
+from rules.summary import failover_of
 
 Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic
 
@@ -34,14 +35,14 @@ def in_words(weights: Mapping[str, int]) -> str:
 def state_of(group: Group, now: datetime) -> dict[str, Any]:
     """One row: where the traffic of a route is, and why."""
     state, since, detail = "Home", None, ""
-    traffic = group.traffic
-    away = [flap for flap in traffic.flaps.values() if flap.away] if traffic is not None else []
-    if traffic is not None and (override := traffic.override) is not None:
+    traffic = failover_of(group)
+    away = [flap for flap in traffic.flaps.values() if flap.away]
+    if (override := traffic.override) is not None:
         state, since = "Overridden", override.since
         detail = f"by {override.by}: {override.reason}"
-    elif traffic is not None and traffic.drift is not None:
+    elif traffic.drift is not None:
         state, since = "DriftedByHand", traffic.drift.since
-    elif traffic is not None and traffic.trial is not None:
+    elif traffic.trial is not None:
         state, since = "Trial", traffic.trial.began_at
     elif any(member.settled is False for member in group.members.values()) or away:
         bad = [target for target, member in group.members.items() if member.settled is False]
@@ -49,7 +50,7 @@ def state_of(group: Group, now: datetime) -> dict[str, Any]:
         since = min((flap.left_at for flap in away), default=None)
     if group.held is not None:
         detail = f"{group.held.reason}: {group.held.detail}"
-    until = traffic.override.until if traffic is not None and traffic.override is not None else None
+    until = traffic.override.until if traffic.override is not None else None
     return {
         "rule": group.rule, "object": group.object, "mode": group.mode.value if group.mode else "",
         "state": state, "since": since.isoformat(timespec="seconds") if since else None,
@@ -79,11 +80,11 @@ def planned(rule: Rule | None, group: Group, command: Command, now: datetime) ->
     if rule is None:
         return f"{group.object}: {stands} → as the reactor's own rules say"
     decision = decide(rule, group, [command], now)
-    state = decision.group.traffic
-    if state is not None and state.refused is not None:
+    state = failover_of(decision.group)
+    if state.refused is not None:
         return f"{group.object}: {stands}, would be refused: {state.refused.detail}"
     wanted = next((in_words(one.weights) for one in decision.actions if isinstance(one, SetWeights)), None)
-    if wanted is None and state is not None and state.override is not None and state.override.weights is not None:
+    if wanted is None and state.override is not None and state.override.weights is not None:
         wanted = in_words(state.override.weights)
     asks = f"; {decision.group.held.reason}" if wanted is None and decision.group.held is not None else ""
     return f"{group.object}: {stands} → {wanted or 'nothing changes'}{asks}"

@@ -25,7 +25,7 @@ from rules.catalog import is_kept
 from rules.core.group import Group
 from rules.kinds.zone.failback import way_back
 from rules.kinds.zone.plan import undo_order
-from rules.kinds.zone.state import Isolation
+from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rulefile.zone import ZoneIsolation
 
 INCOMPLETE = "some rule files cannot be used"
@@ -171,8 +171,8 @@ def _isolated(asker: Asker, name: str) -> tuple[ZoneIsolation | None, Isolation,
         found = rule_called(asker.settings, name)  # says which there are
     mine = [group_of(groups, found)] if found is not None else [one for one in groups if one.rule == name]
     for group in mine:
-        if group.zone is not None and group.zone.isolation is not None:
-            return found, group.zone.isolation, group
+        if isinstance(group.state, ZoneState) and group.state.isolation is not None:
+            return found, group.state.isolation, group
     where = f"no zone of {found.object}" if found is not None else "no zone"
     raise SettingsError(f"{name}: {where} is isolated or being isolated")
 

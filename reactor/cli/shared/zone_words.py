@@ -19,21 +19,22 @@ from rules.kinds.zone.practice import next_run, turn_of
 from rules.kinds.zone.progress import PENDING_MAX
 from rules.kinds.zone.record import place_of
 from rules.kinds.zone.request import request_for
-from rules.kinds.zone.state import Isolation, ZoneState
+from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.rulefile.zone import Zone, ZoneIsolation
 
 
-def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> Group:
+def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> ZoneGroup:
     """The rule's group as it is stored; one that knows nothing where there is none yet."""
-    return next((group for group in groups if group.rule == rule.name), Group(rule.name, rule.object))
+    mine = (group for group in groups if group.rule == rule.name and isinstance(group.state, ZoneState))
+    return next(mine, Group(rule.name, rule.object, ZoneState()))
 
 
 def planned(
-    rule: ZoneIsolation, group: Group, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()
+    rule: ZoneIsolation, group: ZoneGroup, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()
 ) -> Plan:
     """Give the plan for a zone as if it were asked for by hand now, and what each guard says of it."""
     now = Clock().now()
-    seen = group.zone.seen if group.zone is not None else None
+    seen = group.state.seen
     mode = mode_of(seen.zones.get(zone) if seen is not None else None, now)
     request = request_for(rule, group, zone, now, by_hand=True, force=force, allowed=allowed)
     return replace(plan(rule, request, mode), way_back=way_back(rule, group, zone))
@@ -70,16 +71,16 @@ def as_data(shown: Plan) -> dict[str, object]:
     }  # fmt: skip
 
 
-def rows_of(rule: ZoneIsolation, group: Group) -> list[dict[str, object]]:
+def rows_of(rule: ZoneIsolation, group: ZoneGroup) -> list[dict[str, object]]:
     """Give one row for each zone of a rule: its health, and how far its isolation is."""
-    state = group.zone or ZoneState()
+    state = group.state
     gone = state.isolation.zone if state.isolation is not None and rule.zone(state.isolation.zone) is None else None
     there = (*rule.zones, *([Zone(name=gone)] if gone is not None else []))
     return [_row(group, zone.name, zone.id, group.members.get(rule.target(zone.name))) for zone in there]
 
 
-def _row(group: Group, zone: str, id_: str | None, member: Member | None) -> dict[str, object]:
-    state = group.zone or ZoneState()
+def _row(group: ZoneGroup, zone: str, id_: str | None, member: Member | None) -> dict[str, object]:
+    state = group.state
     nodes = state.seen.zones.get(zone) if state.seen is not None else None
     mine = state.isolation if state.isolation is not None and state.isolation.zone == zone else None
     said = _said(mine) if mine is not None else ""
@@ -94,11 +95,11 @@ def _row(group: Group, zone: str, id_: str | None, member: Member | None) -> dic
     }  # fmt: skip
 
 
-def drill_row(rule: ZoneIsolation, group: Group, now: datetime) -> dict[str, object]:
+def drill_row(rule: ZoneIsolation, group: ZoneGroup, now: datetime) -> dict[str, object]:
     """Give the drills of a rule that has `practice`: schedule, next, running, and the result of the last one."""
     if rule.practice is None:
         raise ValueError(f"{rule.name} has no drills")
-    state = group.zone or ZoneState()
+    state = group.state
     begin = next_run(rule.practice, now)
     running = state.isolation is not None and state.isolation.practice
     refused = state.refused if state.refused is not None and state.refused.reason == Held.PRACTICE_BLOCKED else None
@@ -118,9 +119,9 @@ def stored_rows(groups: Iterable[Group], known: Iterable[ZoneIsolation]) -> list
     names = {rule.name for rule in known}
     out: list[dict[str, object]] = []
     for group in groups:
-        if group.rule in names or group.zone is None:
+        if group.rule in names or not isinstance(group.state, ZoneState):
             continue
-        seen, isolation = group.zone.seen, group.zone.isolation
+        seen, isolation = group.state.seen, group.state.isolation
         mine = {isolation.zone} if isolation is not None else set()
         for zone in sorted({*(seen.zones if seen is not None else ()), *mine}):
             ends = f"/{group.object}/{zone}"
@@ -134,9 +135,9 @@ def left_behind(groups: Iterable[Group], rules: Iterable[ZoneIsolation]) -> list
     known = {(rule.name, rule.object) for rule in rules}
     out: list[dict[str, object]] = []
     for group in groups:
-        if (group.rule, group.object) in known or not is_kept(group) or group.zone is None:
+        if (group.rule, group.object) in known or not is_kept(group) or not isinstance(group.state, ZoneState):
             continue
-        if (mine := group.zone.isolation) is not None:
+        if (mine := group.state.isolation) is not None:
             name = group.rule
             detail = (
                 f"isolated by {name}, which is in no rule file any more: reactor zone failback {name} brings it back"
@@ -166,8 +167,8 @@ def effect(asked: Group, zone: str) -> Callable[[Sequence[Group], datetime], str
 
     def seen(groups: Sequence[Group], at: datetime) -> str | None:
         group = next((one for one in groups if (one.rule, one.object) == (asked.rule, asked.object)), asked)
-        state = group.zone
-        if state is None or state.commanded_at is None or state.commanded_at < at:
+        state = group.state
+        if not isinstance(state, ZoneState) or state.commanded_at is None or state.commanded_at < at:
             return None
         if state.refused is not None and state.refused.at >= at:
             return f"refused: {state.refused.reason}: {state.refused.detail}"

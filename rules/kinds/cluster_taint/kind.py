@@ -12,11 +12,10 @@ from datetime import datetime
 
 from bus.messages import Action, ClusterTaints, Fact, Health, Mode, Observation, SetTaints, Taint
 from rules.core.desired import DesiredState, Evidence, PlannedAction
-from rules.core.group import Group
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because, Held
-from rules.kinds.workload.state import WorkloadState
+from rules.kinds.cluster_taint.state import TaintGroup, TaintState
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint
@@ -51,17 +50,17 @@ def takes(rule: ClusterTaint) -> tuple[str, tuple[str, ...]] | None:
     return (rule.match, rule.signals) if rule.signals else None
 
 
-def advance(rule: ClusterTaint, group: Group, _shared_group: Group | None, _now: datetime) -> Group:
+def advance(rule: ClusterTaint, group: TaintGroup, _shared_group: TaintGroup | None, _now: datetime) -> TaintGroup:
     """While it is off, none of its taints stands; those that are on a Karmada object stay there."""
-    state = group.workload
-    if rule.mode is not Mode.OFF or rule.carrier == "Karmada" or state is None or state.taints is None:
+    state = group.state
+    if rule.mode is not Mode.OFF or rule.carrier == "Karmada" or state.taints is None:
         return group
-    return replace(group, workload=replace(state, taints=None))
+    return replace(group, state=replace(state, taints=None))
 
 
-def desire(rule: ClusterTaint, group: Group, _shared_group: Group | None, _now: datetime) -> DesiredState:
+def desire(rule: ClusterTaint, group: TaintGroup, _shared_group: TaintGroup | None, _now: datetime) -> DesiredState:
     """Give the taints that are to be put on the cluster, or taken off."""
-    member, state = group.members.get(group.object), group.workload or WorkloadState()
+    member, state = group.members.get(group.object), group.state
     if member is None or (rule.signals is not None and not any(name in member.signals for name in rule.signals)):
         return DesiredState()  # an alert that never fired is no reason to worry
     held = None
@@ -86,7 +85,7 @@ def desire(rule: ClusterTaint, group: Group, _shared_group: Group | None, _now: 
     return DesiredState(acts=(act,), held=held)
 
 
-def _timed(rule: ClusterTaint, state: WorkloadState) -> tuple[Taint, ...]:
+def _timed(rule: ClusterTaint, state: TaintState) -> tuple[Taint, ...]:
     """Those that stand keep their time; a new one has none before it is put on."""
     since = {(taint.key, taint.effect): taint.time_added for taint in state.taints or ()}
     return tuple(
@@ -99,34 +98,34 @@ def _content(taint: Taint) -> tuple[str, str, str]:
     return taint.key, taint.value, taint.effect
 
 
-def done(_rule: ClusterTaint, group: Group, action: Action, _at: datetime) -> Group:
+def done(_rule: ClusterTaint, group: TaintGroup, action: Action, _at: datetime) -> TaintGroup:
     """The taints stand as asked; the new ones since it was decided, which is the time that Karmada's objects show."""
     if not isinstance(action, SetTaints):
         return group
     since = action.decided_at
     taints = tuple(one if one.time_added else one.model_copy(update={"time_added": since}) for one in action.taints)
-    state = group.workload or WorkloadState()
+    state = group.state
     standing = _standing(state) or () if action.mode is Mode.DRY_RUN else None
-    return replace(group, workload=replace(state, taints=taints, standing=standing))
+    return replace(group, state=replace(state, taints=taints, standing=standing))
 
 
-def _standing(state: WorkloadState) -> tuple[Taint, ...] | None:
+def _standing(state: TaintState) -> tuple[Taint, ...] | None:
     return state.taints if state.standing is None else state.standing
 
 
-def reset(rule: ClusterTaint, group: Group) -> Group:
+def reset(rule: ClusterTaint, group: TaintGroup) -> TaintGroup:
     """What was only rehearsed stands on no cluster; what a Karmada object had before still does."""
-    state = group.workload
-    if state is None:
-        return group
+    state = group.state
     taints = _standing(state) if rule.carrier == "Karmada" else None
-    return replace(group, workload=replace(state, taints=taints, standing=None))
+    return replace(group, state=replace(state, taints=taints, standing=None))
 
 
-def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+def says(
+    rule: ClusterTaint, before: TaintGroup, after: TaintGroup, facts: Sequence[Fact], now: datetime
+) -> tuple[Fact, ...]:
     """Tell the rules that place workloads: when it changes, and again with each observation, as words can be lost."""
-    taints = after.workload.taints if after.workload is not None else None
-    earlier = before.workload.taints if before.workload is not None else None
+    taints = after.state.taints
+    earlier = before.state.taints
     if taints is None or rule.mode in _SILENT:
         return ()
     if taints == earlier and not any(isinstance(fact, Observation) for fact in facts):
@@ -135,10 +134,12 @@ def says(rule: ClusterTaint, before: Group, after: Group, facts: Sequence[Fact],
     return (ClusterTaints(cluster=cluster, rule=rule.name, taints=taints, observed_at=now),)
 
 
-KIND: RuleKind[ClusterTaint] = RuleKind(
+KIND: RuleKind[ClusterTaint, TaintState] = RuleKind(
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset({Held.TARGET_UNKNOWN}),
     actions=(SetTaints,),
+    state=TaintState,
+    resolved=frozenset(),
     interests=interests,
     objects=objects,
     first=nothing,
@@ -153,6 +154,7 @@ KIND: RuleKind[ClusterTaint] = RuleKind(
     desire=desire,
     forbids=none,
     requested=unchanged,
+    reschedules=no,
     tells=False,
     observe=unchanged,
     heard=unchanged,

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from bus.messages import Fact, Health, Observation, iso
+from bus.messages import Action, Fact, Health, Observation, iso
 from rules.core.desired import DesiredState
-from rules.core.group import Group
+from rules.core.group import with_state
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because
+from rules.kinds.notification.state import NotificationGroup, NotificationState
 from rules.rulefile.model import Notification, UnknownAs
 from rules.rulefile.targets import matches
 from rules.rulefile.template import substitute
 
 
-def desire(rule: Notification, group: Group, _shared_group: Group | None, _now: datetime) -> DesiredState:
+def desire(
+    rule: Notification, group: NotificationGroup, _shared_group: NotificationGroup | None, _now: datetime
+) -> DesiredState:
     """Give what people should be told. A target that was good from the start is no news."""
     member = group.members.get(group.object)
     if member is None or member.settled is None:
         return DesiredState()
     told = "Healthy" if member.settled else "Unhealthy"
-    if told == group.last_notified or (member.settled and group.last_notified is None):
+    if told == group.state.last_notified or (member.settled and group.state.last_notified is None):
         return DesiredState()
     # Where Unknown counts as bad, people are not told that somebody knows.
     unknown = member.status is Health.UNKNOWN and rule.treat_unknown_as is UnknownAs.UNHEALTHY
@@ -36,6 +39,18 @@ def desire(rule: Notification, group: Group, _shared_group: Group | None, _now: 
         because=Because.TARGET_CHANGED,
         detail=member.detail,
     )
+
+
+def requested(
+    _rule: Notification, group: NotificationGroup, desired: DesiredState, fresh: Sequence[Action], _now: datetime
+) -> NotificationGroup:
+    """Remember what people are told."""
+    return with_state(group, last_notified=desired.last_notified) if fresh else group
+
+
+def reset(_rule: Notification, group: NotificationGroup) -> NotificationGroup:
+    """Forget what nobody was really told."""
+    return with_state(group, last_notified=None)
 
 
 def interests(rule: Notification) -> Iterable[Interest]:
@@ -53,10 +68,12 @@ def covers(rule: Notification, target: str) -> bool:
     return matches(rule.match, target)
 
 
-KIND: RuleKind[Notification] = RuleKind(
+KIND: RuleKind[Notification, NotificationState] = RuleKind(
     because=frozenset({Because.TARGET_CHANGED}),
     holds=frozenset(),
     actions=(),
+    state=NotificationState,
+    resolved=frozenset(),
     interests=interests,
     objects=objects,
     first=nothing,
@@ -70,7 +87,8 @@ KIND: RuleKind[Notification] = RuleKind(
     shares_home=no,
     desire=desire,
     forbids=none,
-    requested=unchanged,
+    requested=requested,
+    reschedules=no,
     tells=True,
     observe=unchanged,
     heard=unchanged,
@@ -79,7 +97,7 @@ KIND: RuleKind[Notification] = RuleKind(
     done=unchanged,
     failed=unchanged,
     said=unchanged,
-    reset=unchanged,
+    reset=reset,
     emits=nothing,
     stands=no,
     asked=not_asked,

@@ -10,11 +10,11 @@ from functools import lru_cache
 from bus.messages import Fact, Health, Mode, Observation
 from rules.core.desired import DesiredState
 from rules.core.expiry import forget, next_end
-from rules.core.group import Group, Member, updated
+from rules.core.group import Member, with_state
 from rules.core.interests import Interest, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, nothing, unchanged, yes
+from rules.kinds.quorum.state import Judgement, QuorumGroup, QuorumState
 from rules.limits.rates import amount
-from rules.limits.state import QuorumState
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum
 from rules.rulefile.targets import matches
@@ -53,12 +53,12 @@ def covers(_rule: QuorumRule, object_: str) -> bool:
     return object_ == "*"
 
 
-def advance(rule: QuorumRule, group: Group, _shared_group: Group | None, now: datetime) -> Group:
+def advance(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | None, now: datetime) -> QuorumGroup:
     """Forget who is gone, and say how the target is: when that changes, where it was asked for, and again every
     refreshSeconds."""
     group = forget(_without_deleted(group), now)
     status, detail = judged(rule.source, group)
-    said = group.quorum
+    said = group.state.said
     if status is None:
         return group
     since, proven_until = _stretch(rule.source, group, status, now)
@@ -70,18 +70,18 @@ def advance(rule: QuorumRule, group: Group, _shared_group: Group | None, now: da
         answers = said.wanted_from is not None and proven_until >= said.wanted_from
         moved = said.healthy_percent is not None and abs(percent - said.healthy_percent) >= PERCENT_POINTS
         if not answers and not moved and now < _again_at(rule, said):
-            return updated(group, quorum=replace(said, since=since, proven_until=proven_until))
-    return replace(group, quorum=QuorumState(status, detail, now, since, proven_until, healthy_percent=percent))
+            return with_state(group, said=replace(said, since=since, proven_until=proven_until))
+    return with_state(group, said=Judgement(status, detail, now, since, proven_until, healthy_percent=percent))
 
 
-def asked(rule: QuorumRule, group: Group, moment: datetime) -> tuple[Group, list[tuple[str, str, str]]]:
+def asked(rule: QuorumRule, group: QuorumGroup, moment: datetime) -> tuple[QuorumGroup, list[tuple[str, str, str]]]:
     """Note that the judgement is wanted by what is seen at this moment or later.
 
     Gives the sources, targets and signals of the looks that are missing for that.
     """
-    if group.quorum is None:
+    if group.state.said is None:
         return group, []
-    wanted_from = max(moment, group.quorum.wanted_from or moment)
+    wanted_from = max(moment, group.state.said.wanted_from or moment)
     missing = [
         (signal.source, target, name)
         for target, member in group.members.items()
@@ -89,10 +89,10 @@ def asked(rule: QuorumRule, group: Group, moment: datetime) -> tuple[Group, list
         for name, signal in member.signals.items()
         if signal.source and not signal.proves(moment)
     ]
-    return updated(group, quorum=replace(group.quorum, wanted_from=wanted_from)), missing
+    return with_state(group, said=replace(group.state.said, wanted_from=wanted_from)), missing
 
 
-def _without_deleted(group: Group) -> Group:
+def _without_deleted(group: QuorumGroup) -> QuorumGroup:
     """A member of which one signal says that it is deleted, and none says anything else, is a member no more."""
     deleted = {target for target, member in group.members.items() if _is_deleted(member)}
     if not deleted:
@@ -107,7 +107,7 @@ def _is_deleted(member: Member) -> bool:
     return any(one.gone for one in signals) and all(one.gone or one.status_before is not None for one in signals)
 
 
-def _stretch(source: Quorum, group: Group, status: Health, now: datetime) -> tuple[datetime, datetime]:
+def _stretch(source: Quorum, group: QuorumGroup, status: Health, now: datetime) -> tuple[datetime, datetime]:
     """Since when, and until when, enough members are known to be as the judgement says."""
     members = [member for target, member in group.members.items() if _matches(source.members, target)]
     limit = max(amount(source.unhealthy_at, len(members), source.rounding or "Down"), 1)
@@ -127,7 +127,7 @@ def _proven_until(member: Member, lasts: datetime) -> datetime:
     return max((one.proven_until or one.stale_at or lasts for one in saying), default=member.since)
 
 
-def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
+def judged(source: Quorum, group: QuorumGroup) -> tuple[Health | None, str]:
     """Give the target's health by its members', and why; None: no member was ever heard of.
 
     Members that nobody knows may be bad: only where they cannot decide it does their health not matter.
@@ -154,21 +154,23 @@ def judged(source: Quorum, group: Group) -> tuple[Health | None, str]:
     return (Health.UNKNOWN if len(bad) + unknown >= limit else Health.HEALTHY), counts
 
 
-def _healthy_percent(source: Quorum, group: Group) -> float:
+def _healthy_percent(source: Quorum, group: QuorumGroup) -> float:
     members = [member for target, member in group.members.items() if _matches(source.members, target)]
     return 100 * sum(member.status is Health.HEALTHY for member in members) / len(members)
 
 
-def desire(rule: QuorumRule, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
+def desire(rule: QuorumRule, group: QuorumGroup, _shared_group: QuorumGroup | None, now: datetime) -> DesiredState:
     """Give when to say it again, or somebody is to be forgotten."""
-    moments = [_again_at(rule, group.quorum) if group.quorum is not None else None, next_end(group, now)]
+    moments = [_again_at(rule, group.state.said) if group.state.said is not None else None, next_end(group, now)]
     return DesiredState(requeue_at=min((at for at in moments if at is not None), default=None))
 
 
-def says(rule: QuorumRule, before: Group, after: Group, _facts: Sequence[Fact], now: datetime) -> tuple[Fact, ...]:
+def says(
+    rule: QuorumRule, before: QuorumGroup, after: QuorumGroup, _facts: Sequence[Fact], now: datetime
+) -> tuple[Fact, ...]:
     """Give the observation of the target, where it is time for one."""
-    said, source = after.quorum, rule.source
-    if said is None or (before.quorum is not None and said.said_at == before.quorum.said_at):
+    said, source = after.state.said, rule.source
+    if said is None or (before.state.said is not None and said.said_at == before.state.said.said_at):
         return ()
     observation = Observation(
         target=source.target, status=said.status, signal=source.says, observed_at=now, source=source.name,
@@ -184,14 +186,16 @@ def _matches(pattern: str, target: str) -> bool:
     return matches(pattern, target)
 
 
-def _again_at(rule: QuorumRule, said: QuorumState) -> datetime:
+def _again_at(rule: QuorumRule, said: Judgement) -> datetime:
     return said.said_at + timedelta(seconds=rule.source.refresh_seconds)
 
 
-KIND: RuleKind[QuorumRule] = RuleKind(
+KIND: RuleKind[QuorumRule, QuorumState] = RuleKind(
     because=frozenset(),
     holds=frozenset(),
     actions=(),
+    state=QuorumState,
+    resolved=frozenset(),
     interests=interests,
     objects=objects,
     first=nothing,
@@ -206,6 +210,7 @@ KIND: RuleKind[QuorumRule] = RuleKind(
     desire=desire,
     forbids=none,
     requested=unchanged,
+    reschedules=no,
     tells=False,
     observe=unchanged,
     heard=unchanged,

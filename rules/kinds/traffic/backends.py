@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bus.messages import Health, RouteRef
-from rules.core.group import Group, Member, RouteState
+from rules.core.group import Member
 from rules.kinds.traffic import backoff as traffic_backoff
 from rules.kinds.traffic.backoff import service_target as service_target
 from rules.kinds.traffic.backoff import weights_of
+from rules.kinds.traffic.state import RouteState, TrafficGroup
 from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
 
 
@@ -49,10 +50,12 @@ class Backend:
         return self.settled is True and self.healthy_now and self.waits_until is None
 
 
-def backends_of(rule: TrafficFailover, group: Group, route: RouteState, ref: RouteRef, now: datetime) -> list[Backend]:
+def backends_of(
+    rule: TrafficFailover, group: TrafficGroup, route: RouteState, ref: RouteRef, now: datetime
+) -> list[Backend]:
     """Give the rule's backends, or those of the route, as they are now."""
     weights = weights_of(group)
-    flaps = group.traffic.flaps if group.traffic is not None else {}
+    flaps = group.state.failover.flaps if group.state.failover is not None else {}
     rules = rule.backends or [BackendRule(service=service) for service in weights]
     out = []
     for backend in rules:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef
-from rules.core.group import Group, Member
+from rules.core.group import Member, with_state
 from rules.kinds.traffic.route_state import route_ref
-from rules.kinds.traffic.state import Flap, TrafficState
+from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup
 from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
 from rules.rulefile.failback import FailbackMode
 from rules.rulefile.model import TrafficFailover
@@ -43,9 +43,11 @@ def failed_again(rule: TrafficFailover, flap: Flap | None, at: datetime) -> int:
     return failures_with(rule.failback.backoff, flap.failures, flap.returned_at, at) if flap is not None else 0
 
 
-def moved(rule: TrafficFailover, before: Group, group: Group, primary: str, at: datetime, *, own: bool) -> Group:
+def moved(
+    rule: TrafficFailover, before: TrafficGroup, group: TrafficGroup, primary: str, at: datetime, *, own: bool
+) -> TrafficGroup:
     """Take note of who was left for being bad, and who has got traffic back by our own hand (`own`)."""
-    state = group.traffic or TrafficState()
+    state = group.state.failover or FailoverState()
     flaps, was = dict(state.flaps), weights_of(before)
     tried = rule.failback.mode is FailbackMode.TRIAL and state.override is None
     back = []
@@ -63,17 +65,17 @@ def moved(rule: TrafficFailover, before: Group, group: Group, primary: str, at: 
             back += [service] if service == primary and rule.own_way_back else []
     if flaps == state.flaps:
         return group
-    group = replace(group, traffic=replace(state, flaps=flaps))
+    group = with_state(group, failover=replace(state, flaps=flaps))
     return trusted(group, target_of(rule, group, primary), at) if back else group
 
 
-def left(group: Group, service: str, at: datetime) -> Group:
+def left(group: TrafficGroup, service: str, at: datetime) -> TrafficGroup:
     """Take note that traffic has left a backend, whoever has moved it."""
-    state = group.traffic or TrafficState()
-    return replace(group, traffic=replace(state, flaps={**state.flaps, service: Flap(True, at)}))
+    state = group.state.failover or FailoverState()
+    return with_state(group, failover=replace(state, flaps={**state.flaps, service: Flap(True, at)}))
 
 
-def trusted(group: Group, target: str, at: datetime) -> Group:
+def trusted(group: TrafficGroup, target: str, at: datetime) -> TrafficGroup:
     """Take the backend as healthy: what it was found by counts more than the window of all signals."""
     member = group.members.get(target)
     if member is None or member.settled is True or member.status is Health.UNHEALTHY:
@@ -82,12 +84,12 @@ def trusted(group: Group, target: str, at: datetime) -> Group:
     return replace(group, members={**group.members, target: member})
 
 
-def weights_of(group: Group) -> Mapping[str, int]:
+def weights_of(group: TrafficGroup) -> Mapping[str, int]:
     """The weights as they stand, or in a dry run as they would. A service that stands twice has its larger one."""
-    if group.asked is not None:
-        return group.asked
+    if group.state.asked is not None:
+        return group.state.asked
     out: dict[str, int] = {}
-    for service, weight in group.route.backends if group.route else ():
+    for service, weight in group.state.route.backends if group.state.route else ():
         out[service] = max(weight, out.get(service, 0))
     return out
 
@@ -98,7 +100,7 @@ def service_target(route: RouteRef, service: str) -> str:
     return "/".join(("service", encode_segment(route.cluster), namespace or route.namespace, encode_segment(name)))
 
 
-def target_of(rule: TrafficFailover, group: Group, service: str) -> str:
+def target_of(rule: TrafficFailover, group: TrafficGroup, service: str) -> str:
     """Give whose health speaks for a backend."""
     own = next((backend.target for backend in rule.backends or () if backend.service == service), None)
     return own or service_target(route_ref(rule, group.object), service)

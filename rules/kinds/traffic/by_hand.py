@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
 from rules.core.desired import DesiredState
-from rules.core.group import Group
+from rules.core.group import with_state
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic.backends import Backend, detail_of, everything, serving, shares_of
 from rules.kinds.traffic.backoff import weights_of as standing
-from rules.kinds.traffic.state import Drift, Override, RefusedCommand, TrafficState
+from rules.kinds.traffic.state import Drift, FailoverState, Override, RefusedCommand, TrafficGroup
 from rules.rulefile.failback import OnDrift
 from rules.rulefile.model import TrafficFailover
 
@@ -21,53 +21,53 @@ REFUSAL_SHOWN = timedelta(minutes=5)
 """How long a command that was not followed is what the rule holds for."""
 
 
-def follow(group: Group, fact: Command, now: datetime) -> Group:
+def follow(group: TrafficGroup, fact: Command, now: datetime) -> TrafficGroup:
     """Fold a command in: the newest one counts, and one that comes twice changes nothing."""
-    state = group.traffic or TrafficState()
+    state = group.state.failover or FailoverState()
     at = min(fact.observed_at, now)
     if state.commanded_at is not None and at <= state.commanded_at:
         return group
     state = replace(state, commanded_at=at, refused=None)
     if isinstance(fact, ReleaseTraffic):
-        return replace(group, traffic=replace(state, override=None, drift=None))
+        return with_state(group, failover=replace(state, override=None, drift=None))
     if group.paused is not None:
         return _refused(group, state, f"{fact.who} asked for it: {group.paused.words}", now)
     until = at + timedelta(seconds=fact.for_seconds) if fact.for_seconds is not None else None
     home = isinstance(fact, FailbackTraffic)
     to = fact.to if isinstance(fact, FailoverTraffic) else ()
     override = Override(fact.who, fact.reason, at, until, home, to, fact.force)
-    return replace(group, traffic=replace(state, override=override, drift=None, trial=None))
+    return with_state(group, failover=replace(state, override=override, drift=None, trial=None))
 
 
-def _refused(group: Group, state: TrafficState, detail: str, now: datetime) -> Group:
-    return replace(group, traffic=replace(state, refused=RefusedCommand(detail, now)))
+def _refused(group: TrafficGroup, state: FailoverState, detail: str, now: datetime) -> TrafficGroup:
+    return with_state(group, failover=replace(state, refused=RefusedCommand(detail, now)))
 
 
 def advance(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
-) -> Group:
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+) -> TrafficGroup:
     """An override ends in time; a new one is turned into weights, or refused."""
-    state = group.traffic
+    state = group.state.failover
     if state is None:
         return group
     if state.refused is not None and now >= state.refused.at + REFUSAL_SHOWN:
-        group = replace(group, traffic=(state := replace(state, refused=None)))
+        group = with_state(group, failover=(state := replace(state, refused=None)))
     override = state.override
     if override is None:
         return group
     if override.until is not None and now >= override.until:
-        return replace(group, traffic=replace(state, override=None))
+        return with_state(group, failover=replace(state, override=None))
     if override.weights is None:
         weights, problem = _asked(rule, override, primary, secondaries)
         if weights is None:
             return _refused(group, replace(state, override=None), f"{override.by} asked for it: {problem}", now)
         flaps = {name: flap for name, flap in state.flaps.items() if not (override.home and name == primary.service)}
         override = replace(override, weights=weights)
-        return replace(group, traffic=replace(state, override=override, flaps=flaps), step=None, step_at=None)
+        return with_state(group, failover=replace(state, override=override, flaps=flaps), step=None, step_at=None)
     weights = _without_bad(rule, override.weights, _named(override, primary), primary, secondaries)
     if weights == override.weights:
         return group
-    return replace(group, traffic=replace(state, override=replace(override, weights=weights)))
+    return with_state(group, failover=replace(state, override=replace(override, weights=weights)))
 
 
 def _asked(
@@ -126,31 +126,31 @@ def _without_bad(
     return _all_of(everyone, shares_of(rule, [backend for backend in good if backend.tier == lowest]))
 
 
-def drifted(rule: TrafficFailover, group: Group, before: Mapping[str, int], at: datetime) -> Group:
+def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int], at: datetime) -> TrafficGroup:
     """Take note of weights that were changed, and not by us."""
     now = standing(group)
     asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]
-    state = group.traffic or TrafficState()
+    state = group.state.failover or FailoverState()
     if rule.on_drift is not OnDrift.HOLD or now == before or now in asked or state.override is not None:
         return group
-    if group.route is not None and group.route.lost is not None:  # forgotten, by nobody's hand
+    if group.state.route is not None and group.state.route.lost is not None:  # forgotten, by nobody's hand
         return group
     drift = state.drift or Drift(at, dict(before))
     put_back = now == drift.before
-    return replace(group, traffic=replace(state, drift=None if put_back else drift))
+    return with_state(group, failover=replace(state, drift=None if put_back else drift))
 
 
 def desired(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend]
 ) -> DesiredState | None:
     """What is wanted while somebody has the traffic in hand; None: nobody has."""
-    state = group.traffic
+    state = group.state.failover
     if state is None:
         return None
     if (override := state.override) is not None and override.weights is not None:
         until = f"until {override.until.isoformat()}" if override.until is not None else "until it is released"
         words = f"by {override.by} {until}: {override.reason}"
-        settled = group.route is not None and group.route.written == override.weights
+        settled = group.state.route is not None and group.state.route.written == override.weights
         because = Because.DRIFT if settled else Because.BY_HAND
         return DesiredState(
             override.weights, because=because, detail=words, held=(Held.OVERRIDDEN, words), requeue_at=override.until
@@ -161,7 +161,7 @@ def desired(
 
 
 def _left(
-    rule: TrafficFailover, group: Group, drift: Drift, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, group: TrafficGroup, drift: Drift, primary: Backend, secondaries: Sequence[Backend]
 ) -> DesiredState:
     now = standing(group)
     text = ", ".join(f"{service}={weight}" for service, weight in now.items())
@@ -174,7 +174,7 @@ def _left(
     return DesiredState(weights, because=because, detail=detail_of(left[0]), held=held)
 
 
-def refusal(group: Group) -> tuple[Held, str] | None:
+def refusal(group: TrafficGroup) -> tuple[Held, str] | None:
     """Why a command was not followed."""
-    refused = group.traffic.refused if group.traffic is not None else None
+    refused = group.state.failover.refused if group.state.failover is not None else None
     return (Held.CHANGE_REFUSED, refused.detail) if refused is not None else None

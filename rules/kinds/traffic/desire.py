@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import DesiredState, Evidence, PlannedAction
-from rules.core.group import Group, RouteState
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic import backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
@@ -33,7 +32,7 @@ from rules.kinds.traffic.backends import (
 )
 from rules.kinds.traffic.backoff import weights_of as standing
 from rules.kinds.traffic.route_state import route_ref
-from rules.kinds.traffic.state import Flap, TrialState
+from rules.kinds.traffic.state import Flap, RouteState, TrafficGroup, TrialState
 from rules.rulefile.failback import FailbackMode
 from rules.rulefile.fleet import of_object, too_long
 from rules.rulefile.model import OnAllDown, TrafficFailover, UnknownAs
@@ -46,21 +45,23 @@ _SAFE = (*_HOME, Because.TRIAL_FAILED, Because.BY_HAND)
 LONG_AGO, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
-def uneven(group: Group, weights: Mapping[str, int]) -> bool:
+def uneven(group: TrafficGroup, weights: Mapping[str, int]) -> bool:
     """Whether any entry of the route stands otherwise than these weights."""
-    if group.asked is not None or group.route is None:
+    if group.state.asked is not None or group.state.route is None:
         return dict(standing(group)) != dict(weights)
-    return any(weights.get(service, weight) != weight for service, weight in group.route.backends)
+    return any(weights.get(service, weight) != weight for service, weight in group.state.route.backends)
 
 
-def desire(rule: TrafficFailover, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
+def desire(
+    rule: TrafficFailover, group: TrafficGroup, _shared_group: TrafficGroup | None, now: datetime
+) -> DesiredState:
     """Give the weights that the rule wants now, or why it wants none."""
     rule = of_object(rule, group.object)
     ref = route_ref(rule, group.object)
     desired = _weights(rule, group, ref, now)
     if desired.weights is None or not (uneven(group, desired.weights) or _flying(group)):
         return desired
-    remember = dict(group.route.healthy) if group.route else {}
+    remember = dict(group.state.route.healthy) if group.state.route else {}
     fields = {"route": ref, "weights": dict(desired.weights), "remember": remember}
     needs = tuple(_evidence(rule, group, desired, ref, now))
     safe, homeward = desired.because in _SAFE, desired.because == Because.TRIAL
@@ -69,7 +70,7 @@ def desire(rule: TrafficFailover, group: Group, _shared_group: Group | None, now
 
 
 def _evidence(
-    rule: TrafficFailover, group: Group, desired: DesiredState, ref: RouteRef, now: datetime
+    rule: TrafficFailover, group: TrafficGroup, desired: DesiredState, ref: RouteRef, now: datetime
 ) -> Iterator[Evidence]:
     """What is left for being bad has to be bad now, and what gets traffic healthy now.
 
@@ -79,10 +80,10 @@ def _evidence(
     """
     if desired.because in (Because.DRIFT, Because.TRIAL_FAILED, Because.BY_HAND):
         return
-    if desired.weights is None or group.route is None:
+    if desired.weights is None or group.state.route is None:
         return
-    backends = backends_of(rule, group, group.route, ref, now)
-    home = primary_name(rule, group.route, [backend.service for backend in backends])
+    backends = backends_of(rule, group, group.state.route, ref, now)
+    home = primary_name(rule, group.state.route, [backend.service for backend in backends])
     if rule.overflow is not None:
         yield from traffic_overflow.evidence(rule, group, backends, desired.weights, home, now)
         return
@@ -101,18 +102,18 @@ def _evidence(
             # What replaces a primary that is bad need not have been good for the recovery, what is returned to need.
             settled_at = member.settled_at if backend.service == home else None
             yield Evidence(target, healthy=True, since=max(settled_at or member.since, member.since))
-        elif wanted > backend.weight and group.step is not None and group.step_at is not None:
+        elif wanted > backend.weight and group.state.step is not None and group.state.step_at is not None:
             # The next step of a gradual return, or all of it: due when the pause of the one that stands is over.
-            over = desired.step != group.step and group.step < len(rule.steps)
-            pause = timedelta(seconds=rule.steps[group.step].pause_seconds if over else 0)
-            yield Evidence(target, healthy=True, since=group.step_at + pause)
+            over = desired.step != group.state.step and group.state.step < len(rule.steps)
+            pause = timedelta(seconds=rule.steps[group.state.step].pause_seconds if over else 0)
+            yield Evidence(target, healthy=True, since=group.state.step_at + pause)
 
 
 def _of_way_back(
-    rule: TrafficFailover, group: Group, primary: Backend, flap: Flap, now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, flap: Flap, now: datetime
 ) -> Iterator[Evidence]:
     """After a trial the signals that it was made for have to be Healthy at its end or later."""
-    trial = group.traffic.trial if group.traffic is not None else None
+    trial = group.state.failover.trial if group.state.failover is not None else None
     if trial is not None:
         yield Evidence(primary.target, healthy=True, since=traffic_way_back.ends(rule, trial))
         return
@@ -120,12 +121,12 @@ def _of_way_back(
     yield from traffic_way_back.needs(rule, primary.target, way.since or now)
 
 
-def _flying(group: Group) -> bool:
+def _flying(group: TrafficGroup) -> bool:
     return any(isinstance(entry.action, SetWeights) for entry in group.outbox)
 
 
-def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> DesiredState:
-    route = group.route
+def _weights(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: datetime) -> DesiredState:
+    route = group.state.route
     if route is None:
         return NOTHING  # not yet listed: a rule never acts on ignorance
     if not route.exists:
@@ -145,7 +146,7 @@ def _weights(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) 
         return _fitted(route, _unknown_primary(rule, group, backends, ref, name), ref)
     secondaries = [backend for backend in backends if backend is not primary]
     desired = _of_state(rule, group, primary, secondaries, now)
-    if group.traffic is not None and desired.held is None:
+    if group.state.failover is not None and desired.held is None:
         desired = replace(desired, held=traffic_by_hand.refusal(group))
     if desired.weights is None and route.lost is not None and route.lost.keys() >= {one.service for one in backends}:
         detail = f"{ref.object} has started anew and has forgotten its weights"
@@ -177,7 +178,7 @@ def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredState) -
 
 
 def _of_state(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> DesiredState:
     by_hand = traffic_by_hand.desired(rule, group, primary, secondaries)
     if by_hand is not None:
@@ -203,7 +204,7 @@ def _of_state(
 
 
 def _overflowing(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> DesiredState:
     """Each tier keeps what it bears."""
     if traffic_overflow.healthy_percent(rule, primary) is None:
@@ -220,10 +221,15 @@ def _overflowing(
 
 
 def _coming_back(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], flap: Flap, now: datetime
+    rule: TrafficFailover,
+    group: TrafficGroup,
+    primary: Backend,
+    secondaries: Sequence[Backend],
+    flap: Flap,
+    now: datetime,
 ) -> DesiredState:
     """The primary is away, and comes back by signals of its own, by a trial, or by a person's word."""
-    trial = group.traffic.trial if group.traffic is not None else None
+    trial = group.state.failover.trial if group.state.failover is not None else None
     if trial is not None and trial.passed:
         return _primary_serves(rule, group, primary, secondaries, now)
     way = traffic_way_back.way_back(rule, primary, flap, now)
@@ -262,7 +268,7 @@ def _first(*moments: datetime | None) -> datetime | None:
 
 
 def _unknown_primary(
-    rule: TrafficFailover, group: Group, backends: Sequence[Backend], ref: RouteRef, name: str
+    rule: TrafficFailover, group: TrafficGroup, backends: Sequence[Backend], ref: RouteRef, name: str
 ) -> DesiredState:
     """An error, unless linkerd-failover's own behaviour is asked for: there, it is a service like any other."""
     if rule.on_all_down is not OnAllDown.ZERO:
@@ -299,7 +305,7 @@ def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
 
 
 def _primary_serves(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> DesiredState:
     held = None
     if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
@@ -313,33 +319,37 @@ def _primary_serves(
         )
     weights = everything(rule, primary, secondaries)
     # One that is on its way may have moved traffic already: what calls it back is no answer to somebody else's write.
-    passed = group.traffic is not None and group.traffic.trial is not None and group.traffic.trial.passed
-    away = primary.weight == 0 or group.step is not None or passed or _flying(group)
+    passed = (
+        group.state.failover is not None
+        and group.state.failover.trial is not None
+        and group.state.failover.trial.passed
+    )
+    away = primary.weight == 0 or group.state.step is not None or passed or _flying(group)
     return DesiredState(
         weights, because=Because.PRIMARY_HEALTHY if away else Because.DRIFT, detail=detail_of(primary), held=held
     )
 
 
 def _step(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> tuple[int | None, datetime | None]:
     """Give the step of a gradual return that is due, and when the next one is; None: everything, at once."""
-    if group.step is None:
+    if group.state.step is None:
         first = _first_step(rule, group, primary)
         return (first, None) if first is not None and serving(secondaries) else (None, None)
-    if group.step >= len(rule.steps) or not serving(secondaries):
+    if group.state.step >= len(rule.steps) or not serving(secondaries):
         return None, None
-    if group.step_at is None or not primary.healthy_now:
-        return group.step, None  # not carried out yet, or no longer a moment to give it more
-    next_at = group.step_at + timedelta(seconds=rule.steps[group.step].pause_seconds)
+    if group.state.step_at is None or not primary.healthy_now:
+        return group.state.step, None  # not carried out yet, or no longer a moment to give it more
+    next_at = group.state.step_at + timedelta(seconds=rule.steps[group.state.step].pause_seconds)
     if now < next_at:
-        return group.step, next_at
-    return (group.step + 1, None) if group.step + 1 < len(rule.steps) else (None, None)
+        return group.state.step, next_at
+    return (group.state.step + 1, None) if group.state.step + 1 < len(rule.steps) else (None, None)
 
 
-def _first_step(rule: TrafficFailover, group: Group, primary: Backend) -> int | None:
+def _first_step(rule: TrafficFailover, group: TrafficGroup, primary: Backend) -> int | None:
     """With what a gradual return begins: after a trial, with the first step that is not below its percent."""
-    trial = group.traffic.trial if group.traffic is not None else None
+    trial = group.state.failover.trial if group.state.failover is not None else None
     least = traffic_way_back.trial_of(rule).percent if trial is not None and trial.passed else 0
     if primary.weight and not least:
         return None
@@ -357,7 +367,7 @@ def _at_percent(
 
 
 def _secondaries_serve(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend]
 ) -> DesiredState:
     desired = _shared(rule, primary, secondaries)
     waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]

@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health, Mode
 from rules.core.desired import Evidence
-from rules.core.group import Group, Member, Signal, updated
+from rules.core.group import Member, Signal, updated, with_state
 from rules.core.reasons import Held
 from rules.kinds.traffic import backoff as traffic_backoff
 from rules.kinds.traffic.backends import Backend, detail_of
-from rules.kinds.traffic.state import Flap, TrafficState, TrialState
+from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup, TrialState
 from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.failback import FailbackMode, Trial
 from rules.rulefile.model import Readings, TrafficFailover
@@ -36,9 +36,9 @@ class Way:
     held: tuple[Held, str] | None = None
 
 
-def is_away(group: Group, service: str) -> Flap | None:
+def is_away(group: TrafficGroup, service: str) -> Flap | None:
     """What is known of a backend that traffic has left because it was bad, and that has not got it back."""
-    flap = group.traffic.flaps.get(service) if group.traffic is not None else None
+    flap = group.state.failover.flaps.get(service) if group.state.failover is not None else None
     return flap if flap is not None and flap.away else None
 
 
@@ -103,23 +103,23 @@ def needs(rule: TrafficFailover, target: str, since: datetime) -> tuple[Evidence
 # What is taken note of, as it is heard.
 
 
-def heard(rule: TrafficFailover, group: Group, primary: str, target: str, at: datetime) -> Group:
+def heard(rule: TrafficFailover, group: TrafficGroup, primary: str, target: str, at: datetime) -> TrafficGroup:
     """An observation of the primary has been folded in, made at this moment."""
     flap, member = is_away(group, primary), group.members.get(target)
-    if flap is None or member is None or group.traffic is None:
+    if flap is None or member is None or group.state.failover is None:
         return group
     bad = bad_signals(rule, member)
     good_since = None if bad else flap.good_since or at
     flap = updated(flap, good_since=good_since)
-    state = updated(group.traffic, flaps={**group.traffic.flaps, primary: flap})
-    group = updated(group, traffic=state)
+    state = updated(group.state.failover, flaps={**group.state.failover.flaps, primary: flap})
+    group = with_state(group, failover=state)
     trial = state.trial
     if trial is None or trial.failed:
         return group
     if bad:
         why = next(signal.detail for name, signal in member.signals.items() if name == bad[0])
         return _failed(group, primary, f"{bad[0]} says Unhealthy ({why})" if why else f"{bad[0]} says Unhealthy", at)
-    return replace(group, traffic=replace(state, trial=_read(rule, member, trial, at)))
+    return with_state(group, failover=replace(state, trial=_read(rule, member, trial, at)))
 
 
 def _read(rule: TrafficFailover, member: Member, trial: TrialState, at: datetime) -> TrialState:
@@ -148,36 +148,36 @@ def _counts_from(rule: TrafficFailover, name: str, trial: TrialState) -> datetim
     return trial.began_at + timedelta(seconds=rule.readings.get(name, NO_READINGS).range_seconds)
 
 
-def _failed(group: Group, primary: str, why: str, at: datetime) -> Group:
-    state = group.traffic
+def _failed(group: TrafficGroup, primary: str, why: str, at: datetime) -> TrafficGroup:
+    state = group.state.failover
     if state is None or state.trial is None:
         return group
     flap = state.flaps[primary]
     good_since = None if flap.good_since is None else at
     flap = replace(flap, failures=min(flap.failures + 1, FAILURES_MAX), good_since=good_since)
     trial = replace(state.trial, failed=why, passed=False)
-    return replace(group, traffic=replace(state, flaps={**state.flaps, primary: flap}, trial=trial))
+    return with_state(group, failover=replace(state, flaps={**state.flaps, primary: flap}, trial=trial))
 
 
 # What time alone changes.
 
 
-def advance(rule: TrafficFailover, group: Group, primary: Backend, now: datetime) -> Group:
+def advance(rule: TrafficFailover, group: TrafficGroup, primary: Backend, now: datetime) -> TrafficGroup:
     """A trial whose time is over has passed or failed; a signal that fell silent says no longer that it is bad."""
-    flap, member, state = is_away(group, primary.service), primary.member, group.traffic
+    flap, member, state = is_away(group, primary.service), primary.member, group.state.failover
     if flap is None or member is None or state is None:
         return group
     if flap.good_since is None and not bad_signals(rule, member):
         stale = [signal.stale_at for _, signal in speaking(rule, member) if signal.stale_at is not None]
         good_since = max((at for at in stale if at <= now), default=now)
         flaps = {**state.flaps, primary.service: replace(flap, good_since=good_since)}
-        group = replace(group, traffic=(state := replace(state, flaps=flaps)))
+        group = with_state(group, failover=(state := replace(state, flaps=flaps)))
     trial = state.trial
     if trial is None or trial.passed or trial.failed or now < ends(rule, trial):
         return group
     if problem := _unproven(rule, member, trial):
         return _failed(group, primary.service, problem, now)
-    return replace(group, traffic=replace(state, trial=replace(trial, passed=True)))
+    return with_state(group, failover=replace(state, trial=replace(trial, passed=True)))
 
 
 def trial_of(rule: TrafficFailover) -> Trial:
@@ -215,21 +215,21 @@ def _found(signal: Signal, count: int) -> int:
     return count + 1 if count and signal.source else count
 
 
-def begun(group: Group, at: datetime) -> Group:
+def begun(group: TrafficGroup, at: datetime) -> TrafficGroup:
     """The primary has its percent."""
-    state = group.traffic or TrafficState()
+    state = group.state.failover or FailoverState()
     if state.trial is not None and not state.trial.failed:
         return group  # the others of its tiers have changed
-    return replace(group, traffic=replace(state, trial=TrialState(at)))
+    return with_state(group, failover=replace(state, trial=TrialState(at)))
 
 
-def over(group: Group, primary: str, at: datetime, *, returned: bool) -> Group:
+def over(group: TrafficGroup, primary: str, at: datetime, *, returned: bool) -> TrafficGroup:
     """The trial is over, and what follows from it stands; or traffic has come back without one."""
-    state = group.traffic
+    state = group.state.failover
     if state is None:
         return group
     flap = state.flaps.get(primary)
     flaps = state.flaps
     if returned and flap is not None and flap.away:
         flaps = {**flaps, primary: replace(flap, away=False, returned_at=at)}
-    return updated(group, traffic=updated(state, trial=None, flaps=flaps))
+    return with_state(group, failover=updated(state, trial=None, flaps=flaps))

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bus.messages import LOAD_BALANCERS, Fact, Route, RouteRef, TrafficCommand
-from rules.core.group import Group
 from rules.core.index import ANY, Glob, Path, Pattern
 from rules.core.interests import Interest, any_of, commanded, routes
 from rules.kinds.traffic.backoff import service_target
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION, route_ref
+from rules.kinds.traffic.state import TrafficGroup
 from rules.rulefile.fleet import namespace_in, of_object, places
 from rules.rulefile.model import OnAllDown, TrafficFailover
 from rules.rulefile.selectors import matches as selected
@@ -102,7 +102,7 @@ def opens(rule: TrafficFailover, fact: Fact) -> bool:
     return isinstance(fact, Route) and _selects(rule, fact)
 
 
-def leaves(rule: TrafficFailover, group: Group | None, fact: Fact) -> bool:
+def leaves(rule: TrafficFailover, group: TrafficGroup | None, fact: Fact) -> bool:
     """A route that has lost its labels, or is gone before anything was done to it."""
     if rule.route.selector is None or not isinstance(fact, Route):
         return False
@@ -132,11 +132,11 @@ def covers(rule: TrafficFailover, object_: str) -> bool:
     return same and route.namespace in (None, namespace)
 
 
-def subscribed(rule: TrafficFailover, before: Group | None, group: Group) -> frozenset[str] | None:
+def subscribed(rule: TrafficFailover, before: TrafficGroup | None, group: TrafficGroup) -> frozenset[str] | None:
     """The targets of its backends, as long as its route stays as it was."""
-    if before is not None and before.route is group.route:
+    if before is not None and before.state.route is group.state.route:
         return None
-    route = group.route
+    route = group.state.route
     services, primary = ([service for service, _ in route.backends], route.primary) if route else ([], None)
     # One that has only just been opened finds what was said before with its route.
     found = route is not None or rule.route.selector is None

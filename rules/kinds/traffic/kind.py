@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bus.messages import Action, Fact, SetWeights
 from bus.messages import TrafficCommand as Command
-from rules.core.group import Group, updated
+from rules.core.group import with_state
 from rules.core.kind import RuleKind, all_of, itself, no, none, not_asked, nothing, unchanged
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic import backoff as traffic_backoff
@@ -21,58 +21,61 @@ from rules.kinds.traffic.backends import (
 from rules.kinds.traffic.backoff import weights_of as standing
 from rules.kinds.traffic.desire import desire
 from rules.kinds.traffic.route_state import route_ref
+from rules.kinds.traffic.state import TrafficGroup, TrafficState
 from rules.rulefile.fleet import of_object
 from rules.rulefile.model import TrafficFailover
 
 
-def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetime) -> TrafficGroup:
     """Fold a listed route, or a person's word in."""
     rule = of_object(rule, group.object)
     if isinstance(fact, Command):
         return traffic_by_hand.follow(group, fact, now) if fact.object in (None, group.object) else group
     before = group
     group = route_state.observe(rule, group, fact, now)
-    if group.route is before.route or group.route is None:
+    if group.state.route is before.state.route or group.state.route is None:
         return group
-    if before.route is None:
+    if before.state.route is None:
         return _first_sight(rule, group)
-    if before.route.backends == group.route.backends:
+    if before.state.route.backends == group.state.route.backends:
         return group
-    at = group.route.observed_at
+    at = group.state.route.observed_at
     group = traffic_by_hand.drifted(rule, group, standing(before), at)
     return _moved(rule, before, group, at, own=route_state.asked_for(group))
 
 
-def _first_sight(rule: TrafficFailover, group: Group) -> Group:
+def _first_sight(rule: TrafficFailover, group: TrafficGroup) -> TrafficGroup:
     """A primary without traffic has been left, by us or by a person: the way back is the rule's."""
     primary, weights = _primary(rule, group), standing(group)
-    if not rule.own_way_back or primary is None or group.route is None:
+    if not rule.own_way_back or primary is None or group.state.route is None:
         return group
     away = not weights.get(primary[0]) and any(weights.values())
-    return traffic_backoff.left(group, primary[0], group.route.observed_at) if away else group
+    return traffic_backoff.left(group, primary[0], group.state.route.observed_at) if away else group
 
 
-def _moved(rule: TrafficFailover, before: Group, group: Group, at: datetime, *, own: bool) -> Group:
+def _moved(
+    rule: TrafficFailover, before: TrafficGroup, group: TrafficGroup, at: datetime, *, own: bool
+) -> TrafficGroup:
     primary = _primary(rule, group)
     if primary is None or not (rule.backs_off or rule.own_way_back):
         return group
     return traffic_backoff.moved(rule, before, group, primary[0], at, own=own)
 
 
-def _primary(rule: TrafficFailover, group: Group) -> tuple[str, str] | None:
+def _primary(rule: TrafficFailover, group: TrafficGroup) -> tuple[str, str] | None:
     """Give the primary's service and its target."""
     weights = standing(group)
     services = [backend.service for backend in rule.backends or ()] or [*weights]
-    if group.route is None or not services:
+    if group.state.route is None or not services:
         return None
-    name = primary_name(rule, group.route, services)
+    name = primary_name(rule, group.state.route, services)
     return (name, traffic_backoff.target_of(rule, group, name)) if name in services else None
 
 
-def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Group:
+def heard(rule: TrafficFailover, group: TrafficGroup, target: str, at: datetime) -> TrafficGroup:
     """The primary's signals say when it stopped being bad, and how its trial goes; all say what the tiers bear."""
     rule = of_object(rule, group.object)
-    if group.traffic is not None and rule.own_way_back:
+    if group.state.failover is not None and rule.own_way_back:
         primary = _primary(rule, group)
         if primary is not None and primary[1] == target:
             group = traffic_way_back.heard(rule, group, *primary, at)
@@ -81,7 +84,9 @@ def heard(rule: TrafficFailover, group: Group, target: str, at: datetime) -> Gro
     return group
 
 
-def advance(rule: TrafficFailover, group: Group, _shared_group: Group | None, now: datetime) -> Group:
+def advance(
+    rule: TrafficFailover, group: TrafficGroup, _shared_group: TrafficGroup | None, now: datetime
+) -> TrafficGroup:
     """Trials and commands have an end, and what the tiers bear changes with what is settled."""
     rule = of_object(rule, group.object)
     group = _over_time(rule, group, now)
@@ -90,12 +95,12 @@ def advance(rule: TrafficFailover, group: Group, _shared_group: Group | None, no
     return group
 
 
-def _over_time(rule: TrafficFailover, group: Group, now: datetime) -> Group:
-    if group.traffic is None or group.route is None:
+def _over_time(rule: TrafficFailover, group: TrafficGroup, now: datetime) -> TrafficGroup:
+    if group.state.failover is None or group.state.route is None:
         return group
     ref = route_ref(rule, group.object)
-    backends = backends_of(rule, group, group.route, ref, now)
-    name = primary_name(rule, group.route, [backend.service for backend in backends]) if backends else ""
+    backends = backends_of(rule, group, group.state.route, ref, now)
+    name = primary_name(rule, group.state.route, [backend.service for backend in backends]) if backends else ""
     primary = next((backend for backend in backends if backend.service == name), None)
     if primary is None:
         return group
@@ -105,13 +110,13 @@ def _over_time(rule: TrafficFailover, group: Group, now: datetime) -> Group:
     return traffic_by_hand.advance(rule, group, primary, secondaries, now)
 
 
-def done(rule: TrafficFailover, group: Group, action: Action, at: datetime) -> Group:
+def done(rule: TrafficFailover, group: TrafficGroup, action: Action, at: datetime) -> TrafficGroup:
     """The weights stand as asked."""
     rule = of_object(rule, group.object)
     before = group
     group = route_state.done(rule, group, action, at)
     primary = _primary(rule, group)
-    if not isinstance(action, SetWeights) or primary is None or not (group.traffic or rule.backs_off):
+    if not isinstance(action, SetWeights) or primary is None or not (group.state.failover or rule.backs_off):
         return group
     group = _moved(rule, before, group, at, own=True)
     service, target = primary
@@ -125,12 +130,12 @@ def done(rule: TrafficFailover, group: Group, action: Action, at: datetime) -> G
     return traffic_backoff.trusted(group, target, at) if returned and (rule.own_way_back or by_hand) else group
 
 
-def reset(_rule: TrafficFailover, group: Group) -> Group:
+def reset(_rule: TrafficFailover, group: TrafficGroup) -> TrafficGroup:
     """Forget what was only rehearsed."""
-    return updated(group, traffic=None)
+    return with_state(group, failover=None, asked=None)
 
 
-KIND: RuleKind[TrafficFailover] = RuleKind(
+KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     because=frozenset(
         {
             Because.PRIMARY_UNHEALTHY,
@@ -159,6 +164,8 @@ KIND: RuleKind[TrafficFailover] = RuleKind(
         }
     ),
     actions=(SetWeights,),
+    state=TrafficState,
+    resolved=frozenset({Because.PRIMARY_HEALTHY}),
     interests=interests.interests,
     objects=interests.objects,
     first=interests.first,
@@ -173,6 +180,7 @@ KIND: RuleKind[TrafficFailover] = RuleKind(
     desire=desire,
     forbids=requests.forbids,
     requested=requests.requested,
+    reschedules=requests.reschedules,
     tells=False,
     observe=observe,
     heard=heard,

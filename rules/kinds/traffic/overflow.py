@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 
 from bus.messages import Health, RouteRef, SetWeights
 from rules.core.desired import DesiredState, Evidence
-from rules.core.group import Group, Member, RouteState, Signal, updated
+from rules.core.group import Member, Signal, with_state
 from rules.core.reasons import Because
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import Backend, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
-from rules.kinds.traffic.state import Spill, TrafficState
+from rules.kinds.traffic.state import FailoverState, RouteState, Spill, TrafficGroup
 from rules.rulefile.failback import FailbackMode
 from rules.rulefile.model import TrafficFailover, UnknownAs
 
@@ -86,7 +86,7 @@ def _said(rule: TrafficFailover, member: Member, signal: Signal) -> float | None
 
 
 def way_of(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> Way | None:
     """Give how far a primary that is away is on its way back by signals of its own; None: it is not, or has no such."""
     flap = traffic_way_back.is_away(group, primary.service)
@@ -155,19 +155,19 @@ def _in_percent(weights: Mapping[str, int]) -> dict[str, float]:
     return {service: 100 * weight / whole if whole else 0.0 for service, weight in weights.items()}
 
 
-def base(group: Group, route: RouteState) -> Mapping[str, int]:
+def base(group: TrafficGroup, route: RouteState) -> Mapping[str, int]:
     """Give the weights that a change is measured against: those asked for, else our last, else those that stand."""
     for entry in group.outbox:
         if isinstance(entry.action, SetWeights) and entry.wanted:
             return entry.action.weights
-    if group.asked is not None:
-        return group.asked
+    if group.state.asked is not None:
+        return group.state.asked
     return route.written if route.written is not None else dict(route.backends)
 
 
-def watched(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -> Group:
+def watched(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: datetime) -> TrafficGroup:
     """Remember since when the health calls for other weights: a change that is over sooner writes nothing."""
-    route = group.route
+    route = group.state.route
     if route is None or not route.exists or route.problem:
         return group
     backends = backends_of(rule, group, route, ref, now)
@@ -180,9 +180,9 @@ def watched(rule: TrafficFailover, group: Group, ref: RouteRef, now: datetime) -
     standing = base(group, route)
     secondaries = [one for one in backends if one is not primary]
     percents = wanted(rule, primary, secondaries, standing, way_of(rule, group, primary, secondaries, now))
-    state = group.traffic or TrafficState()
+    state = group.state.failover or FailoverState()
     spill = _spill(state.spill, name, percents, standing, backends, now)
-    return group if spill == state.spill else updated(group, traffic=replace(state, spill=spill))
+    return group if spill == state.spill else with_state(group, failover=replace(state, spill=spill))
 
 
 def _spill(
@@ -207,10 +207,10 @@ def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
 
 
 def desired(
-    rule: TrafficFailover, group: Group, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
 ) -> DesiredState | None:
     """Give the weights by what each tier bears; None: no tier bears anything."""
-    route = group.route
+    route = group.state.route
     if route is None:
         return None
     standing = base(group, route)
@@ -220,7 +220,7 @@ def desired(
         return None
     stands = _in_percent({name: standing.get(name, 0) for name in percents})[primary.service]
     because = _because(percents[primary.service], stands)
-    spill = group.traffic.spill if group.traffic is not None else None
+    spill = group.state.failover.spill if group.state.failover is not None else None
     held = way.held if way is not None else None
     due = due_at(rule, spill) if spill is not None else None
     if due is not None and (now >= due or (way is not None and way.due)):  # it has waited on its way back
@@ -246,15 +246,15 @@ def _health_of(rule: TrafficFailover, backend: Backend) -> str:
 
 
 def evidence(
-    rule: TrafficFailover, group: Group, backends: Sequence[Backend], weights: Mapping[str, int], home: str,
+    rule: TrafficFailover, group: TrafficGroup, backends: Sequence[Backend], weights: Mapping[str, int], home: str,
     now: datetime,
 ) -> Iterator[Evidence]:  # fmt: skip
     """Whose share changes has to be seen once the change has lasted for long enough, as it is then.
 
     `home`: the primary. Where it comes back by signals of its own, these have to be seen once its way back is due.
     """
-    spill = group.traffic.spill if group.traffic is not None else None
-    if spill is None or group.route is None:
+    spill = group.state.failover.spill if group.state.failover is not None else None
+    if spill is None or group.state.route is None:
         return
     primary = next((one for one in backends if one.service == home), None)
     others = [one for one in backends if one is not primary]

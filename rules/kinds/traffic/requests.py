@@ -8,18 +8,19 @@ from datetime import datetime
 
 from bus.messages import Action, Mode
 from rules.core.desired import DesiredState
-from rules.core.group import Group, updated
+from rules.core.group import with_state
 from rules.core.reasons import Held
 from rules.kinds.traffic.route_state import may_be_zero
+from rules.kinds.traffic.state import TrafficGroup
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import described
 
 
-def forbids(rule: TrafficFailover, group: Group, desired: DesiredState) -> tuple[Held, str] | None:
+def forbids(rule: TrafficFailover, group: TrafficGroup, desired: DesiredState) -> tuple[Held, str] | None:
     """All weights zero, where the route does not allow it."""
     if (
-        group.route is not None
-        and not may_be_zero(rule.route.kind, group.route)
+        group.state.route is not None
+        and not may_be_zero(rule.route.kind, group.state.route)
         and desired.weights is not None
         and not any(desired.weights.values())
     ):
@@ -27,17 +28,26 @@ def forbids(rule: TrafficFailover, group: Group, desired: DesiredState) -> tuple
     return None
 
 
+def reschedules(before: TrafficGroup, after: TrafficGroup) -> bool:
+    """A step of a gradual return stands from now on, so only now is it known when the next one is due."""
+    return before.state.step_at != after.state.step_at
+
+
 def requested(
-    rule: TrafficFailover, group: Group, desired: DesiredState, fresh: Sequence[Action], now: datetime
-) -> Group:
+    rule: TrafficFailover, group: TrafficGroup, desired: DesiredState, fresh: Sequence[Action], now: datetime
+) -> TrafficGroup:
     """A gradual return: which step is asked for, and since when it stands."""
     if desired.weights is None:
         return group
     if fresh:
-        group = replace(group, route=replace(group.route, written=None)) if group.route is not None else group
+        group = (
+            with_state(group, route=replace(group.state.route, written=None))
+            if group.state.route is not None
+            else group
+        )
         rehearsed = rule.mode is Mode.DRY_RUN and desired.step is not None
-        return replace(group, step=desired.step, step_at=now if rehearsed else None)
+        return with_state(group, step=desired.step, step_at=now if rehearsed else None)
     if desired.acts:
-        return updated(group, step=desired.step)
-    step_at = group.step_at if group.step == desired.step else None
-    return updated(group, step=desired.step, step_at=(step_at or now) if desired.step is not None else None)
+        return with_state(group, step=desired.step)
+    step_at = group.state.step_at if group.state.step == desired.step else None
+    return with_state(group, step=desired.step, step_at=(step_at or now) if desired.step is not None else None)

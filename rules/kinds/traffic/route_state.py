@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import LOAD_BALANCERS, Action, Fact, Mode, Route, RouteRef, SetWeights
-from rules.core.group import Group, RouteState
+from rules.core.group import with_state
 from rules.kinds.traffic.apportion import apportion
+from rules.kinds.traffic.state import RouteState, TrafficGroup
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import ROUTE_KINDS, service_of
 
@@ -29,18 +30,18 @@ def route_ref(rule: TrafficFailover, object_: str) -> RouteRef:
     )  # fmt: skip
 
 
-def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetime) -> TrafficGroup:
     """Fold a listed route in."""
     if not isinstance(fact, Route):
         return group
     at = min(fact.observed_at, now)
-    known = group.route
+    known = group.state.route
     if known is not None and at < known.observed_at:
         return group
     if not fact.exists and rule.route.selector is not None:
         # Found by its label, and gone for good or for a moment: what is left is where its ids go on. Were they used
         # again for a route of the same name, an executor would take them for done.
-        return replace(group, members={}, route=None, asked=None, step=None, step_at=None, outbox=())
+        return with_state(replace(group, members={}, outbox=()), route=None, asked=None, step=None, step_at=None)
     backends = tuple(
         (service_of(fact.kind, fact.namespace, backend.service), backend.weight) for backend in fact.backends
     )
@@ -63,14 +64,10 @@ def observe(rule: TrafficFailover, group: Group, fact: Fact, now: datetime) -> G
     else:
         route = replace(route, life=fact.life)
     moved = known is not None and known.backends != backends
-    if moved and known is not None and known.disturbed is None and not asked_for(replace(group, route=route)):
+    if moved and known is not None and known.disturbed is None and not asked_for(with_state(group, route=route)):
         route = replace(route, disturbed=_weights(known))
-    return replace(
-        group,
-        route=route,
-        asked=None if moved else group.asked,
-        generation=max(group.generation, _written_generation(group, fact)),
-    )
+    group = replace(group, generation=max(group.generation, _written_generation(group, fact)))
+    return with_state(group, route=route, asked=None if moved else group.state.asked)
 
 
 def _lost(known: RouteState, route: RouteState, life: str) -> Mapping[str, int] | None:
@@ -115,12 +112,12 @@ def _weights(route: RouteState) -> Mapping[str, int]:
     return out
 
 
-def asked_for(group: Group) -> bool:
+def asked_for(group: TrafficGroup) -> bool:
     """Whether the weights stand as we have asked for, whether or not we know already that it was done."""
-    if group.route is None:
+    if group.state.route is None:
         return False
     asked = [entry.action.weights for entry in group.outbox if isinstance(entry.action, SetWeights)]
-    return any(dict(_weights(group.route)) | dict(weights) == _weights(group.route) for weights in asked)
+    return any(dict(_weights(group.state.route)) | dict(weights) == _weights(group.state.route) for weights in asked)
 
 
 def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
@@ -139,27 +136,27 @@ def _healthy(fact: Route, known: RouteState | None) -> Mapping[str, int]:
     return seen
 
 
-def _written_generation(group: Group, fact: Route) -> int:
+def _written_generation(group: TrafficGroup, fact: Route) -> int:
     """The generation that stands on the object, so that a wiped bus does not start again below it."""
     rule, _, rest = fact.annotations.get(DECISION_ANNOTATION, "").partition("/")
     _, _, generation = rest.rpartition("/")
     return int(generation) if rule == group.rule and generation.isdecimal() and len(generation) < 18 else 0
 
 
-def done(_rule: TrafficFailover, group: Group, action: Action, at: datetime) -> Group:
+def done(_rule: TrafficFailover, group: TrafficGroup, action: Action, at: datetime) -> TrafficGroup:
     """The weights stand as asked: take them as seen, until a newer look at the route says otherwise."""
-    route = group.route
+    route = group.state.route
     if not isinstance(action, SetWeights) or route is None:
         return group
     if action.mode is Mode.DRY_RUN:
-        return replace(group, asked=dict(action.weights))
-    group = replace(group, step_at=at if group.step is not None else None)
+        return with_state(group, asked=dict(action.weights))
+    group = with_state(group, step_at=at if group.state.step is not None else None)
     # Put back is what was forgotten only when a listing shows it: while it starts anew, who says so may be the one
     # that is leaving.
     lost = {**route.lost, **action.weights} if route.lost is not None else None
     route = replace(route, written=dict(action.weights), disturbed=None, lost=lost, primary_changed=False)
-    group = replace(group, route=route)
+    group = with_state(group, route=route)
     if at < route.observed_at:
         return group  # it has been looked at since
     backends = tuple((service, action.weights.get(service, weight)) for service, weight in route.backends)
-    return replace(group, route=replace(route, backends=backends, observed_at=at, written=dict(action.weights)))
+    return with_state(group, route=replace(route, backends=backends, observed_at=at, written=dict(action.weights)))

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeAlias
+
+from rules.core.group import Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,8 @@ class RefusedCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficState:
-    """Empty as long as nothing has failed, and nobody has taken the traffic in hand."""
+class FailoverState:
+    """How traffic goes away and comes back."""
 
     flaps: Mapping[str, Flap] = field(default_factory=dict)
     """By service."""
@@ -93,3 +96,51 @@ class TrafficState:
     commanded_at: datetime | None = None
     """When the newest command was given."""
     refused: RefusedCommand | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RouteState:
+    """A route as it was last seen."""
+
+    backends: tuple[tuple[str, int], ...]
+    """Service and weight, in the route's order; a service may stand twice."""
+    observed_at: datetime
+    exists: bool = True
+    problem: str = ""
+    primary: str | None = None
+    """By annotation; None: no annotation."""
+    healthy: Mapping[str, int] = field(default_factory=dict)
+    """Weights remembered from before the first failover."""
+    written: Mapping[str, int] | None = None
+    """The weights of the last action, once they were carried out and while no other is asked for."""
+    disturbed: Mapping[str, int] | None = None
+    """The weights that stood when somebody else changed them; None: nobody has since our last write."""
+    primary_changed: bool = False
+    """Its annotation has named another primary since our last write."""
+    life: str = ""
+    """Of a load balancer that forgets its weights when it starts: which start this is."""
+    lost: Mapping[str, int] | None = None
+    """The weights that are to stand since it has forgotten them; None: they were seen to stand since."""
+    sum_to: int = 0
+    """Of a kind of the settings': what its weights have to add up to; 0: their ratio counts."""
+    all_zero: bool = False
+    """Of a kind of the settings': whether all of them may be zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficState:
+    """A route, and how its traffic goes away and comes back."""
+
+    route: RouteState | None = None
+    """None: not listed yet."""
+    asked: Mapping[str, int] | None = None
+    """DryRun: the weights as they would stand had the rule acted."""
+    step: int | None = None
+    """The step of a gradual return that is asked for."""
+    step_at: datetime | None = None
+    """When that step was carried out."""
+    failover: FailoverState | None = None
+    """None: nothing has failed yet, and nobody has taken the traffic in hand."""
+
+
+TrafficGroup: TypeAlias = Group[TrafficState]

@@ -11,14 +11,14 @@ from functools import lru_cache, partial
 from pydantic import ValidationError
 
 from bus.messages import Health, Mode, Place
-from rules.core.group import Group, Member, updated
+from rules.core.group import Member, updated
 from rules.core.reasons import Because
 from rules.core.timers import advanced, runs
 from rules.kinds.workload import surplus
 from rules.kinds.workload.constraints import limits_that_stood
 from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
-from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadState
+from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadGroup, WorkloadState
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
 from rules.rulefile.checks import workload as workload_checks
 from rules.rulefile.model import UnknownAs
@@ -67,7 +67,7 @@ def _read(text: str, added: str) -> Policy | str:
     return f"{wrong.path}: {wrong.message}" if wrong is not None else policy
 
 
-def member_of(group: Group, cluster: str, copy: Copy) -> Member | None:
+def member_of(group: WorkloadGroup, cluster: str, copy: Copy) -> Member | None:
     """Give what is known of a copy's health; None where nothing was heard since it was placed."""
     member = group.members.get(f"workload/{encode_segment(cluster)}/{group.object}")
     if member is None or copy.placed_at is None:
@@ -151,11 +151,13 @@ def behaviour_of(policy: Policy, cause: Cause) -> Behaviour:
     return found or Behaviour()
 
 
-def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> Group:
+def advance(
+    rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None, now: datetime
+) -> WorkloadGroup:
     """Let time pass: copies turn bad or good again, tolerations end, causes pass."""
-    state = group.workload
-    policy = policy_of(rule, state) if state is not None else None
-    if state is None or not isinstance(policy, Policy):
+    state = group.state
+    policy = policy_of(rule, state)
+    if not isinstance(policy, Policy):
         return group
     copies = _ticked(rule, policy, group, state.copies, now)
     moves = dict(state.moves)
@@ -177,7 +179,7 @@ def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None, no
     limits = partial(limits_that_stood, policy, clusters, after.wanted_on)
     moves = surplus.with_surplus(rule, policy, after, moves, limits)
     after = replace(after, moves=dict(sorted(moves.items())))
-    return group if after == state else replace(group, workload=after)
+    return group if after == state else replace(group, state=after)
 
 
 def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -> Relocation:
@@ -195,18 +197,18 @@ def _begun(policy: Policy, copy: Copy, due: EvictionDue | None, now: datetime) -
     )  # fmt: skip
 
 
-def heard(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
+def heard(rule: WorkloadFailover, group: WorkloadGroup, at: datetime) -> WorkloadGroup:
     """An observation of a copy has been folded in: let its clock know at once, so that nothing between is lost."""
-    state = group.workload
-    policy = policy_of(rule, state) if state is not None else None
-    if state is None or not isinstance(policy, Policy):
+    state = group.state
+    policy = policy_of(rule, state)
+    if not isinstance(policy, Policy):
         return group
     copies = _ticked(rule, policy, group, state.copies, at)
-    return group if copies == state.copies else replace(group, workload=replace(state, copies=copies))
+    return group if copies == state.copies else replace(group, state=replace(state, copies=copies))
 
 
 def _ticked(
-    rule: WorkloadFailover, policy: Policy, group: Group, copies: Mapping[str, Copy], now: datetime
+    rule: WorkloadFailover, policy: Policy, group: WorkloadGroup, copies: Mapping[str, Copy], now: datetime
 ) -> dict[str, Copy]:
     out = {}
     for name, copy in copies.items():

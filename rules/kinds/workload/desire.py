@@ -14,7 +14,6 @@ from typing import Any
 from bus.messages import CancelEviction, Evict, Eviction, Health, Mode, Place, Purge, WorkloadRef
 from bus.messages.workloads import placed
 from rules.core.desired import DesiredState, Evidence, PlannedAction
-from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.core.timers import runs
 from rules.kinds.workload import backoff as workload_backoff
@@ -26,7 +25,7 @@ from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.preservation import injected, preserved
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
-from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadState
+from rules.kinds.workload.state import UNHEARD, UNLISTED, ClusterState, Relocation, WorkloadGroup, WorkloadState
 from rules.kinds.workload.surplus import is_needed, may_return, needed_again
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import Policy, PurgeMode, WorkloadFailover
@@ -42,7 +41,7 @@ class Inputs:
 
     rule: WorkloadFailover
     policy: Policy
-    group: Group
+    group: WorkloadGroup
     state: WorkloadState
     clusters: Mapping[str, ClusterState]
     now: datetime
@@ -74,10 +73,12 @@ class Inputs:
         return any(said.observed_at >= moment for said in member.signals.values())
 
 
-def desire(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> DesiredState:
+def desire(
+    rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None, now: datetime
+) -> DesiredState:
     """Give what is to be done now, and why the rest is not."""
-    state = group.workload
-    if state is None:
+    state = group.state
+    if state == UNLISTED:
         return DesiredState()  # never listed: a rule does not act on ignorance
     policy = policy_of(rule, state)
     if policy is None:
@@ -93,7 +94,7 @@ def desire(rule: WorkloadFailover, group: Group, shared_group: Group | None, now
     return _desired(Inputs(rule, policy, group, state, clusters, now, dues))
 
 
-def _vanished(group: Group, state: WorkloadState) -> DesiredState:
+def _vanished(group: WorkloadGroup, state: WorkloadState) -> DesiredState:
     """The workload is gone; whoever took it away hears what was begun for it elsewhere."""
     begun = {name for entry in group.outbox if isinstance(entry.action, Place) for name in entry.action.clusters}
     if not state.moves and not begun:

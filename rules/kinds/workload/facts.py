@@ -24,30 +24,29 @@ from bus.messages import (
     Workload,
     WorkloadCopy,
 )
-from rules.core.group import Group
 from rules.kinds.workload import surplus
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.eviction import evicted
-from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadState
+from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadGroup, WorkloadState
 from rules.rulefile.workload import WorkloadFailover
 
 PLACED_ELSEWHERE = "PlacedElsewhere"
 """The carrier's word for a done action after which the copies are not where it asked."""
 
 
-def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: WorkloadFailover, group: WorkloadGroup, fact: Fact, now: datetime) -> WorkloadGroup:
     """Fold in inventory. A late fact never undoes a newer one, nor what an action has changed since."""
-    state = group.workload or WorkloadState()
+    state = group.state
     match fact:
         case Workload():
             state = _workload(rule, state, fact, min(fact.observed_at, now))
         case WorkloadCopy():
             state = _copy(rule, state, fact, min(fact.observed_at, now), _placing(group))
-    state = surplus.changed(group.workload or state, state, _placing(group))
-    return group if state == group.workload else replace(group, workload=state)
+    state = surplus.changed(group.state, state, _placing(group))
+    return group if state == group.state else replace(group, state=state)
 
 
-def _placing(group: Group) -> set[str]:
+def _placing(group: WorkloadGroup) -> set[str]:
     """The clusters in which a copy is being made: it may be listed before we hear that it is done."""
     return {name for entry in group.outbox if isinstance(entry.action, Place) for name in entry.action.clusters}
 
@@ -132,9 +131,9 @@ def _gone(state: WorkloadState, name: str) -> WorkloadState:
     return replace(state, moves=_without(state.moves, name), left=left)
 
 
-def done(rule: WorkloadFailover, group: Group, action: Action, at: datetime) -> Group:
+def done(rule: WorkloadFailover, group: WorkloadGroup, action: Action, at: datetime) -> WorkloadGroup:
     """The world is as the action asked."""
-    state = group.workload or WorkloadState()
+    state = group.state
     match action:
         case Place():
             state = _placed(state, action, at)
@@ -151,14 +150,14 @@ def done(rule: WorkloadFailover, group: Group, action: Action, at: datetime) -> 
         state = replace(state, evicting=tuple(name for name in state.evicting if name != action.from_))
     if rule.mode is not Mode.DRY_RUN:
         state = replace(state, listed={name: copy.replicas or 0 for name, copy in state.copies.items()})
-    return replace(group, workload=replace(state, acted_at=at))
+    return replace(group, state=replace(state, acted_at=at))
 
 
-def said(_rule: WorkloadFailover, group: Group, _action: Action, fact: Outcome) -> Group:
+def said(_rule: WorkloadFailover, group: WorkloadGroup, _action: Action, fact: Outcome) -> WorkloadGroup:
     """Keep in mind where the scheduler of the control plane has the last word."""
-    state = group.workload or WorkloadState()
+    state = group.state
     overruled = fact.detail if fact.reason == PLACED_ELSEWHERE else ""
-    return group if state.overruled == overruled else replace(group, workload=replace(state, overruled=overruled))
+    return group if state.overruled == overruled else replace(group, state=replace(state, overruled=overruled))
 
 
 def _placed(state: WorkloadState, action: Place, at: datetime) -> WorkloadState:
@@ -195,17 +194,17 @@ def _evicted(state: WorkloadState, action: Evict, at: datetime) -> WorkloadState
     return replace(state, copies=_without(state.copies, name), left=left)
 
 
-def reset(_rule: WorkloadFailover, group: Group) -> Group:
+def reset(_rule: WorkloadFailover, group: WorkloadGroup) -> WorkloadGroup:
     """What was only rehearsed has not happened: the copies are where inventory has them."""
-    state = group.workload
-    if state is None or state.clusters:
+    state = group.state
+    if state.clusters:
         return group
     copies = {name: replace(state.copies.get(name, Copy(count)), replicas=count, placed_at=None)
               for name, count in state.listed.items()}  # fmt: skip
     state = replace(
         state, copies=copies, moves={}, left={}, wanted_copies=None, wanted_replicas=None, wanted_on=(), acted_at=None
     )  # fmt: skip
-    return replace(group, workload=state)
+    return replace(group, state=state)
 
 
 def _sorted(copies: Mapping[str, Copy]) -> dict[str, Copy]:

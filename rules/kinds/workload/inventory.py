@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 
 from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
-from rules.core.group import Group, Member, updated
+from rules.core.group import Member, updated
 from rules.core.timers import advanced, runs
 from rules.kinds.workload import backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
-from rules.kinds.workload.state import ClusterState, WorkloadState
+from rules.kinds.workload.state import ClusterState, WorkloadGroup
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, added, system_taint
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.workload import WorkloadFailover
@@ -27,12 +27,12 @@ CLUSTER_INVENTORY = "*"
 """The object of the group with the cluster inventory; no workload is called so."""
 
 
-def clusters_of(shared_group: Group | None) -> Mapping[str, ClusterState]:
+def clusters_of(shared_group: WorkloadGroup | None) -> Mapping[str, ClusterState]:
     """Give the clusters that the inventory knows."""
-    return shared_group.workload.clusters if shared_group is not None and shared_group.workload is not None else {}
+    return shared_group.state.clusters if shared_group is not None else {}
 
 
-def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: WorkloadFailover, group: WorkloadGroup, fact: Fact, now: datetime) -> WorkloadGroup:
     """Fold in what is said of a cluster. A late fact never undoes a newer one."""
     match fact:
         case Cluster():
@@ -73,7 +73,7 @@ def _tainted(known: ClusterState | None, fact: ClusterTaints, now: datetime) -> 
     return replace(state, by_rule=dict(sorted(by_rule.items())), said_at={**state.said_at, fact.rule: at})
 
 
-def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool]) -> Group:
+def forget(rule: WorkloadFailover, group: WorkloadGroup, acts: Callable[[str, str], bool]) -> WorkloadGroup:
     """Give the inventory without the taints of rules that put none on a cluster any more. `acts(rule, cluster)`."""
     for name, state in clusters_of(group).items():
         by_rule = {taints_of: taints for taints_of, taints in state.by_rule.items() if acts(taints_of, name)}
@@ -83,7 +83,7 @@ def forget(rule: WorkloadFailover, group: Group, acts: Callable[[str, str], bool
     return group
 
 
-def without_signals(group: Group, is_foreign: Callable[[str, str], bool]) -> Group:
+def without_signals(group: WorkloadGroup, is_foreign: Callable[[str, str], bool]) -> WorkloadGroup:
     """Give the inventory without signals that say nothing of its clusters. `is_foreign(target, signal)`."""
     for target, member in group.members.items():
         signals = {name: one for name, one in member.signals.items() if not is_foreign(target, name)}
@@ -94,10 +94,10 @@ def without_signals(group: Group, is_foreign: Callable[[str, str], bool]) -> Gro
             del members[target]
             kind, _, name = target.partition("/")
             known = clusters_of(group).get(name) if kind == "cluster" else None
-            if known is not None and group.workload is not None:
+            if known is not None:
                 quiet = replace(known, status=None, known=False, clocks={}, acute=())
                 clusters = {**clusters_of(group), name: quiet}
-                group = replace(group, workload=replace(group.workload, clusters=clusters))
+                group = replace(group, state=replace(group.state, clusters=clusters))
         group = replace(group, members=members)
     return group
 
@@ -106,34 +106,32 @@ def _without(by_rule: Mapping[str, tuple[Taint, ...]], rule: str) -> dict[str, t
     return {name: taints for name, taints in by_rule.items() if name != rule}
 
 
-def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
+def heard(rule: WorkloadFailover, group: WorkloadGroup, target: str, at: datetime) -> WorkloadGroup:
     """An observation of a cluster has been folded in: let its clocks know at once, so that nothing between is lost."""
     kind, _, name = target.partition("/")
     return _counted(rule, _looked_at(rule, group, name, group.members[target], at), at) if kind == "cluster" else group
 
 
-def advance(rule: WorkloadFailover, group: Group, now: datetime) -> Group:
+def advance(rule: WorkloadFailover, group: WorkloadGroup, now: datetime) -> WorkloadGroup:
     """Let time pass: clusters go silent, and recover."""
     for target, member in group.members.items():
         group = _looked_at(rule, group, target.partition("/")[2], member, now)
     return _counted(rule, group, now)
 
 
-def _counted(rule: WorkloadFailover, group: Group, at: datetime) -> Group:
+def _counted(rule: WorkloadFailover, group: WorkloadGroup, at: datetime) -> WorkloadGroup:
     """Begin or end an outage, by how many clusters are bad now."""
-    state = group.workload
-    if state is None:
-        return group
+    state = group.state
     outage, clusters = workload_outage.assess(rule, state.outage, state.clusters, at)
     if outage == state.outage:
         return group
-    group = replace(group, workload=replace(state, outage=outage))
+    group = replace(group, state=replace(state, outage=outage))
     for name, cluster in clusters.items():
         group = _with(rule, group, name, cluster)
     return group
 
 
-def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, now: datetime) -> Group:
+def _looked_at(rule: WorkloadFailover, group: WorkloadGroup, name: str, member: Member, now: datetime) -> WorkloadGroup:
     state = clusters_of(group).get(name) or ClusterState()
     if rule.signals is not None and not any(signal in member.signals for signal in rule.signals):
         return group  # none of those that the rule goes by has ever spoken of it
@@ -148,11 +146,11 @@ def _looked_at(rule: WorkloadFailover, group: Group, name: str, member: Member, 
         if clock is not None:
             clocks[key] = clock
     after = updated(state, status=member.status, known=known, clocks=clocks)
-    outage = group.workload is not None and group.workload.outage is not None
+    outage = group.state.outage is not None
     return _with(rule, group, name, workload_backoff.noted(rule, state, after, member, now, outage=outage))
 
 
-def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) -> Group:
+def _with(rule: WorkloadFailover, group: WorkloadGroup, name: str, state: ClusterState) -> WorkloadGroup:
     """Give the group with this cluster, and the taints by which it is left."""
     later = timedelta(seconds=rule.toleration_seconds)
     own = [
@@ -168,10 +166,10 @@ def _with(rule: WorkloadFailover, group: Group, name: str, state: ClusterState) 
     if clusters_of(group).get(name) == state:
         return group
     clusters = dict(sorted({**clusters_of(group), name: state}.items()))
-    return replace(group, workload=replace(group.workload or WorkloadState(), clusters=clusters))
+    return replace(group, state=replace(group.state, clusters=clusters))
 
 
-def desire(rule: WorkloadFailover, group: Group, now: datetime) -> DesiredState:
+def desire(rule: WorkloadFailover, group: WorkloadGroup, now: datetime) -> DesiredState:
     """The inventory does nothing; it wakes when a cluster has recovered."""
     recovery = timedelta(seconds=rule.recovery_seconds)
     moments = [
@@ -184,7 +182,9 @@ def desire(rule: WorkloadFailover, group: Group, now: datetime) -> DesiredState:
     return DesiredState(requeue_at=min((moment for moment in moments if moment > now), default=None))
 
 
-def stirs(_rule: WorkloadFailover, before: Group, after: Group, others: Iterable[Group]) -> Iterable[Group]:
+def stirs(
+    _rule: WorkloadFailover, before: WorkloadGroup, after: WorkloadGroup, others: Iterable[WorkloadGroup]
+) -> Iterable[WorkloadGroup]:
     """Give the workloads that have to be looked at again: those on a cluster that has changed, and those that wait.
 
     Room and labels alone do not matter: who waits for them looks by itself.
@@ -198,10 +198,8 @@ def stirs(_rule: WorkloadFailover, before: Group, after: Group, others: Iterable
     return (group for group in others if changed and _goes_by(group, changed))
 
 
-def _goes_by(group: Group, changed: AbstractSet[str]) -> bool:
-    state = group.workload
-    if state is None:
-        return False
+def _goes_by(group: WorkloadGroup, changed: AbstractSet[str]) -> bool:
+    state = group.state
     return group.held is not None or bool(state.moves or group.outbox) or not changed.isdisjoint(state.copies)
 
 

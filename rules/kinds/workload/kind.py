@@ -24,7 +24,6 @@ from bus.messages import (
     WorkloadRef,
 )
 from rules.core.desired import DesiredState
-from rules.core.group import Group
 from rules.core.index import ANY, MANY
 from rules.core.interests import Interest, any_of
 from rules.core.kind import RuleKind, itself, no, no_targets, none, not_asked, nothing, unchanged
@@ -36,6 +35,7 @@ from rules.kinds.workload import inventory as workload_census
 from rules.kinds.workload import unreachable as workload_away
 from rules.kinds.workload.affinity import means
 from rules.kinds.workload.inventory import CLUSTER_INVENTORY as CLUSTER_INVENTORY
+from rules.kinds.workload.state import WorkloadGroup, WorkloadState
 from rules.rulefile.workload import WorkloadFailover
 
 done, said, failed, reset = workload_facts.done, workload_facts.said, workload_away.failed, workload_facts.reset
@@ -100,21 +100,23 @@ def scope(_rule: WorkloadFailover, _object: str) -> str:
     return CLUSTER_INVENTORY
 
 
-def observe(rule: WorkloadFailover, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: WorkloadFailover, group: WorkloadGroup, fact: Fact, now: datetime) -> WorkloadGroup:
     """Fold in inventory."""
     if group.object == CLUSTER_INVENTORY:
         return workload_census.observe(rule, group, fact, now)
     return workload_facts.observe(rule, group, fact, now)
 
 
-def heard(rule: WorkloadFailover, group: Group, target: str, at: datetime) -> Group:
+def heard(rule: WorkloadFailover, group: WorkloadGroup, target: str, at: datetime) -> WorkloadGroup:
     """An observation has been folded in."""
     if group.object == CLUSTER_INVENTORY:
         return workload_census.heard(rule, group, target, at)
     return workload_causes.heard(rule, group, at)
 
 
-def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> Group:
+def advance(
+    rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None, now: datetime
+) -> WorkloadGroup:
     """Let time pass."""
     if group.object == CLUSTER_INVENTORY:
         return workload_census.advance(rule, group, now)
@@ -123,7 +125,9 @@ def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None, no
     return workload_away.advance(rule, workload_causes.advance(rule, group, shared_group, now), shared_group)
 
 
-def desire(rule: WorkloadFailover, group: Group, shared_group: Group | None, now: datetime) -> DesiredState:
+def desire(
+    rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None, now: datetime
+) -> DesiredState:
     """Give what the rule wants now."""
     if group.object == CLUSTER_INVENTORY:
         return workload_census.desire(rule, group, now)
@@ -136,16 +140,16 @@ def passes_over(rule: WorkloadFailover) -> bool:
     return rule.signals is None
 
 
-def as_it_counts(_rule: WorkloadFailover, group: Group, taken: Callable[[str, str], bool]) -> Group:
+def as_it_counts(_rule: WorkloadFailover, group: WorkloadGroup, taken: Callable[[str, str], bool]) -> WorkloadGroup:
     """Without the signals that make taints now."""
     return workload_census.without_signals(group, taken)
 
 
-def _is_meant(group: Group) -> bool:
-    return group.workload is None or group.workload.meant
+def _is_meant(group: WorkloadGroup) -> bool:
+    return group.state.meant
 
 
-KIND: RuleKind[WorkloadFailover] = RuleKind(
+KIND: RuleKind[WorkloadFailover, WorkloadState] = RuleKind(
     because=frozenset(
         {
             Because.CLUSTER_UNHEALTHY,
@@ -173,6 +177,8 @@ KIND: RuleKind[WorkloadFailover] = RuleKind(
         }
     ),
     actions=(Place, Evict, Purge, CancelEviction),
+    state=WorkloadState,
+    resolved=frozenset({Because.RECOVERED}),
     interests=interests,
     objects=objects,
     first=nothing,
@@ -187,6 +193,7 @@ KIND: RuleKind[WorkloadFailover] = RuleKind(
     desire=desire,
     forbids=none,
     requested=unchanged,
+    reschedules=no,
     tells=False,
     observe=observe,
     heard=heard,

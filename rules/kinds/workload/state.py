@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from bus.messages import Health, Taint
+from rules.core.group import Group
 from rules.core.timers import Stopwatch
 
 Cause = Literal["Cluster", "Application"]
@@ -116,10 +117,6 @@ class WorkloadState:
     """Only in the cluster inventory."""
     outage: Outage | None = None
     """In the cluster inventory: the one that goes on now."""
-    taints: tuple[Taint, ...] | None = None
-    """ClusterTaint: those that it has put on its cluster; None: it has not touched it yet."""
-    standing: tuple[Taint, ...] | None = None
-    """ClusterTaint: those that really stand while a dry run pretends others; None: those above."""
     api_version: str = ""
     uid: str = ""
     replicas: int | None = None
@@ -154,3 +151,8 @@ class WorkloadState:
     """On which clusters they were then: by these it is known which spread constraints stood."""
     acted_at: datetime | None = None
     """When an action last changed the copies: inventory from before says nothing new."""
+
+
+UNLISTED = WorkloadState()
+"""Of a workload that no inventory has spoken of."""
+WorkloadGroup: TypeAlias = Group[WorkloadState]

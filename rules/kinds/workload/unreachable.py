@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from bus.messages import Action, Evict, Health, Outcome, Purge
-from rules.core.group import Group, OutboxEntry
+from rules.core.group import OutboxEntry
 from rules.kinds.workload.eviction import evicted
 from rules.kinds.workload.inventory import clusters_of
-from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadState
+from rules.kinds.workload.state import UNHEARD, ClusterState, Relocation, WorkloadGroup
 from rules.rulefile.workload import WorkloadFailover
 
 UNREACHABLE = "ClusterUnreachable"
@@ -27,9 +27,9 @@ WHEN_BACK = datetime.max.replace(tzinfo=UTC)
 """Not by the clock: a purge of each of ten thousand copies, tried every five minutes, would leave no hand for more."""
 
 
-def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, at: datetime) -> Group:
+def failed(rule: WorkloadFailover, group: WorkloadGroup, action: Action, fact: Outcome, at: datetime) -> WorkloadGroup:
     """An eviction that did not reach its cluster has begun: Directly goes on as Gracefully does."""
-    state = group.workload or WorkloadState()
+    state = group.state
     if rule.carrier != "Kubernetes" or not isinstance(action, Evict) or fact.reason not in (UNREACHABLE, UNKNOWN):
         return group
     move: Relocation | None = state.moves.get(action.from_)
@@ -41,10 +41,10 @@ def failed(rule: WorkloadFailover, group: Group, action: Action, fact: Outcome, 
         grace_seconds=GRACE_SECONDS if directly else action.grace_period_seconds, preserved=action.preserved,
     )  # fmt: skip
     entry = tuple(one for one in group.outbox if one.action.id != action.id)  # nobody asks for it again
-    return replace(group, outbox=entry, workload=replace(state, moves=evicted(state.moves, action.from_, move)))
+    return replace(group, outbox=entry, state=replace(state, moves=evicted(state.moves, action.from_, move)))
 
 
-def advance(rule: WorkloadFailover, group: Group, shared_group: Group | None) -> Group:
+def advance(rule: WorkloadFailover, group: WorkloadGroup, shared_group: WorkloadGroup | None) -> WorkloadGroup:
     """Let purges wait while their cluster is away, and be due as soon as it is back."""
     if rule.carrier != "Kubernetes" or not any(isinstance(entry.action, Purge) for entry in group.outbox):
         return group

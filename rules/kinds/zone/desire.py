@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from bus.messages import Mode, ZoneStep
 from rules.core.desired import DesiredState, Evidence, PlannedAction
-from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
@@ -16,7 +15,7 @@ from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_R
 from rules.kinds.zone.plan import RETRIES_MAX, settings_for
 from rules.kinds.zone.record import next_step, next_undo, place_of, zone_seen
 from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_of, request_for
-from rules.kinds.zone.state import Isolation, ZoneState
+from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.limits.windows import open_until
 from rules.rulefile.zone import StepName, ZoneIsolation
 
@@ -37,9 +36,9 @@ def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
     return rule.mode is Mode.DRY_RUN and bool(isolation.touched) and not isolation.rehearsed
 
 
-def desire(rule: ZoneIsolation, group: Group, _shared_group: Group | None, now: datetime) -> DesiredState:
+def desire(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | None, now: datetime) -> DesiredState:
     """Give the step that is to be done now, or why none is."""
-    state = group.zone or ZoneState()
+    state = group.state
     isolation = state.isolation
     desired = DesiredState() if isolation is None else _next(rule, group, state, isolation, now)
     if isolation is not None and desired.held is not None:
@@ -61,9 +60,11 @@ def _first(*moments: datetime | None) -> datetime | None:
     return min((at for at in moments if at is not None), default=None)
 
 
-def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None, now: datetime) -> DesiredState | None:
+def _not_isolated(
+    rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation | None, now: datetime
+) -> DesiredState | None:
     """A zone is bad and is not isolated: say why."""
-    left_open = group.zone.left_open if group.zone is not None else {}
+    left_open = group.state.left_open
     for zone in bad_zones(rule, group):
         if isolation is not None and isolation.zone == zone:
             continue
@@ -76,7 +77,7 @@ def _not_isolated(rule: ZoneIsolation, group: Group, isolation: Isolation | None
     return None
 
 
-def _next(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
+def _next(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
     if stands_for_real(rule, isolation):
         return DesiredState(held=(Held.ISOLATION_STANDS, f"{isolation.zone} was isolated in another mode than DryRun"))
     place = place_of(isolation)
@@ -107,7 +108,7 @@ def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
     return replace(desired, held=(Held.STEP_FAILED, isolation.failure))
 
 
-def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
+def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
     answer = admit(zone_time.request_of(rule, group, isolation, now), limits_of(rule))
     if not answer.admit and answer.reason is not None:
         return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
@@ -119,13 +120,13 @@ def _start(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetim
     member = group.members.get(target)
     since = (member.settled_at or member.since) if member is not None else isolation.since
     # The second signal may have agreed for long enough only later.
-    agreed = sorted(agreed_at(rule, group.zone or ZoneState(), isolation.zone).values())
+    agreed = sorted(agreed_at(rule, group.state, isolation.zone).values())
     since = max([since, *agreed[SOURCES_MIN - 1 : SOURCES_MIN]])
     needs = (Evidence(target, healthy=False, since=since, signals=SOURCES_MIN),)
     return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 
-def _forward(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
+def _forward(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
     # One that was called back on its way, as by a pause, is asked for anew.
     if isolation.asked_at is None or not any(entry.wanted for entry in group.outbox):
         request = zone_time.request_of(rule, group, isolation, now)
@@ -149,7 +150,7 @@ def _back(
     return DesiredState(acts=(_act(rule, isolation, step, undo=True, because=because, safe=safe, detail=detail),))
 
 
-def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> DesiredState:
+def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
     """Each step back waits until the zone is proven healthy; one that is on its way is not called back."""
     because = Because.COMMANDED if isolation.back_by else Because.ZONE_RECOVERED
     if isolation.practice:
@@ -178,7 +179,9 @@ def _failback(rule: ZoneIsolation, group: Group, isolation: Isolation, now: date
     return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
 
 
-def _isolated(rule: ZoneIsolation, group: Group, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
+def _isolated(
+    rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime
+) -> DesiredState:
     """It stands. Nodes that join are fenced too, and all of it is gone over about every minute.
 
     One that stands for too long is somebody's business.

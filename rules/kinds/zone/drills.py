@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rules.core.group import Group
 from rules.core.reasons import Because, Held
 from rules.kinds.zone.admission import admit
 from rules.kinds.zone.machine import BACK_FAILED, BACK_PENDING, BACK_RUNNING, NONE, Event
@@ -22,7 +21,7 @@ from rules.kinds.zone.practice import (
 )
 from rules.kinds.zone.record import apply, begun, place_of
 from rules.kinds.zone.request import bad_zones, limits_of, request_for
-from rules.kinds.zone.state import Isolation, Refused, ZoneState
+from rules.kinds.zone.state import Isolation, Refused, ZoneGroup, ZoneState
 from rules.limits.windows import open_until
 from rules.rulefile.zone import Practice, ZoneIsolation
 
@@ -44,7 +43,7 @@ def _ends(practice: Practice, drill: Isolation) -> datetime:
     return drill.began_at + timedelta(seconds=practice.duration_seconds)
 
 
-def drilled(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+def drilled(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
     """Give the state after what the practice schedule wants now."""
     isolation = state.isolation
     if isolation is not None and isolation.practice:
@@ -65,13 +64,13 @@ def drilled(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) 
 
 
 def _blocked(
-    rule: ZoneIsolation, practice: Practice, group: Group, state: ZoneState, zone: str, now: datetime
+    rule: ZoneIsolation, practice: Practice, group: ZoneGroup, state: ZoneState, zone: str, now: datetime
 ) -> tuple[Blocked | None, str]:
     """Why no run starts now, in a word and in a sentence. Capacity is the whole admission: a drill harms nobody."""
     window = next((one for one in practice.blocked_windows if open_until(one, now) is not None), None)
     alarm = stopped_by(practice, group) or next(iter(f"{bad} is bad" for bad in bad_zones(rule, group)), None)
     busy = state.isolation
-    answer = admit(request_for(rule, replace(group, zone=state), zone, now, by_hand=True), limits_of(rule))
+    answer = admit(request_for(rule, replace(group, state=state), zone, now, by_hand=True), limits_of(rule))
     active = None if busy is None else Shift.BY_HAND if busy.by else Shift.AUTOMATIC
     blocked = practice_start(
         window_blocked=window is not None, blocking_alarm=alarm is not None, active=active,
@@ -86,7 +85,7 @@ def _blocked(
     return blocked, f"{busy.zone} is isolated or on its way" if busy is not None else ""
 
 
-def _over(rule: ZoneIsolation, group: Group, state: ZoneState, drill: Isolation, now: datetime) -> ZoneState:
+def _over(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, drill: Isolation, now: datetime) -> ZoneState:
     """End a run whose time is over, that a stop signal ends, or that stands in the way of what is real."""
     if place_of(drill) in (NONE, *_GOING_BACK) or rule.practice is None:
         return state

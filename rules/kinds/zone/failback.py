@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rules.core.group import Group
 from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.request import counting
+from rules.kinds.zone.state import ZoneGroup
 from rules.rulefile.zone import NoNetwork, StepName, ZoneIsolation
 
 FORCE = "reactor zone failback --force"
 
 
-def way_back(rule: ZoneIsolation, group: Group, zone: str) -> str:
+def way_back(rule: ZoneIsolation, group: ZoneGroup, zone: str) -> str:
     """Say what brings this zone back once it is isolated by hand, by the signals that are heard now."""
     member = group.members.get(rule.target(zone))
     names = rule.failback.signals

@@ -26,7 +26,7 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.core.group import Group, updated
+from rules.core.group import updated
 from rules.core.index import MANY
 from rules.core.interests import Interest, commanded, observed
 from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, nothing, unchanged, yes
@@ -38,7 +38,7 @@ from rules.kinds.zone.desire import desire as desire
 from rules.kinds.zone.desire import stands_for_real
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
-from rules.kinds.zone.state import ZoneNodes, ZonesSeen, ZoneState
+from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState
 from rules.rulefile.targets import matches
 from rules.rulefile.zone import ZoneIsolation
 
@@ -79,9 +79,9 @@ def covers(rule: ZoneIsolation, object_: str) -> bool:
     return object_ == rule.object
 
 
-def keeps(group: Group) -> bool:
+def keeps(group: ZoneGroup) -> bool:
     """Whether a zone is isolated in the world: with its record the way back would be lost."""
-    isolation = group.zone.isolation if group.zone is not None else None
+    isolation = group.state.isolation
     return isolation is not None and bool(isolation.touched or group.outbox) and not isolation.rehearsed
 
 
@@ -91,23 +91,23 @@ def way_back_only(rule: ZoneIsolation) -> ZoneIsolation:
     return rule.model_copy(update={"zones": (), "practice": None})
 
 
-def observe(rule: ZoneIsolation, group: Group, fact: Fact, now: datetime) -> Group:
+def observe(rule: ZoneIsolation, group: ZoneGroup, fact: Fact, now: datetime) -> ZoneGroup:
     """Fold in the zones as they stand, or a person's word."""
     group = _noted(rule, group)
-    state = group.zone or ZoneState()
+    state = group.state
     match fact:
         case Zones():
             state = _listed(state, fact, min(fact.observed_at, now))
         case IsolateZone() | FailbackZone() | RetryZone():
             state = zone_commands.follow(rule, state, fact, now)
-    return updated(group, zone=state)
+    return updated(group, state=state)
 
 
-def heard(rule: ZoneIsolation, group: Group, target: str, at: datetime) -> Group:
+def heard(rule: ZoneIsolation, group: ZoneGroup, target: str, at: datetime) -> ZoneGroup:
     """A signal has spoken of a zone: let its clock know at once, so that nothing between is lost."""
     if not target.startswith(rule.target("")):
         return group
-    return updated(group, zone=zone_signals.ticked_zone(rule, group, group.zone or ZoneState(), target, at))
+    return updated(group, state=zone_signals.ticked_zone(rule, group, group.state, target, at))
 
 
 def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
@@ -133,54 +133,54 @@ def _listed(state: ZoneState, fact: Zones, at: datetime) -> ZoneState:
     return replace(state, seen=seen, isolation=isolation)
 
 
-def _noted(rule: ZoneIsolation, group: Group) -> Group:
+def _noted(rule: ZoneIsolation, group: ZoneGroup) -> ZoneGroup:
     """Take note of the step that the engine has let through: only now is anything begun."""
-    state = group.zone
-    if state is None or state.isolation is None:
+    state = group.state
+    if state.isolation is None:
         return group
     for entry in group.outbox:
         action = entry.action
         if isinstance(action, ZoneStep) and action.zone == state.isolation.zone and entry.wanted:
-            group = updated(group, zone=asked(rule, state, action.step, action.decided_at, undo=action.undo))
+            group = updated(group, state=asked(rule, state, action.step, action.decided_at, undo=action.undo))
     return group
 
 
-def advance(rule: ZoneIsolation, group: Group, _shared_group: Group | None, now: datetime) -> Group:
+def advance(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | None, now: datetime) -> ZoneGroup:
     """What time and health alone change: a start, a timeout, another try, the way back."""
     group = _noted(rule, group)
-    state = zone_signals.ticked_all(rule, group, group.zone or ZoneState(), now)
+    state = zone_signals.ticked_all(rule, group, group.state, now)
     if rule.mode is Mode.OFF or (state.isolation is not None and stands_for_real(rule, state.isolation)):
-        return updated(group, zone=state)
-    return updated(group, zone=zone_time.passed(rule, replace(group, zone=state), state, now))
+        return updated(group, state=state)
+    return updated(group, state=zone_time.passed(rule, replace(group, state=state), state, now))
 
 
-def done(rule: ZoneIsolation, group: Group, action: Action, at: datetime) -> Group:
+def done(rule: ZoneIsolation, group: ZoneGroup, action: Action, at: datetime) -> ZoneGroup:
     """A step is done, or undone. In a dry run nothing of it has happened, and the record says so."""
-    state = group.zone
-    if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
+    state = group.state
+    if not isinstance(action, ZoneStep) or state.isolation is None:
         return group
     if action.zone != state.isolation.zone:
         return group
     if action.mode is Mode.DRY_RUN:
         state = replace(state, isolation=replace(state.isolation, rehearsed=True))
     state = asked(rule, state, action.step, action.decided_at, undo=action.undo)
-    return updated(group, zone=did(rule, state, action.step, at, undo=action.undo))
+    return updated(group, state=did(rule, state, action.step, at, undo=action.undo))
 
 
-def failed(rule: ZoneIsolation, group: Group, action: Action, fact: Outcome, at: datetime) -> Group:
+def failed(rule: ZoneIsolation, group: ZoneGroup, action: Action, fact: Outcome, at: datetime) -> ZoneGroup:
     """A step is not done yet. It is asked for again until its time is over; then this is told as the reason.
 
     Where the annotation that asks for the isolation is gone, that is a person's word (GEP-21): it is aborted, or fails
     back, as if it had been said here.
     """
     group = _noted(rule, group)
-    state = group.zone
-    if not isinstance(action, ZoneStep) or state is None or state.isolation is None:
+    state = group.state
+    if not isinstance(action, ZoneStep) or state.isolation is None:
         return group
     if fact.reason == ANNOTATION_REMOVED and not action.undo and action.zone == state.isolation.zone:
-        return updated(group, zone=zone_commands.taken_back(rule, state, "the annotation's removal", at))
+        return updated(group, state=zone_commands.taken_back(rule, state, "the annotation's removal", at))
     said = ": ".join(word for word in (fact.reason or "", fact.detail) if word)
-    return updated(group, zone=updated_record(state, trouble=said))
+    return updated(group, state=updated_record(state, trouble=said))
 
 
 def remembers(rule: ZoneIsolation, signal: str) -> bool:
@@ -188,15 +188,15 @@ def remembers(rule: ZoneIsolation, signal: str) -> bool:
     return signal in (rule.failback.signals or ())
 
 
-def reset(_rule: ZoneIsolation, group: Group) -> Group:
+def reset(_rule: ZoneIsolation, group: ZoneGroup) -> ZoneGroup:
     """Forget an isolation that was only rehearsed."""
-    state = group.zone
-    if state is None or (state.isolation is not None and not state.isolation.rehearsed and state.isolation.touched):
+    state = group.state
+    if state.isolation is not None and not state.isolation.rehearsed and state.isolation.touched:
         return group
-    return updated(group, zone=replace(state, isolation=None, ended_at=None))
+    return updated(group, state=replace(state, isolation=None, ended_at=None))
 
 
-KIND: RuleKind[ZoneIsolation] = RuleKind(
+KIND: RuleKind[ZoneIsolation, ZoneState] = RuleKind(
     because=frozenset(
         {
             Because.ZONE_UNHEALTHY,
@@ -237,6 +237,8 @@ KIND: RuleKind[ZoneIsolation] = RuleKind(
         }
     ),
     actions=(ZoneStep,),
+    state=ZoneState,
+    resolved=frozenset({Because.ZONE_RECOVERED}),
     interests=interests,
     objects=objects,
     first=nothing,
@@ -251,6 +253,7 @@ KIND: RuleKind[ZoneIsolation] = RuleKind(
     desire=desire,
     forbids=none,
     requested=unchanged,
+    reschedules=no,
     tells=False,
     observe=observe,
     heard=heard,

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from bus.messages import Health
-from rules.core.group import Group
+from rules.kinds.zone.state import ZoneGroup
 from rules.limits.windows import open_until
 from rules.rulefile.targets import matches
 from rules.rulefile.zone import Practice, ZoneIsolation
@@ -123,7 +123,7 @@ def turn_of(rule: ZoneIsolation, practice: Practice, begin: datetime) -> str:
     return zones[begin.toordinal() // 7 % len(zones)]
 
 
-def stopped_by(practice: Practice, group: Group) -> str | None:
+def stopped_by(practice: Practice, group: ZoneGroup) -> str | None:
     """The first stop signal that is not Healthy, in words; None: all are. One that nobody has heard of is not."""
     for pattern in practice.stop_signals:
         said = {target: member.status for target, member in group.members.items() if matches(pattern, target)}

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bus.messages import Health
-from rules.core.group import Group
 from rules.core.reasons import Because
 from rules.kinds.zone.admission import admit
 from rules.kinds.zone.commands import over
@@ -38,7 +37,7 @@ from rules.kinds.zone.record import (
     updated_record,
 )
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
-from rules.kinds.zone.state import Isolation, ZoneState
+from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.zone import OnExpiry, ZoneIsolation
 
@@ -56,7 +55,7 @@ class Timer:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+def passed(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
     """Give the state as time has made it. Timers run out in their order, also when they are looked at late."""
     if not _stopped(group, state.isolation):
         for _ in range(ROUNDS_MAX):
@@ -72,7 +71,7 @@ def passed(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -
     return _returned(rule, group, state, now)
 
 
-def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> datetime | None:
+def next_moment(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> datetime | None:
     """When time alone changes something next."""
     running = () if _stopped(group, state.isolation) else timers(rule, group, state)
     moments = [timer.at for timer in running if timer.at > now]
@@ -87,12 +86,12 @@ def next_moment(rule: ZoneIsolation, group: Group, state: ZoneState, now: dateti
     return min(moments, default=None)
 
 
-def _stopped(group: Group, isolation: Isolation | None) -> bool:
+def _stopped(group: ZoneGroup, isolation: Isolation | None) -> bool:
     """Whether a pause stops all clocks. It does not stop the way back that a person has asked for."""
     return group.paused is not None and not (isolation is not None and isolation.back_by)
 
 
-def timers(rule: ZoneIsolation, group: Group, state: ZoneState) -> Iterator[Timer]:
+def timers(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState) -> Iterator[Timer]:
     """Give all that is running."""
     isolation = state.isolation
     if isolation is None:
@@ -121,7 +120,7 @@ def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *
     return Timer(asked_at + timedelta(seconds=seconds), event, {"failure": failure, "tries": isolation.tries + 1})
 
 
-def request_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> AdmissionRequest:
+def request_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> AdmissionRequest:
     """The question whether this isolation may start, or start again."""
     by_hand = bool(isolation.by) or isolation.practice
     return request_for(
@@ -129,7 +128,7 @@ def request_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: dat
     )
 
 
-def _well_again(rule: ZoneIsolation, group: Group, state: ZoneState) -> ZoneState:
+def _well_again(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState) -> ZoneState:
     """A zone that somebody has brought back is the rule's again once it was well."""
     well = {
         zone
@@ -142,10 +141,10 @@ def _well_again(rule: ZoneIsolation, group: Group, state: ZoneState) -> ZoneStat
     return replace(state, left_open={zone: words for zone, words in state.left_open.items() if zone not in well})
 
 
-def _started(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
     """One zone alone has been bad for its toleration, and everything speaks for it: a record is opened."""
     isolation = state.isolation
-    group = replace(group, zone=state)
+    group = replace(group, state=state)
     if isolation is None or over(rule, isolation):
         first = next((zone for zone in bad_zones(rule, group) if zone not in state.left_open), None)
         if first is not None and admit(request_for(rule, group, first, now), limits_of(rule)).admit:
@@ -162,7 +161,7 @@ def _started(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime)
     return state
 
 
-def _watched(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+def _watched(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
     """Remember since when the signals that may open the zone all call it healthy, and whether they saw it bad."""
     isolation, names = state.isolation, rule.failback.signals
     if isolation is None or names is None:
@@ -176,12 +175,12 @@ def _watched(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime)
     return updated_record(state, recovered_since=since, witnessed=witnessed)
 
 
-def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
     """The way back begins when the zone is proven healthy; a zone that dies on its way back is isolated again."""
     isolation = state.isolation
     if isolation is None or _stopped(group, isolation):
         return state
-    group = replace(group, zone=state)
+    group = replace(group, state=state)
     place = place_of(isolation)
     if group.paused is None and _died(rule, group, isolation, now):
         if isolation.practice:
@@ -199,13 +198,13 @@ def _returned(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime
     return state
 
 
-def _died(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> bool:
+def _died(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> bool:
     """Whether a zone that is on its way back, or only drilled, is bad in earnest. It is no other zone's turn then."""
     coming_back = place_of(isolation) in (BACK_RUNNING, BACK_FAILED)
     drilled_only = isolation.practice and place_of(isolation) in (RUNNING, ISOLATED)
     if not (coming_back or drilled_only) or isolation.zone not in bad_zones(rule, group):
         return False
-    if isolation.waived or (group.zone is not None and isolation.zone in group.zone.left_open):
+    if isolation.waived or isolation.zone in group.state.left_open:
         return False  # a person wants it open, and knows how it is
     member = group.members.get(rule.target(isolation.zone))
     if coming_back and rule.failback.signals is not None and member is not None and dissent_on(rule, member) is None:

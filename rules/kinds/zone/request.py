@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bus.messages import Health
-from rules.core.group import Group, Member
+from rules.core.group import Member
 from rules.core.timers import runs
 from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
-from rules.kinds.zone.state import Isolation, ZonesSeen, ZoneState
+from rules.kinds.zone.state import Isolation, ZoneGroup, ZonesSeen, ZoneState
 from rules.limits.backoff import BASE_SECONDS, longer, times
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.zone import ZoneIsolation
@@ -26,7 +26,7 @@ def limits_of(rule: ZoneIsolation) -> AdmissionLimits:
     )  # fmt: skip
 
 
-def bad_zones(rule: ZoneIsolation, group: Group) -> list[str]:
+def bad_zones(rule: ZoneIsolation, group: ZoneGroup) -> list[str]:
     """Give the zones that have been bad for tolerationSeconds and still are, the first to fail first."""
     found = [
         (member.since, zone.name)
@@ -44,11 +44,11 @@ def is_bad(rule: ZoneIsolation, status: Health) -> bool:
 
 
 def request_for(
-    rule: ZoneIsolation, group: Group, zone: str, now: datetime, *, by_hand: bool = False, force: bool = False,
+    rule: ZoneIsolation, group: ZoneGroup, zone: str, now: datetime, *, by_hand: bool = False, force: bool = False,
     allowed: tuple[str, ...] = (),
 ) -> AdmissionRequest:  # fmt: skip
     """Give all that is known about taking this zone out of service."""
-    state = group.zone or ZoneState()
+    state = group.state
     seen, isolation = state.seen, state.isolation
     member = group.members.get(rule.target(zone))
     seconds_bad = _seconds_bad(rule, member, now)
@@ -73,7 +73,7 @@ def request_for(
     )  # fmt: skip
 
 
-def _bad_elsewhere(rule: ZoneIsolation, group: Group, zone: str) -> tuple[str, ...]:
+def _bad_elsewhere(rule: ZoneIsolation, group: ZoneGroup, zone: str) -> tuple[str, ...]:
     """Other zones that are bad, were bad and are not proven well, or of which nobody knows any more.
 
     A zone of which nothing was ever heard is known by its nodes, in the inventory.
@@ -160,7 +160,7 @@ class Recovery:
     """It has been healthy for recoverySeconds, and waits because it has failed again soon after its return."""
 
 
-def recovery_of(rule: ZoneIsolation, group: Group, isolation: Isolation, now: datetime) -> Recovery:
+def recovery_of(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> Recovery:
     """Say whether two signals have called the zone healthy for recoverySeconds, without a break and without dissent."""
     target = rule.target(isolation.zone)
     member = group.members.get(target)

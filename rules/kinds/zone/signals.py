@@ -10,15 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 
 from bus.messages import Health
-from rules.core.group import Group, Member
+from rules.core.group import Member
 from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.kinds.zone.request import counting, is_bad
-from rules.kinds.zone.state import ZoneState
+from rules.kinds.zone.state import ZoneGroup, ZoneState
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.zone import ZoneIsolation
 
 
-def ticked_zone(rule: ZoneIsolation, group: Group, state: ZoneState, target: str, at: datetime) -> ZoneState:
+def ticked_zone(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, target: str, at: datetime) -> ZoneState:
     """Let the clocks of one zone's signals know how they are."""
     member = group.members.get(target)
     known = state.bad.get(target, {})
@@ -29,7 +29,7 @@ def ticked_zone(rule: ZoneIsolation, group: Group, state: ZoneState, target: str
     return replace(state, bad=dict(sorted(bad.items())))
 
 
-def ticked_all(rule: ZoneIsolation, group: Group, state: ZoneState, now: datetime) -> ZoneState:
+def ticked_all(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetime) -> ZoneState:
     """Let time pass: signals go silent."""
     for zone in rule.zones:
         state = ticked_zone(rule, group, state, rule.target(zone.name), now)

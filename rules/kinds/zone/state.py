@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from rules.core.group import Group
 from rules.core.timers import Stopwatch
 
 
@@ -135,3 +136,6 @@ class ZoneState:
     """The last return of each zone; none of one that a person has brought back."""
     left_open: Mapping[str, str] = field(default_factory=dict)
     """Zones that a person has brought back, and who: the rule isolates none of them before it was well once."""
+
+
+ZoneGroup: TypeAlias = Group[ZoneState]

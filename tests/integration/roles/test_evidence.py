@@ -26,6 +26,7 @@ from reactor.route.publisher import Publisher
 from reactor.runtime.clock import Clock
 from rules.engine import signals
 from rules.engine.routing import Routing
+from rules.kinds.quorum.state import QuorumState
 from rules.rulefile.loader import load
 from tests.integration.roles.conftest import EAST, PARTITIONS, RULE, WEST, World, eventually
 
@@ -266,20 +267,21 @@ async def test_a_quorum_that_is_asked_asks_its_members_sources_and_says_its_judg
     async with world.decider("one") as decider:
         for node in source.sees:
             await source.say(node)
-        await eventually(lambda: any(len(group.members) == 3 and group.quorum for group in decider.groups()))
+        await eventually(lambda: any(len(group.members) == 3 and group.state.said for group in decider.groups()))
         wanted_from = clock.now()
         request = RefreshRequest(targets=("zone/prod/a",), not_before=wanted_from)
         await a_bus.notify(subjects.refresh("zone-a"), request.model_dump_json(by_alias=True).encode())
 
         def proven_until() -> datetime:
             [group] = decider.groups()
-            assert group.quorum is not None
-            assert group.quorum.proven_until is not None
-            return group.quorum.proven_until
+            assert isinstance(group.state, QuorumState)
+            assert group.state.said is not None
+            assert group.state.said.proven_until is not None
+            return group.state.said.proven_until
 
         await eventually(lambda: proven_until() >= wanted_from)
         assert set(source.asked[-1][1].targets) == set(source.sees)
         [group] = decider.groups()
-        assert group.quorum is not None
-        await eventually(lambda: decider.groups()[0].quorum.said_at >= wanted_from)  # type: ignore[union-attr]
+        assert group.state.said is not None
+        await eventually(lambda: decider.groups()[0].state.said.said_at >= wanted_from)
     await stop()

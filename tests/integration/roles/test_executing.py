@@ -24,8 +24,9 @@ from reactor.execute.intent import Intent
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, OutboxEntry
-from rules.core.stored import dump
 from rules.engine.routing import scope_of
+from rules.engine.stored import dump
+from rules.kinds.traffic.state import TrafficState
 from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
 
 Make = Callable[..., AbstractAsyncContextManager[World]]
@@ -176,7 +177,11 @@ async def test_what_is_owed_when_a_partition_is_taken_over_is_in_the_audit(make_
         asked, rule = action(world), world.routing.rules["checkout"]
         partition = subjects.partition_of("checkout", scope_of(rule, ROUTE), PARTITIONS)
         group = Group(
-            "checkout", ROUTE, generation=1, outbox=(OutboxEntry(asked, asked.decided_at + timedelta(hours=1)),)
+            "checkout",
+            ROUTE,
+            TrafficState(),
+            generation=1,
+            outbox=(OutboxEntry(asked, asked.decided_at + timedelta(hours=1)),),
         )
         await world.bus.store(GROUPS).put(subjects.group(partition, "checkout", ROUTE), dump(group), revision=0)
         async with (

@@ -138,7 +138,7 @@ async def test_what_stands_is_read_by_new_rules_once_and_undoes_nothing_newer(ma
             await eventually(lambda: bool(decider.groups()))
             [after] = decider.groups()
             await position_says(world, newer.routing.rule_set)
-    assert (after.members, after.route, after.position) == (before.members, before.route, before.position)
+    assert (after.members, after.state, after.position) == (before.members, before.state, before.position)
 
 
 async def position_says(world: World, rules: str) -> None:

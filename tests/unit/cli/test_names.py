@@ -141,7 +141,7 @@ def test_a_format_that_a_command_does_not_have_is_no_file_name(words: tuple[str,
 def drills(state: ZoneState | None) -> dict[str, object]:
     rule = load([("zones.yaml", ZONES)]).rules[0]
     assert isinstance(rule, ZoneIsolation)
-    return drill_row(rule, Group(rule.name, rule.object, zone=state), NOW)
+    return drill_row(rule, Group(rule.name, rule.object, state or ZoneState()), NOW)
 
 
 def test_a_drill_shows_the_next_one_the_running_one_and_the_last_one() -> None:

@@ -17,6 +17,7 @@ from reactor.views.group_view import entry
 from rules.core.group import Group, Holding, Paused
 from rules.core.reasons import Held
 from rules.core.remedies import REMEDIES
+from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulate import at
 from rules.rulefile.model import Rule
 from rules.summary import State, state_of
@@ -94,7 +95,7 @@ def test_a_hold_says_what_it_means_and_what_to_do() -> None:
 
 def test_a_pause_says_by_whom_until_when() -> None:
     word = Paused("ann", "INC-7", at(5), at(65))
-    told = entry(Group("web", "o", paused=word), {}, at(10))
+    told = entry(Group("web", "o", TrafficState(), paused=word), {}, at(10))
     assert told["pause"] == {
         "by": "ann", "reason": "INC-7", "since": "1970-01-01T00:00:05.000Z", "until": "1970-01-01T00:01:05.000Z",
     }  # fmt: skip
@@ -102,7 +103,7 @@ def test_a_pause_says_by_whom_until_when() -> None:
 
 
 def test_what_a_newer_version_holds_for_is_shown_without_advice() -> None:
-    hold = entry(Group("web", "o", held=Holding("NewReason", "why", at(0))), {}, at(1))["hold"]
+    hold = entry(Group("web", "o", TrafficState(), held=Holding("NewReason", "why", at(0))), {}, at(1))["hold"]
     assert (hold["reason"], hold["means"], hold["do"]) == ("NewReason", "", "")
 
 
@@ -112,13 +113,13 @@ def test_each_reason_has_its_advice_in_one_short_line() -> None:
 
 
 def test_the_state_alone_is_that_of_the_summary() -> None:
-    group = Group("web", "o", held=Holding("Paused", "why", at(0)))
+    group = Group("web", "o", TrafficState(), held=Holding("Paused", "why", at(0)))
     assert state_of(group) is State.HELD
     assert state_of(replace(group, held=None)) is State.WATCHING
 
 
 LONG = Group(
-    "checkout", "east/shop/TrafficSplit/checkout",
+    "checkout", "east/shop/TrafficSplit/checkout", TrafficState(),
     held=Holding("NoHealthySecondary", "service/west/shop/checkout-west: Unhealthy, " * 4, at(0)),
 )  # fmt: skip
 
@@ -136,7 +137,7 @@ def test_a_table_that_does_not_fit_has_several_lines_for_each_group() -> None:
 @given(st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=200), min_size=1),
        st.integers(40, 120))  # fmt: skip
 def test_no_line_is_longer_than_the_terminal_is_wide(texts: list[str], width: int) -> None:
-    groups = [Group(text, text[::-1], held=Holding("Held", text, at(0))) for text in texts]
+    groups = [Group(text, text[::-1], TrafficState(), held=Holding("Held", text, at(0))) for text in texts]
     assert all(len(line) <= width for line in table(groups, at(0), width))
 
 

@@ -20,7 +20,8 @@ from reactor.cli.shared.status_rows import row, table
 from reactor.cli.status import _pause
 from reactor.runtime.telemetry import _Formatter
 from reactor.runtime.visible import visible
-from rules.core.group import Group, Holding, Paused
+from rules.core.group import Group, Holding, NoState, Paused
+from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.explain import Chain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -58,7 +59,7 @@ def test_a_cell_of_a_table_stays_in_its_cell(raw: str, shown: str) -> None:
 
 @each
 def test_a_status_has_one_line_for_each_group(raw: str, shown: str) -> None:
-    group = Group("checkout", "east/shop", held=Holding("Paused", f"why{raw}", NOON))
+    group = Group("checkout", "east/shop", TrafficState(), held=Holding("Paused", f"why{raw}", NOON))
 
     head, line = table([group], NOON)
     assert head.startswith("RULE")
@@ -68,7 +69,7 @@ def test_a_status_has_one_line_for_each_group(raw: str, shown: str) -> None:
 
 @each
 def test_a_pause_is_shown_in_one_line_with_the_plan(raw: str, shown: str) -> None:
-    group = Group("@pauses", "checkout", paused=Paused(f"ann{raw}", f"why{raw}", NOON))
+    group = Group("@pauses", "checkout", NoState(), paused=Paused(f"ann{raw}", f"why{raw}", NOON))
 
     told = _pause("checkout", Paused(f"ann{raw}", f"why{raw}", NOON), NOON)
     assert f"by ann{shown} since" in told

@@ -18,7 +18,8 @@ from reactor.demo.tally import Count, Second
 from reactor.demo.watcher import Watcher
 from reactor.demo.world import World
 from reactor.runtime.clock import Clock
-from rules.core.group import Group, Holding, Member, RouteState, Window
+from rules.core.group import Group, Holding, Member, Window, with_state
+from rules.kinds.traffic.state import RouteState, TrafficState
 
 TARGET = scene.target(scene.PRIMARY)
 NOW = Clock().now()
@@ -57,7 +58,7 @@ class Stage:
         self.world = World(Path(), emulator, {}, gateway=cast("Any", None), http=cast("Any", None))
         self.heard = Heard()
         shown: Display = self.heard
-        self.group = Group(scene.RULE, "east/shop/TrafficSplit/checkout")
+        self.group = Group(scene.RULE, "east/shop/TrafficSplit/checkout", TrafficState())
         self.watcher = Watcher(self.world, lambda: [self.group], Clock(), shown)
 
     def look(self, **members: Member) -> list[str]:
@@ -151,7 +152,7 @@ async def test_the_world_is_settled_when_all_are_healthy_and_traffic_flows(stage
     healthy = Member(Health.HEALTHY, NOW, settled=True)
     stage.look(**{scene.target(backend): healthy for backend in scene.BACKENDS})
     assert not stage.watcher.settled  # neither the route nor traffic has been seen
-    stage.group = replace(stage.group, route=RouteState((("checkout", 1),), NOW))
+    stage.group = with_state(stage.group, route=RouteState((("checkout", 1),), NOW))
     stage.world.traffic.add(Second(1, {}, {"checkout": Count(49, 1)}, (0.5, 0.5)))
     assert not stage.watcher.settled  # a request has failed
     stage.world.traffic.add(Second(2, {}, {"checkout": Count(50, 0)}))

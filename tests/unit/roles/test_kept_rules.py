@@ -20,7 +20,7 @@ from tests.unit.rules.zone.builders import zone_rule
 
 KEY = ("zones", "prod")
 ISOLATED = Group(
-    *KEY, zone=ZoneState(isolation=Isolation("a", "Failover", "Done", "Commanded", at_(0), at_(0), touched=("Fence",)))
+    *KEY, ZoneState(isolation=Isolation("a", "Failover", "Done", "Commanded", at_(0), at_(0), touched=("Fence",)))
 )
 
 
@@ -31,12 +31,12 @@ def book_of(rule: ZoneIsolation, group: Group) -> GroupStore:
 async def test_the_rule_is_stored_while_its_zone_is_isolated_and_no_longer() -> None:
     store = MemoryBus(lambda: at_(0)).store(GROUPS)
     kept, rule = KeptRules(store, 3), zone_rule()
-    await kept.before(book_of(rule, Group(*KEY)), [KEY])
+    await kept.before(book_of(rule, Group(*KEY, ZoneState())), [KEY])
     assert await store.entries("*.rule.*") == []
     await kept.before(book_of(rule, ISOLATED), [KEY])
     await kept.tidy(book_of(rule, ISOLATED))
     assert await kept_rules(store) == [way_back_only(rule)]
-    await kept.tidy(book_of(rule, replace(ISOLATED, zone=ZoneState())))
+    await kept.tidy(book_of(rule, replace(ISOLATED, state=ZoneState())))
     assert await store.entries("*.rule.*") == []
 
 
@@ -65,7 +65,7 @@ async def test_an_owner_that_takes_over_knows_what_is_stored_and_forgets_it_in_t
     assert next_owner.loaded(entry)
     await next_owner.before(book_of(zone_rule(), ISOLATED), [KEY])
     assert await store.entries("3.>") == [entry]
-    await next_owner.tidy(book_of(zone_rule(), Group(*KEY)))
+    await next_owner.tidy(book_of(zone_rule(), Group(*KEY, ZoneState())))
     assert await store.entries("3.>") == []
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from reactor.decide.measures import Measures
 from reactor.runtime import telemetry
-from rules.core.group import Group, Holding
+from rules.core.group import Group, Holding, NoState
 from rules.kinds.workload.state import Relocation, WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
+from rules.limits.state import LimiterState
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
 from rules.summary import State, state_of
@@ -81,10 +82,10 @@ def test_nothing_is_away_in_a_dry_run_and_with_all_weights_zero(measures: Measur
 def test_workloads_taints_and_zones_count_while_they_are_away(measures: Measures) -> None:
     leaving = WorkloadState(moves={"m1": Relocation("Cluster", "ClusterUnhealthy", "down")})
     record = Isolation("a", "Failover", "InProgress", "ZoneUnhealthy", at(0), at(0))
-    states = [
-        Group("web", "1", workload=leaving), Group("web", "2", workload=WorkloadState()),
-        Group("zones", "3", zone=ZoneState(isolation=replace(record, touched=("Fence",)))),
-        Group("zones", "4", zone=ZoneState(isolation=record)),
+    states: list[Group] = [
+        Group("web", "1", leaving), Group("web", "2", WorkloadState()),
+        Group("zones", "3", ZoneState(isolation=replace(record, touched=("Fence",)))),
+        Group("zones", "4", ZoneState(isolation=record)),
     ]  # fmt: skip
     measures.take(states, {})
     assert series("reactor_failed_over") == {("web",): 1, ("zones",): 1}
@@ -132,7 +133,7 @@ def test_problems_and_open_windows_are_counted_while_they_last(measures: Measure
 
 
 def test_guards_are_no_rules(measures: Measures) -> None:
-    measures.take([Group("@guard.all", "*"), Group("@pauses", "*")], {})
+    measures.take([Group("@guard.all", "*", LimiterState()), Group("@pauses", "*", NoState())], {})
     assert series("reactor_rule_state") == {}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from bus.messages import Backend, Fact, Health, Hold, Notify, Observation, Outcome, Pause, Resume, Route, SetWeights
+from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
 from rules.rehearsal.simulate import Emitted, play
@@ -131,4 +132,4 @@ def words(rules: Any, *events: Event, until: float = 1000) -> list[tuple[float, 
 
 def step(rule: LoadedRule, group: Group | None, now: float, *events: Event) -> Decision:
     """One decision on these facts."""
-    return decide(rule, group or Group(rule.name, OBJECT), [fact for _, fact in events], at_(now))
+    return decide(rule, group or new_group(rule, OBJECT), [fact for _, fact in events], at_(now))

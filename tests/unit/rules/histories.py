@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bus.messages import Action, Fact, Health, Mode, Observation, Outcome
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
+from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import OBJECT, Event, paused, resumed, route, target, the_rule
@@ -128,7 +129,7 @@ class Run:
     between: Callable[[Group], Group] = lambda group: group
     looks: Sequence[int] = ()
     """Seconds in which it is looked at although nothing happens."""
-    group: Group = field(default_factory=lambda: Group("web", OBJECT))
+    group: Group = field(default_factory=lambda: Group("web", OBJECT, TrafficState()))
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
 

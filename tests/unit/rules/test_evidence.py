@@ -10,6 +10,7 @@ from bus.messages import Approve
 from rules.core.group import Group
 from rules.core.reader import Reader
 from rules.engine.decide import Decision, decide
+from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (
     OBJECT,
@@ -229,7 +230,7 @@ def test_a_source_that_does_not_believe_that_its_object_is_gone_is_told_of_as_th
 
 
 def test_a_window_that_lacks_a_look_asks_for_it_of_all_who_may_be_needed_and_again_every_second() -> None:
-    group = Group("web", OBJECT)
+    group = Group("web", OBJECT, TrafficState())
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)
     group = decide(given, group, [fact for _, fact in (*STANDS, BAD)], at(5)).group
     assert group.next_deadline == at(15)
@@ -303,7 +304,7 @@ DEAD = (route(HOME), look("a", "Healthy", 0, 0, stale=20), look("b", "Healthy", 
 def silence(reader: Reader, *moments: float) -> list[tuple[float, Decision]]:
     """What is decided at these moments by a rule that takes Unknown as bad, where the primary's source is dead."""
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T, treatUnknownAs="Unhealthy")
-    group, out = Group("web", OBJECT), []
+    group, out = Group("web", OBJECT, TrafficState()), []
     group = decide(given, group, [fact for _, fact in DEAD], at(0), reader=reader).group
     for moment in moments:
         _, well = look("b", "Healthy", moment, 0, stale=900)
@@ -355,7 +356,9 @@ def test_silence_is_bad_in_a_rehearsal_too() -> None:
 def test_windows_are_longer_by_what_clocks_may_differ_so_that_none_is_early() -> None:
     given = the_rule(backends=backends("a", "b"), tolerationSeconds=T)
     reader = Reader(skew_seconds=0.5)
-    group = decide(given, Group("web", OBJECT), [fact for _, fact in (*STANDS, BAD)], at(5), reader=reader).group
+    group = decide(
+        given, Group("web", OBJECT, TrafficState()), [fact for _, fact in (*STANDS, BAD)], at(5), reader=reader
+    ).group
     assert group.next_deadline == at(15.5)
     late = [look("a", "Unhealthy", 15.4, 5)[1], look("b", "Healthy", 15.4, 0)[1]]
     decision = decide(given, group, late, at(15.4), reader=reader)

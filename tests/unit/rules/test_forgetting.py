@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Cluster, Health, Observation
+from rules.catalog import new_group
 from rules.core.group import Group, Member, Signal
-from rules.core.stored import dump, load
 from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
 from rules.engine.signals import combined
+from rules.engine.stored import dump, load
 from rules.kinds.quorum.kind import QuorumRule
 from rules.limits.limiter import LimiterRule, peer_health
 from rules.rehearsal.simulate import at, second
@@ -147,7 +148,7 @@ QUORUM = QuorumRule(
 
 def lived(rule: LimiterRule | QuorumRule, names: str, begin: int, end: int, group: Group | None = None) -> Group:
     """These speak every minute; the group is looked at when it asks for it, and is stored each time."""
-    group = group or Group(rule.name, "*")
+    group = group or new_group(rule, "*")
     for when in range(begin, end, 60):
         while group.next_deadline is not None and group.next_deadline < at(when):
             group = load(dump(decide(rule, group, (), group.next_deadline).group))
@@ -168,7 +169,7 @@ def test_a_peer_that_is_gone_for_a_day_is_no_peer_any_more() -> None:
 
 
 def test_the_group_asks_to_be_looked_at_when_a_peer_is_to_be_forgotten() -> None:
-    group = Group(DESK.name, "*")
+    group = new_group(DESK, "*")
     for target, stale in (("cluster/a", 2 * DAY), ("cluster/b", STALE)):
         one = seen(target, 0).model_copy(update={"stale_seconds": stale})
         group = decide(DESK, group, [one], at(0)).group
@@ -199,12 +200,12 @@ def test_a_cluster_that_the_inventory_lists_is_bad_while_nobody_knows_how_it_is(
 def test_a_quorum_forgets_members_that_are_gone() -> None:
     group = lived(QUORUM, "ab", 0, 60)
     group = lived(QUORUM, "a", 60, DAY, group)
-    assert group.quorum is not None
-    assert group.quorum.status is Health.UNKNOWN
+    assert group.state.said is not None
+    assert group.state.said.status is Health.UNKNOWN
     group = lived(QUORUM, "a", DAY, DAY + 120, group)
     assert members(group) == "a"
-    assert group.quorum is not None
-    assert group.quorum.status is Health.HEALTHY
+    assert group.state.said is not None
+    assert group.state.said.status is Health.HEALTHY
 
 
 @given(
@@ -218,7 +219,7 @@ def test_members_that_are_not_looked_at_have_not_changed(words: Any, looks: list
     """A quorum looks only at whom it has just heard of, until somebody else's moment comes."""
 
     def said(extra: list[int]) -> list[Any]:
-        group, now, out = Group(QUORUM.name, "*"), 0, list[Any]()
+        group, now, out = new_group(QUORUM, "*"), 0, list[Any]()
         for pause, name, status in [*words, (500, "a", Health.HEALTHY)]:
             moments = sorted(look for look in extra if now < look < now + pause)
             while True:
@@ -231,7 +232,9 @@ def test_members_that_are_not_looked_at_have_not_changed(words: Any, looks: list
             now += pause
             decision = decide(QUORUM, group, [seen(f"cluster/{name}", now, status.value)], at(now))
             group = decision.group
-            out.append((now, group.quorum and group.quorum.status, {k: m.status for k, m in group.members.items()}))
+            out.append(
+                (now, group.state.said and group.state.said.status, {k: m.status for k, m in group.members.items()})
+            )
         return out
 
     assert said([]) == said(looks)

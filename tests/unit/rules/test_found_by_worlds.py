@@ -8,8 +8,9 @@ import pytest
 
 from bus.messages import Cluster, Hold, Mode, Outcome, Place, Workload, WorkloadCopy, ZoneStep
 from rules.core.group import Group, OutboxEntry
-from rules.core.stored import dump, load
+from rules.engine.stored import dump, load
 from rules.kinds.zone.plan import settings_for
+from rules.kinds.zone.state import ZoneState
 from rules.rehearsal.simulate import Emitted, at
 from rules.rehearsal.simulate import play as play_
 from tests.unit.rules.builders import (
@@ -165,6 +166,6 @@ def test_a_step_of_a_zone_that_is_on_its_way_is_the_same_after_a_restart() -> No
             decided_at=at(0), cluster="prod", zone="a", carrier="Kubernetes", phase="Failover", status="Pending",
             step=step, settings=settings,
         )  # fmt: skip
-        again = load(dump(Group("zones", "prod", outbox=(OutboxEntry(action, at(1)),)))).outbox[0].action
+        again = load(dump(Group("zones", "prod", ZoneState(), outbox=(OutboxEntry(action, at(1)),)))).outbox[0].action
         assert isinstance(again, ZoneStep)
         assert again.settings == settings

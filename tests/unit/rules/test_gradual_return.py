@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import SetWeights
-from rules.core.stored import dump, load
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import at
 from rules.rulefile.model import STEPS_MAX
 from tests.unit.rules.builders import (

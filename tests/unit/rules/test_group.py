@@ -10,8 +10,8 @@ import pytest
 
 from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
-from rules.core.group import Group, OutboxEntry
-from rules.core.stored import dump, load, unpacked
+from rules.core.group import Group, NoState, OutboxEntry
+from rules.engine.stored import dump, load, unpacked
 from rules.limits.state import LimiterState, QueuedRequest
 from rules.rehearsal.simulate import at
 
@@ -35,14 +35,14 @@ def an(verb: type[Any], now: datetime) -> Any:
 
 @pytest.mark.parametrize("verb", get_args(Action), ids=lambda verb: verb.__name__)
 def test_an_action_that_is_owed_is_still_the_same_one_after_a_restart(verb: type[Any]) -> None:
-    group = Group("r", "o", outbox=(OutboxEntry(an(verb, at(5)), at(20)),))
+    group = Group("r", "o", NoState(), outbox=(OutboxEntry(an(verb, at(5)), at(20)),))
     again = load(dump(group))
     assert type(again.outbox[0].action) is verb
     assert again == group
 
 
 def test_a_verb_that_nobody_knows_is_malformed() -> None:
-    stored = unpacked(dump(Group("r", "o", outbox=(OutboxEntry(an(Place, at(5)), at(20)),))))
+    stored = unpacked(dump(Group("r", "o", NoState(), outbox=(OutboxEntry(an(Place, at(5)), at(20)),))))
     body = stored.replace(b'"action":"Place"', b'"action":"Fly"')
     with pytest.raises(Malformed, match="Fly"):
         load(body)
@@ -50,7 +50,7 @@ def test_a_verb_that_nobody_knows_is_malformed() -> None:
 
 def test_a_guard_that_ten_thousand_workloads_ask_fits_into_one_message_and_is_read_back() -> None:
     claims = tuple(QueuedRequest("fleet", f"shop/Deployment/{n:05d}", n, at(n), at(n)) for n in range(10_000))
-    group = Group("@evictions", "*", limiter=LimiterState(queue=claims))
+    group = Group("@evictions", "*", LimiterState(queue=claims))
     body = dump(group)
     assert len(body) < 1_000_000  # what a NATS server takes by default
     assert load(body) == group

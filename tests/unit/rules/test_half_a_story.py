@@ -11,6 +11,7 @@ from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import OBJECT, failover, healthy, route, rule_set, unhealthy
@@ -23,7 +24,7 @@ START = route(HOME)
 @settings(max_examples=100)
 @given(RULES, words())
 def test_taking_note_first_and_deciding_then_is_deciding(rule: LoadedRule, history: list[Heard]) -> None:
-    at_once = noted = Group("web", OBJECT)
+    at_once = noted = Group("web", OBJECT, TrafficState())
     for now, fact in [START, *events(history)]:
         at_once, acts = _told(rule, at_once, (fact,), now)
         first = decide(rule, noted, (fact,), at(now), known=False)

@@ -19,8 +19,8 @@ from bus.messages import (
     ZoneInventory,
     Zones,
 )
+from rules.catalog import new_group
 from rules.core.desired import TEXT_MAX, cut
-from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.engine.routing import Routing
 from rules.rehearsal.simulate import Emitted, play
@@ -107,7 +107,7 @@ def test_a_claim_says_what_for_in_as_many_words_as_fit() -> None:
     many = {f"{'s' * 240}-{number}": int(number == 0) for number in range(30)}
     events = [route(many), *(healthy(name, at=0) for name in many), unhealthy(next(iter(many)), at=1)]
     rule = rules.rules[0].model_copy(update={"backends": None})
-    decision = decide(rule, Group("web", "east/shop/TrafficSplit/web"), [fact for _, fact in events], at_(1))
+    decision = decide(rule, new_group(rule, "east/shop/TrafficSplit/web"), [fact for _, fact in events], at_(1))
     assert [len(said.what) for said in decision.emits if isinstance(said, AcquireRequest)] == [TEXT_MAX]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bus.messages import Notify
-from rules.core.group import Group
+from rules.catalog import new_group
 from rules.engine.decide import decide
 from rules.rehearsal.simulate import at
 from rules.rulefile.template import substitute
@@ -91,7 +91,7 @@ def test_a_notification_goes_to_those_that_the_rule_names() -> None:
 
 def test_a_message_is_owed_until_it_is_delivered() -> None:
     rule = rule_set(notification()).rules[0]
-    group = Group(rule.name, "service/east/shop/a")
+    group = new_group(rule, "service/east/shop/a")
     first = decide(rule, group, [unhealthy("a", at=5)[1]], at(5))
     assert first.next_deadline == at(20)
     assert decide(rule, first.group, (), at(20)).actions == first.actions

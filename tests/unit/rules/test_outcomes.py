@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bus.messages import SetWeights
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import Decision
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (
     OBJECT,
@@ -260,15 +260,15 @@ def test_a_done_that_comes_late_does_not_undo_a_newer_look_at_the_route() -> Non
     together = step(RULE, failed().group, 15, done, put_back)
     seen_first = step(RULE, step(RULE, failed().group, 14, put_back).group, 15, done)
     for decision in (together, seen_first):
-        assert decision.group.route is not None
-        assert decision.group.route.backends == (("a", 1), ("b", 0))
+        assert decision.group.state.route is not None
+        assert decision.group.state.route.backends == (("a", 1), ("b", 0))
         assert ids(decision) == [SECOND]
 
 
 def test_a_done_of_the_moment_of_the_last_look_counts() -> None:
     decision = step(RULE, failed().group, 14, outcome(FIRST, "Done", at=14), route(HOME, at=14))
-    assert decision.group.route is not None
-    assert decision.group.route.backends == (("a", 0), ("b", 1))
+    assert decision.group.state.route is not None
+    assert decision.group.state.route.backends == (("a", 0), ("b", 1))
     assert decision.actions == ()
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from bus.messages import Backend, FailbackTraffic, Health, Hold, Observation, ReleaseTraffic, Route, SetWeights
 from rules.core.errors import InvalidFiles
-from rules.core.stored import dump
-from rules.core.stored import load as load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump
+from rules.engine.stored import load as load_group
 from rules.kinds.traffic.overflow import loads
 from rules.rehearsal.simulate import Emitted, play
 from rules.rehearsal.simulate import at as at_

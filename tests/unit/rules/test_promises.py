@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Mode, SetWeights
-from rules.core.stored import dump, load
 from rules.engine.decide import decide
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import at
 from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import Event, route, the_rule
@@ -83,7 +83,7 @@ def check_never_lost(run: Run, history: list[Heard]) -> None:
     """When all is quiet, traffic stands, or is owed, where the last words say that it should."""
     last = {word.service: word.status for word in history}
     owed = [dict(owed.action.weights) for owed in run.group.outbox if isinstance(owed.action, SetWeights)]
-    weights = owed[-1] if owed else dict(run.group.route.backends if run.group.route else ())
+    weights = owed[-1] if owed else dict(run.group.state.route.backends if run.group.state.route else ())
     ready = [service for service in ("b", "c") if last.get(service) == "Healthy"]
     if last.get("a") == "Healthy":
         assert weights == HOME

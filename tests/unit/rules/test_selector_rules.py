@@ -7,6 +7,8 @@ from typing import Any
 from rules.core.group import Group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.traffic.state import TrafficState
+from rules.kinds.workload.state import WorkloadState
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, failover, healthy, moves, paused, route, rule_set, unhealthy
 
@@ -110,7 +112,14 @@ def test_a_book_that_is_opened_again_goes_on_where_it_was() -> None:
 
 
 def test_groups_of_rules_that_are_no_more_are_not_kept() -> None:
-    assert dict(group_store(Group("gone", "east/shop/TrafficSplit/web")).groups) == {}
+    assert dict(group_store(Group("gone", "east/shop/TrafficSplit/web", TrafficState())).groups) == {}
+
+
+def test_a_rule_of_another_kind_under_the_same_name_starts_anew() -> None:
+    """What a workload's rule remembered means nothing to a rule that moves traffic."""
+    kept = group_store(Group("web", "east/shop/TrafficSplit/web", WorkloadState()))
+    assert dict(kept.groups) == {}
+    assert kept.dropped == {("web", "east/shop/TrafficSplit/web")}
 
 
 def test_a_fact_that_a_group_has_had_is_not_folded_in_again() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Hold, SetWeights
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import Emitted, Simulator, assumed_routes, at
 from rules.rulefile.loader import load as load_rules
 from rules.rulefile.promql import is_ratio_of_rates, range_seconds
@@ -156,8 +156,8 @@ def test_a_trial_survives_that_its_group_is_stored() -> None:
         list(player.take([fact], at(when)))
     list(player.until(at(90)))
     (group,) = group_store.groups.values()
-    assert group.traffic is not None
-    assert group.traffic.trial is not None
+    assert group.state.failover is not None
+    assert group.state.failover.trial is not None
     assert load(dump(group)) == group
 
 

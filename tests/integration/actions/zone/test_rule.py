@@ -15,11 +15,11 @@ import pytest
 from bus.messages import Fact, Health, Observation, Outcome, ZoneInventory, Zones, ZoneStep
 from reactor.clients.port import KubeApi
 from reactor.demo.kube import Cluster
-from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.kinds.zone.state import Isolation
+from rules.engine.stored import dump, load
+from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rulefile.zone import ZoneIsolation
 from tests.integration.actions.zone.aws import Crash
 from tests.integration.actions.zone.scene import ZONES, CrashingApi, Hurried, Reactor, furnish, picture
@@ -92,7 +92,8 @@ class Life:
     @property
     def isolation(self) -> Isolation | None:
         (group,) = self.group_store.groups.values()
-        return group.zone.isolation if group.zone is not None else None
+        assert isinstance(group.state, ZoneState)
+        return group.state.isolation
 
     async def until(self, holds: Callable[[Isolation | None], bool]) -> None:
         for _ in range(LOOKS_MAX):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import AcquireReply, AcquireRequest, Action, Cluster, Fact, Health, Observation
-from rules.core.group import Group
+from rules.catalog import new_group
 from rules.engine.decide import Decision, decide
 from rules.limits.limiter import LimiterRule
 from rules.rehearsal.simulate import at
@@ -37,7 +37,7 @@ class Desk:
     """One guard, and all that it has answered."""
 
     def __init__(self, rule: LimiterRule) -> None:
-        self.rule, self.group = rule, Group(rule.name, "*")
+        self.rule, self.group = rule, new_group(rule, "*")
 
     def hear(self, now: float, *facts: Fact) -> dict[str, str]:
         """Give who is answered in this step: `yes`, or why not."""
@@ -208,10 +208,10 @@ def test_a_bucket_that_was_empty_stays_so_when_the_pace_changes() -> None:
 def test_the_details_have_numbers() -> None:
     desk = Desk(actor(maxConcurrent=2, maxUnhealthy="40%", rounding="Down"))
     desk.hear(0, seen("a", "Healthy"), claim("x"), claim("y"), claim("z"))
-    detail = {one.object: one.detail for one in (desk.group.limiter.queue if desk.group.limiter else ())}
+    detail = {one.object: one.detail for one in desk.group.state.queue}
     assert detail["z"] == "2 of 2 in flight: w on x, w on y"
     desk.hear(1, seen("a", when=1))
-    detail = {one.object: one.detail for one in (desk.group.limiter.queue if desk.group.limiter else ())}
+    detail = {one.object: one.detail for one in desk.group.state.queue}
     assert detail["z"] == "1 of 1 peers are bad, maxUnhealthy 40% allows 0"
 
 

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from bus.messages import AcquireReply, AcquireRequest, Health, Mode, Observation
+from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import decide
 from rules.kinds.quorum.kind import QuorumRule
+from rules.kinds.quorum.state import QuorumState
 from rules.limits.limiter import LimiterRule
 from rules.limits.rates import PeerHealth, disrupted, rate, widespread
+from rules.limits.state import LimiterState
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import Guards
 from rules.rulefile.sources import Quorum
@@ -90,7 +93,9 @@ def test_a_quorum_source_at_half_rounded_up_says_whether_a_majority_is_left(case
         Observation(target=f"node/prod/{number}", status=status, observed_at=at(0))
         for number, status in enumerate([Health.UNHEALTHY] * bad + [Health.HEALTHY] * (rest - bad))
     ]
-    said = decide(QuorumRule(name="@quorum.etcd", source=source), Group("@quorum.etcd", "*"), members, at(0)).emits
+    said = decide(
+        QuorumRule(name="@quorum.etcd", source=source), Group("@quorum.etcd", "*", QuorumState()), members, at(0)
+    ).emits
     healthy = [fact for fact in said if isinstance(fact, Observation) and fact.status is Health.HEALTHY]
     assert bool(healthy) is case["expect"]["allowed"]
 
@@ -125,7 +130,7 @@ def grants(limits: Guards, claims: int) -> list[float]:
     """The seconds in which so many claims, made at second 0, are granted one after the other."""
     rule = LimiterRule(name="@all", guards=limits, guarded=("w",))
     names, first = [f"{number:03}" for number in range(claims)], dict[str, float]()
-    group, now = Group("@all", "*"), at(0)
+    group, now = Group("@all", "*", LimiterState()), at(0)
     while len(first) < claims:
         # Groups say their claims again from time to time, else they are taken for dead.
         said = [AcquireRequest(guard="all", rule="w", object=name, generation=1, observed_at=now) for name in names]
@@ -159,13 +164,13 @@ def test_a_low_rate_spaces_what_is_done(case: Case) -> None:
 def in_flight(most: int | None, before: int, more: int) -> int:
     """How many of `more` claims are granted while so many others are in flight."""
     rule = LimiterRule(name="@all", guards=guards(maxConcurrent=most, ratePerSecond=None), guarded=("w",))
-    group = Group("@all", "*")
+    group = Group("@all", "*", LimiterState())
     for moment, names in enumerate([[f"a{n}" for n in range(before)], [f"b{n}" for n in range(more)]]):
         claims = [
             AcquireRequest(guard="all", rule="w", object=name, generation=1, observed_at=at(moment)) for name in names
         ]
         group = decide(rule, group, claims, at(moment)).group
-    granted = group.limiter.queue if group.limiter is not None else ()
+    granted = group.state.queue
     return sum(one.granted for one in granted if one.object.startswith("b"))
 
 
@@ -200,7 +205,7 @@ def test_a_pause_stops_what_is_new_and_lets_go_on_what_is_in_flight(case: Case) 
     world = World(webs(bad), answers=lambda _action, now: [(now + 30, "Done")])
     world.play(*home(bad), *down(*first, at=10), paused(at=20), *down(*range(len(first), bad), at=25), until=60)
     assert (len(world.times) > len(first)) is case["expect"]["new_allowed"]
-    moved = world.group("w0").route
+    moved = world.group("w0").state.route
     assert (moved is not None and dict(moved.backends) == {"a0": 0, "b0": 1}) is case["expect"]["in_flight_continues"]
     world.play(*up(*first, at=70), until=100)
     assert (len(world.times) > len(first)) is case["expect"]["cleanup_of_recovered_nodes"]
@@ -212,7 +217,7 @@ def test_healthy_again_counts_after_its_delay(case: Case) -> None:
     rule = rule_set(notification(recoverySeconds=given["healthy_delay_s"])).rules[0]
     assert rule.mode is Mode.ENFORCE
     target = "service/east/shop/a"
-    group = step(rule, Group(rule.name, target), 0, unhealthy("a", at=0)).group
+    group = step(rule, new_group(rule, target), 0, unhealthy("a", at=0)).group
     group = step(rule, group, given["healthy_since_s"], healthy("a", at=given["healthy_since_s"])).group
     settled = step(rule, group, given["now_s"]).group.members[target].settled
     assert settled is case["expect"]["treated_healthy"]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bus.messages import Approve, Hold, Notify
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import decide
+from rules.engine.stored import dump, load
+from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import (
     Event,
@@ -273,7 +274,7 @@ def test_looking_more_often_and_restarts_change_no_action(drawn: list[tuple[int,
     events = sorted([*HOME, *(make[what](when) for when, what in drawn)], key=lambda event: event[0])
 
     def play(every: float | None) -> list[Any]:
-        group, out, now = Group("web", "east/shop/TrafficSplit/web"), [], 0.0
+        group, out, now = Group("web", "east/shop/TrafficSplit/web", TrafficState()), [], 0.0
         waiting = list(events)
         while now <= 500:
             facts = [fact for when, fact in waiting if when <= now]

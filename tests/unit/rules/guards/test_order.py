@@ -12,6 +12,7 @@ from bus.messages import AcquireReply, AcquireRequest, RouteRef, SetWeights
 from rules.core.desired import DesiredState, PlannedAction
 from rules.core.group import Group, Paused
 from rules.engine.guard import GuardDecision, guard
+from rules.kinds.traffic.state import TrafficState
 from rules.limits.acquire import on_reply
 from rules.limits.limiters import limits_of
 from rules.rehearsal.simulate import at
@@ -40,7 +41,7 @@ def rule(*without: str, **changes: Any) -> Rule:
 
 
 def group(**keys: Any) -> Group:
-    return Group("web", OBJECT, acted_at=at(6 * 3600), **keys)
+    return Group("web", OBJECT, TrafficState(), acted_at=at(6 * 3600), **keys)
 
 
 def asked(of: Rule, *acts: PlannedAction, by: Group | None = None, now: datetime = NOON) -> GuardDecision:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Health, Observation, SetWeights
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import decide
+from rules.engine.stored import dump, load
 from rules.limits.limiter import LimiterRule
+from rules.limits.state import LimiterState
 from rules.rehearsal.simulate import at, second
 from rules.rulefile.guards import FileGuard, Guards
 from tests.unit.rules.builders import Event, paused, resumed
@@ -98,7 +99,7 @@ def moved(world: World) -> set[int]:
     return {
         number
         for number in range(COUNT)
-        if (state := world.group(f"w{number}").route) is not None and dict(state.backends)[f"b{number}"]
+        if (state := world.group(f"w{number}").state.route) is not None and dict(state.backends)[f"b{number}"]
     }
 
 
@@ -160,7 +161,7 @@ def test_everybody_gets_a_turn_whatever_the_guards(turns: Any, bus: Any, times: 
     too_many = len(failed(turns)) > 3 and any(guard.name in ("d", "i") for guard in guards)
     assert too_many or moved(world) == failed(turns)
     if not too_many:
-        budgets = [group.limiter for group in world.group_store.groups.values() if group.limiter is not None]
+        budgets = [group.state for group in world.group_store.groups.values() if isinstance(group.state, LimiterState)]
         assert not [claim for budget in budgets for claim in budget.queue if claim.wanted]  # all were given back
 
 
@@ -261,7 +262,7 @@ def desk(limits: Guards) -> LimiterRule:
 @QUICK
 def test_facts_of_one_instant_count_the_same_in_any_order(words: Any, limits: Guards, random: Any) -> None:
     rule = desk(limits)
-    straight = shuffled = Group("@all", "*")
+    straight = shuffled = Group("@all", "*", LimiterState())
     for now, facts in instants(words):
         one = decide(rule, straight, facts, at(now))
         other = decide(rule, shuffled, random.sample(facts, len(facts)), at(now))
@@ -272,7 +273,7 @@ def test_facts_of_one_instant_count_the_same_in_any_order(words: Any, limits: Gu
 @given(WORDS, LIMITS, st.data())
 @QUICK
 def test_what_comes_again_changes_nothing(words: Any, limits: Guards, data: st.DataObject) -> None:
-    rule, group = desk(limits), Group("@all", "*")
+    rule, group = desk(limits), Group("@all", "*", LimiterState())
     heard: list[Fact] = []
     for now, facts in instants(words):
         group = decide(rule, group, facts, at(now)).group
@@ -287,7 +288,7 @@ def test_looking_more_often_and_restarts_change_no_verdict(words: Any, limits: G
     rule = desk(limits)
 
     def verdicts(extra: list[int], *, restarts: bool) -> list[Fact]:
-        group, out, now = Group("@all", "*"), list[Fact](), 0.0
+        group, out, now = Group("@all", "*", LimiterState()), list[Fact](), 0.0
         waiting = instants(words)
         while now <= 1500:
             facts = [fact for when, together in waiting if when <= now for fact in together]

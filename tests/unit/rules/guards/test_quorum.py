@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health, Observation
-from rules.core.group import Group
-from rules.core.stored import dump, load
+from rules.catalog import new_group
 from rules.engine.decide import decide
+from rules.engine.stored import dump, load
 from rules.kinds.quorum.kind import QuorumRule, asked
 from rules.rehearsal.simulate import at
 from rules.rulefile.sources import Quorum
@@ -36,7 +36,7 @@ class Speaker:
 
     def __init__(self, **keys: Any) -> None:
         self.rule = QuorumRule(name="@quorum.zone-a", source=source(**keys))
-        self.group = Group(self.rule.name, "*")
+        self.group = new_group(self.rule, "*")
 
     def hear(self, now: float, *facts: Fact) -> str | None:
         decision = decide(self.rule, load(dump(self.group)), facts, at(now))
@@ -103,8 +103,8 @@ def test_members_that_fall_silent_make_the_target_unknown_at_their_moment() -> N
 def test_the_detail_has_numbers_and_names() -> None:
     speaker = Speaker()
     speaker.hear(0, *(node(f"a-{number}", "Unhealthy") for number in range(4)), node("a-9", "Unknown"))
-    assert speaker.group.quorum is not None
-    assert speaker.group.quorum.detail == (
+    assert speaker.group.state.said is not None
+    assert speaker.group.state.said.detail == (
         "4 of 5 members Unhealthy, 1 Unknown (Unhealthy at 2): node/prod/a-0, node/prod/a-1, node/prod/a-2, …"
     )
 
@@ -176,8 +176,8 @@ def test_members_that_are_deleted_leave_at_once() -> None:
     fresh = [watched(f"a-{number}", "Healthy", 10, 10) for number in range(5, 10)]
     judgement(speaker, 10, *gone, *fresh)
     assert sorted(speaker.group.members) == [f"node/prod/a-{number}" for number in range(5, 10)]
-    assert speaker.group.quorum is not None
-    assert speaker.group.quorum.status is Health.HEALTHY
+    assert speaker.group.state.said is not None
+    assert speaker.group.state.said.status is Health.HEALTHY
 
 
 def test_a_member_of_which_another_source_still_speaks_is_not_gone() -> None:
@@ -192,6 +192,6 @@ def test_how_many_members_are_healthy_is_said_and_a_change_of_five_points_at_onc
     names = [f"a-{number}" for number in range(10)]
     assert speaker.hear(0, *(node(name, "Healthy") for name in names)) == "Healthy"
     assert speaker.hear(5, node("a-0", "Unhealthy", when=5)) == "Healthy"
-    assert speaker.group.quorum is not None
-    assert speaker.group.quorum.healthy_percent == 90
+    assert speaker.group.state.said is not None
+    assert speaker.group.state.said.healthy_percent == 90
     assert speaker.hear(6, node("a-0", "Unhealthy", when=6)) is None

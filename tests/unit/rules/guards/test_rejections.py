@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bus.messages import Hold, Reject
 from rules.core.group import Group
-from rules.core.stored import dump, load
+from rules.engine.stored import dump, load
 from rules.rehearsal.explain import chain
 from rules.rehearsal.history import read, written
 from rules.rehearsal.simulate import at

@@ -141,7 +141,7 @@ def group_of(
         f"workload/{name}/{OBJECT}": Member(status, NOW, signals={"health": Signal(status, NOW)})
         for name, status in (members or {}).items()
     }
-    return Group("nginx", OBJECT, members=told, workload=state)
+    return Group("nginx", OBJECT, state, members=told)
 
 
 def evict_cluster(case: Case) -> None:
@@ -153,7 +153,7 @@ def evict_cluster(case: Case) -> None:
         workload=ref, carrier="Kubernetes", from_=name, purge_mode="Gracefully", grace_period_seconds=600,
         replicas=case["clusters"].get(name), because="TolerationElapsed", detail="",
     )  # fmt: skip
-    after = workload_facts.done(the_rule(), group_of(copies, open_tasks), action, NOW).workload
+    after = workload_facts.done(the_rule(), group_of(copies, open_tasks), action, NOW).state
     assert after is not None
     assert {name: one.replicas for name, one in bound(after.copies, after.moves).items()} == case["expect_clusters"]
     tasks = [{"from": name, "replicas": move.replicas} for name, move in after.moves.items()]
@@ -202,8 +202,7 @@ def after_looking(case_health: Mapping[str, str], timers: list[str], evicting: l
     moves = {name: Relocation("Application", "", "", placed=True, evicted_at=NOW) for name in evicting}
     members = {name: Health(status) for name, status in case_health.items()}
     group = workload_causes.advance(the_rule(), group_of(copies, moves, members), None, NOW)
-    assert group.workload is not None
-    return group.workload
+    return group.state
 
 
 def app_health_split(case: Case) -> None:

@@ -133,7 +133,7 @@ def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet:
             fleet.follow(one)
         for one in simulator.take([fact for moment, fact in events if moment == when], at_(when)):
             fleet.follow(one)
-        state = store.groups["nginx", OBJECT].workload
+        state = store.groups["nginx", OBJECT].state
         assert state is not None
         assert state.copies.keys() == fleet.copies.keys()
         if not state.moves:

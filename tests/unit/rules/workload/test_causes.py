@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bus.messages import Hold
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set

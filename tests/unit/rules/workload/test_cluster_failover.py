@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import at
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bus.messages import ClusterTaints, Mode, Taint
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, paused, resumed, rule_set
@@ -72,7 +72,7 @@ def test_a_taint_that_stands_keeps_its_time_when_the_rule_gets_another_one() -> 
     second = {"key": "reactor/slow", "effect": "NoSchedule"}
     again = rules_changed(group_store, [taint_rule(tolerationSeconds=0, taints=[TAINT, second])])
     run(again, [dim("m1", "Unhealthy", at=50)])
-    state = again.groups["brownout", "cluster/m1"].workload
+    state = again.groups["brownout", "cluster/m1"].state
     assert state is not None
     assert [(one.key, one.time_added) for one in state.taints or ()] == [
         ("reactor/brownout", at_(10)), ("reactor/slow", at_(50)),

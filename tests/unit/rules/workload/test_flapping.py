@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.kinds.workload.state import WorkloadState
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
@@ -60,10 +60,10 @@ def states(given_rule: dict[str, Any], events: Sequence[Event], until: int = 300
         list(player.until(at_(second)))
         list(player.take([fact for when, fact in events if when == second], at_(second)))
         found = group_store.groups.get(("nginx", OBJECT))
-        if found is not None and found.workload is not None:
-            state = load(dump(found)).workload
-            assert state == found.workload
-            yield found.workload
+        if found is not None:
+            state = load(dump(found)).state
+            assert state == found.state
+            yield found.state
 
 
 def fleet(copies: dict[str, int], **more: Any) -> list[Event]:
@@ -182,7 +182,7 @@ def test_what_is_placed_for_a_cluster_that_recovers_meanwhile_is_too_many_as_wel
         list(player.take([fact], at_(when)))
     list(player.until(at_(50)))
     list(player.take([outcome(f"nginx/{OBJECT}/1", "Done", at=51)[1]], at_(51)))
-    state = group_store.groups["nginx", OBJECT].workload
+    state = group_store.groups["nginx", OBJECT].state
     assert state is not None
     assert (state.wanted_copies, list(state.moves)) == (1, ["m2"])
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import Emitted, Simulator
 from rules.rehearsal.simulate import at as at_
 from rules.rulefile.loader import RuleSet

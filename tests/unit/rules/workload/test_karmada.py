@@ -52,7 +52,7 @@ def test_what_the_scheduler_overrules_is_a_hold_until_an_action_is_done_as_asked
     assert isinstance(rule, WorkloadFailover)
     state = WorkloadState(exists=True, left={"m1": Departure(at(0), "Cluster")})
     action = place({"m2": 2}, carrier="Karmada")
-    owing = Group(rule.name, OBJECT, mode=Mode.ENFORCE, workload=state, outbox=(OutboxEntry(action, at(15)),))
+    owing = Group(rule.name, OBJECT, state, mode=Mode.ENFORCE, outbox=(OutboxEntry(action, at(15)),))
     said = Outcome(action=action.id, status="Done", reason="PlacedElsewhere", detail="on m3=2", observed_at=at(1))
     group = observe(rule, owing, said, at(1))
     held = workload_wish.desire(rule, group, None, at(1)).held

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from bus.messages import Evict, Hold
+from rules.catalog import new_group
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import Simulator, at
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
@@ -124,7 +125,7 @@ def test_what_was_rehearsed_is_done_once_the_rule_is_enforced() -> None:
 
 
 def group(rule: Any, object_: str, *events: Event) -> Group:
-    out = Group(rule.name, object_)
+    out = new_group(rule, object_)
     for second, one in events:
         out = decide(rule, out, [one], at(second)).group
     return out

@@ -9,10 +9,11 @@ import pytest
 
 from bus.messages import WorkloadCopy
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
+from rules.kinds.workload.state import WorkloadState
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
@@ -105,7 +106,6 @@ def test_a_workload_without_the_label_gets_no_group() -> None:
 def test_that_it_is_left_alone_is_remembered() -> None:
     rule = rule_set(SELECTING).rules[0]
     facts = [fact for _, fact in (together(YES, at=0), together({}, at=10))]
-    group = decide(rule, Group("nginx", OBJECT), facts, at_(10)).group
-    assert group.workload is not None
-    assert not group.workload.meant
+    group = decide(rule, Group("nginx", OBJECT, WorkloadState()), facts, at_(10)).group
+    assert not group.state.meant
     assert load(dump(group)) == group

@@ -6,6 +6,7 @@ from typing import Any
 
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.kinds.zone.state import ZoneState
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.zone.builders import (
@@ -119,8 +120,8 @@ def outcome_of(rule: Any, *events: list[Any], until: float) -> str:
         list(player.until(at_(when)))
         list(player.take([fact], at_(when)))
     list(player.until(at_(until)))
-    state = group_store.groups["zones", "prod"].zone
-    assert state is not None
+    state = group_store.groups["zones", "prod"].state
+    assert isinstance(state, ZoneState)
     return state.practice_outcome
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from rules.core.errors import InvalidFiles
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import decide
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.kinds.zone.plan import mode_of, plan
 from rules.kinds.zone.record import zone_seen
 from rules.kinds.zone.request import request_for
+from rules.kinds.zone.state import ZoneState
 from rules.rehearsal import history
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
@@ -118,7 +119,7 @@ def test_a_mistake_in_a_rule_test_is_told(test: dict[str, Any], says: str) -> No
 
 
 def group_at(second: float, *events: list[Any]) -> Group:
-    group = Group("zones", "prod")
+    group = Group("zones", "prod", ZoneState())
     for when, fact in sorted((event for some in events for event in some), key=lambda event: event[0]):
         group = decide(zone_rule(), group, [fact], at_(when)).group
     return decide(zone_rule(), load(dump(group)), [], at_(second)).group
@@ -137,8 +138,7 @@ def test_a_drill_shows_every_step_both_ways_and_what_each_guard_says() -> None:
 
 def test_a_plan_knows_a_dead_zone() -> None:
     group = group_at(400, listed(nodes={"a": (5, 0), "b": (5, 5)}))
-    assert group.zone is not None
-    assert [mode_of(zone_seen(group.zone, "a"), at_(second)) for second in (299, 300, 301)] == [
+    assert [mode_of(zone_seen(group.state, "a"), at_(second)) for second in (299, 300, 301)] == [
         "degraded", "degraded", "dead",
     ]  # fmt: skip
 

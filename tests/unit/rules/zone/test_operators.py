@@ -28,10 +28,10 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import at
 from tests.unit.rules.zone.builders import ZONES, zone_rule
 
@@ -262,14 +262,14 @@ class Operators(RuleBasedStateMachine):
         for _ in range(30):
             self.now += 1
             for name, group in [(key[0], group) for key, group in self.group_store.groups.items()]:
-                if group.zone is not None and group.zone.isolation is not None:
-                    self.retry(name, group.zone.isolation.zone, "ann")
-                    self.fail_back(name, group.zone.isolation.zone, "ann", False)
+                if group.state.isolation is not None:
+                    self.retry(name, group.state.isolation.zone, "ann")
+                    self.fail_back(name, group.state.isolation.zone, "ann", False)
             if self.flying:
                 self.all_done()
             self.wait(130.0)
         for group in self.group_store.groups.values():
-            assert group.zone is None or group.zone.isolation is None
+            assert group.state.isolation is None
         assert not any(self.standing.values()), "nothing is left standing"
 
 
@@ -285,14 +285,14 @@ class Forced(Operators):
         for _ in range(40):
             self.now += 1
             for name, group in [(key[0], group) for key, group in self.group_store.groups.items()]:
-                if group.zone is not None and group.zone.isolation is not None:
-                    self.retry(name, group.zone.isolation.zone, "ann")
-                    self.fail_back(name, group.zone.isolation.zone, "ann", True)
+                if group.state.isolation is not None:
+                    self.retry(name, group.state.isolation.zone, "ann")
+                    self.fail_back(name, group.state.isolation.zone, "ann", True)
             if self.flying:
                 self.all_done()
             self.wait(130.0)
         for group in self.group_store.groups.values():
-            assert group.zone is None or group.zone.isolation is None
+            assert group.state.isolation is None
         assert not any(self.standing.values()), "nothing is left standing"
 
 

@@ -10,11 +10,11 @@ import pytest
 from bus.messages import ZoneStep
 from reactor.cli.shared.zone_isolation import not_to_remove
 from reactor.cli.shared.zone_words import as_data, in_words, left_behind, planned
-from rules.core.stored import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.kinds.zone.failback import way_back
-from rules.kinds.zone.state import Isolation
+from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulate import Simulator
 from rules.rehearsal.simulate import at as at_
 from tests.unit.rules.builders import Event
@@ -100,7 +100,7 @@ def test_a_failback_that_has_failed_for_good_goes_on_when_a_person_asks_for_it_a
     for when, fact in sorted([*history, *again], key=lambda event: event[0]):
         list(player.until(at_(when)))
         list(player.take([fact], at_(when)))
-    state = book.groups["zones", "prod"].zone
+    state = book.groups["zones", "prod"].state
     assert state is not None
     assert state.isolation is not None
     assert (state.isolation.phase, state.isolation.status, state.isolation.tries) == ("Failback", "InProgress", 0)
@@ -220,7 +220,7 @@ def test_a_rule_that_is_taken_out_of_the_file_leaves_the_record_of_what_it_has_i
     again = GroupStore(Routing([zone_rule()]), stored)
     [decision] = again.take([failback("c", at=60)[0][1]], at_(60))
     assert [one.undo for one in decision.actions if isinstance(one, ZoneStep)] == [True]
-    idle = GroupStore(Routing([]), [replace(group, zone=None) for group in stored])
+    idle = GroupStore(Routing([]), [replace(group, state=ZoneState()) for group in stored])
     assert idle.dropped == {("zones", "prod")}
 
 

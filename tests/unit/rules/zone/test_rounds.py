@@ -8,10 +8,10 @@ import pytest
 
 from bus.messages import Fact, Outcome, ZoneStep
 from rules.core.group import Group
-from rules.core.stored import dump, load
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
+from rules.engine.stored import dump, load
 from rules.rehearsal.simulate import at
 from tests.unit.rules.zone.builders import STEPS, ZONES, healthy, listed, paused, resumed, unhealthy, zone_rule
 
@@ -88,9 +88,8 @@ def test_what_stands_is_gone_over_every_minute_by_one_and_the_same_action(played
         played.restart()
     assert played.looks == [(170 + 60 * round_, FIRST_LOOK) for round_ in range(5)]
     assert played.group.held is None
-    assert played.group.zone is not None
-    assert played.group.zone.isolation is not None
-    assert played.group.zone.isolation.trouble == "Maintained: 4 of 4 nodes are fenced"
+    assert played.group.state.isolation is not None
+    assert played.group.state.isolation.trouble == "Maintained: 4 of 4 nodes are fenced"
 
 
 def test_each_ask_has_a_number_of_its_own_or_the_bus_takes_it_for_a_repeat(played: Played) -> None:

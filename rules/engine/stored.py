@@ -7,16 +7,23 @@ stored and the other does not know must not vanish with the first write.
 from __future__ import annotations
 
 import json
+import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from bus.errors import Malformed
-from rules.core.group import VERSION, Group
+from rules.catalog import KINDS
+from rules.core.group import VERSION, Group, NoState
 
-_ADAPTER: TypeAdapter[Group] = TypeAdapter(Group)
+_STATES: Mapping[str, type[Any]] = {"": NoState} | {model.__name__: kind.state for model, kind in KINDS.items()}
+"""By what stands as `kind` in a stored group: the name of the model of its rule."""
+_KINDS: Mapping[type[Any], str] = {state: name for name, state in _STATES.items()}
+_ADAPTERS: Mapping[str, TypeAdapter[Group]] = {name: TypeAdapter(Group[state]) for name, state in _STATES.items()}  # type: ignore[valid-type]
+_KIND = re.compile(rb'\{"kind":"(\w*)",')
 _OURS = {"later"}
 """Fields that are never stored themselves."""
 
@@ -38,8 +45,11 @@ def dump(group: Group) -> bytes:
 def load(body: bytes) -> Group:
     """Read a group back. Raises Malformed where it is none, or of a newer version."""
     text = unpacked(body)
+    name = _kind(text)
+    if name not in _ADAPTERS:
+        raise Malformed(f"not a stored group: {name!r} is no kind of rule that this version knows")
     try:
-        group = _ADAPTER.validate_json(text)
+        group = _ADAPTERS[name].validate_json(text)
     except ValidationError as error:
         raise Malformed(f"not a stored group: {error.errors(include_url=False, include_input=False)[0]}") from error
     if group.version > VERSION:
@@ -78,7 +88,19 @@ def with_later(known: Any, later: Any) -> Any:
 
 
 def _json(group: Group) -> bytes:
-    return _ADAPTER.dump_json(group, by_alias=False, exclude=_OURS)
+    name = _KINDS[type(group.state)]
+    return b'{"kind":"%s",%s' % (name.encode(), _ADAPTERS[name].dump_json(group, by_alias=False, exclude=_OURS)[1:])
+
+
+def _kind(text: bytes) -> str:
+    """Give the name of the rule's kind. Raises Malformed."""
+    if found := _KIND.match(text):
+        return found[1].decode()
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise Malformed(f"not a stored group: {error}") from error
+    return str(value.get("kind")) if isinstance(value, dict) else ""
 
 
 def unpacked(body: bytes) -> bytes:
@@ -97,4 +119,5 @@ def unpacked(body: bytes) -> bytes:
 
 def to_python(group: Group) -> Any:
     """Give the group as plain values, for people."""
-    return _ADAPTER.dump_python(group, mode="json", exclude=_OURS)
+    name = _KINDS[type(group.state)]
+    return {"kind": name, **_ADAPTERS[name].dump_python(group, mode="json", exclude=_OURS)}

@@ -1,0 +1,22 @@
+"""What is remembered of a cluster and the taints of one rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bus.messages import Taint
+from rules.core.group import Group
+
+
+@dataclass(frozen=True, slots=True)
+class TaintState:
+    """A cluster."""
+
+    taints: tuple[Taint, ...] | None = None
+    """Those that the rule has put on it; None: it has not touched it yet."""
+    standing: tuple[Taint, ...] | None = None
+    """Those that really stand while a dry run pretends others; None: those above."""
+
+
+TaintGroup: TypeAlias = Group[TaintState]
