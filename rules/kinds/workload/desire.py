@@ -329,7 +329,8 @@ def _ending(view: Inputs, name: str, move: Relocation) -> PlannedAction | Hold |
             Purge, view.fields(name), why, told, concurrency_key=f"purge/{name}", follows=True, needs=needs
         )
     cluster = view.clusters.get(name, UNHEARD)
-    passed = not move.surplus and over(view.policy, move, cluster, state.copies.get(name))
+    # What would have to leave again at once, for another cause, does not come back: its replacement stands.
+    passed = not move.surplus and not view.due(name) and over(view.policy, move, cluster, state.copies.get(name))
     if passed and move.cause == "Cluster" and cluster.waits_until is not None:
         return Held.BACKING_OFF, f"{name} stays left {workload_backoff.why(name, cluster)}"
     limits = partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on)

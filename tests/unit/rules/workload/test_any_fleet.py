@@ -136,6 +136,10 @@ def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet:
         state = store.groups["nginx", OBJECT].state
         assert state is not None
         assert state.copies.keys() == fleet.copies.keys()
+        # What has to leave, and finds no place, stays although another one is there for what has come back.
+        waits = {name for name, move in state.moves.items() if not move.placed and not move.surplus}
+        most = next(most for what, _, most in fleet.constraints if what == "cluster")
+        assert len(fleet.copies.keys() - fleet.leaving.keys() - waits) <= most, f"{when}: {fleet.copies}"
         if not state.moves:
             fleet.judge({*fleet.copies}, when)
     stay = {name: fleet.copies[name] for name in fleet.copies.keys() - fleet.leaving.keys()}
@@ -144,6 +148,26 @@ def test_no_fleet_loses_or_gains_a_copy_or_breaks_a_constraint_that_stood(fleet:
         assert len(stay) == len(fleet.where)
     else:
         assert sum(stay.values()) >= 2 * len(fleet.where)
+
+
+def test_a_copy_that_would_have_to_leave_again_at_once_is_not_taken_back() -> None:
+    bounds = [{"spreadByField": "cluster", "minGroups": 3, "maxGroups": 3}]
+    cluster_keys = {"purgeMode": "Gracefully", "gracePeriodSeconds": 10}
+    application = {"purgeMode": "Directly", "decisionConditions": {"tolerationSeconds": 30}}
+    rule = workload_rule(
+        placement=placement(*NAMES, tolerate=20, replicaScheduling=SCHEDULING["aggregated"], spreadConstraints=bounds),
+        failover={"cluster": cluster_keys, "application": application}, recoverySeconds=0,
+    )  # fmt: skip
+    groups = {one: dict.fromkeys(NAMES, "a") for one in FIELDS} | {"cluster": {name: name for name in NAMES}}
+    fleet = Fleet("aggregated", ["m1", "m2", "m3"], groups, [("cluster", 3, 3)], rule)
+    bad = [cluster("m1", "Unhealthy", at=1), cluster("m3", "Unhealthy", at=1), copy("m1", "Unhealthy", at=1)]
+    events = [*fleet.begin(), *bad, cluster("m1", "Healthy", at=31)]
+    simulator = Simulator(GroupStore(Routing.of(rule_set(rule))), outcomes=True)
+    for when, fact in in_time(events):
+        for one in (*simulator.until(at_(when)), *simulator.take([fact], at_(when))):
+            assert not isinstance(one.what, CancelEviction), "the copy itself is bad, and its time is over"
+            fleet.follow(one)
+    assert set(fleet.leaving) == {"m1", "m3"}
 
 
 def test_the_judge_has_something_to_judge() -> None:
