@@ -14,8 +14,8 @@ from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import duration
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
+from reactor.views.pending import WAITING, about, request_of, waits
 from rules.core.group import Group
-from rules.core.reasons import Held
 
 
 @click.command()
@@ -33,10 +33,10 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
     """
     with told():
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
-        asker.confirmed(visible(f"{rule} on {_about(group)} asks: {group.held.detail if group.held else ''}"))
+        asker.confirmed(visible(f"{rule} on {about(group)} asks: {group.held.detail if group.held else ''}"))
 
         def make(at: datetime) -> Approve:
-            return Approve(rule=rule, object=_about(group), request=_shown(group), **asker.words(at))
+            return Approve(rule=rule, object=about(group), request=request_of(group), **asker.words(at))
 
         finish(send(asker, make, lambda groups, at: _approved(groups, group, at)))
 
@@ -62,36 +62,22 @@ def reject(asker: Asker, rule: str, object_: str | None, for_: float) -> None:
     """
     with told():
         group = _waiting(look(asker.settings, asker.bus_url), rule, object_)
-        asked = f"{rule} on {_about(group)} asks: {group.held.detail if group.held else ''}"
+        asked = f"{rule} on {about(group)} asks: {group.held.detail if group.held else ''}"
         asker.confirmed(visible(f"{asked}; refuse it for {duration(for_)}"))
 
         def make(at: datetime) -> Reject:
             words = {**asker.words(at), "for_seconds": for_}
-            return Reject(rule=rule, object=_about(group), request=_shown(group), **words)
+            return Reject(rule=rule, object=about(group), request=request_of(group), **words)
 
         finish(send(asker, make, lambda groups, at: _rejected(groups, group, at)))
-
-
-def _about(group: Group) -> str:
-    return (group.held.about if group.held else None) or group.object
-
-
-WAITING = (Held.AWAITING_APPROVAL, Held.APPROVAL_EXPIRED, Held.REJECTED)
-"""An approval of what was shown counts also when it comes late, or after a rejection."""
-
-
-def _shown(group: Group) -> str:
-    """What names the request that was shown: if the rule wants something else by now, nothing is approved."""
-    request = group.grants.request if group.grants is not None else None
-    return request.desired if request is not None else ""
 
 
 def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
     waiting = [
         group for group in groups
-        if group.rule == rule and group.held is not None and group.held.reason in WAITING
+        if group.rule == rule and waits(group)
     ]  # fmt: skip
-    objects = {_about(group): group for group in waiting}
+    objects = {about(group): group for group in waiting}
     if object_ is None and len(objects) == 1:
         return next(iter(objects.values()))
     if object_ in objects:
@@ -113,7 +99,7 @@ def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None
 
 
 def _rejected(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
-    now, plan = _again(groups, asked), _shown(asked)
+    now, plan = _again(groups, asked), request_of(asked)
     rejected = now.grants.rejected if now is not None and now.grants is not None else ()
     if (no := next((no for no in rejected if no.desired == plan and no.since >= at), None)) is not None:
         return f"rejected by {no.by} until {no.until.isoformat(timespec='seconds')}"

@@ -63,6 +63,20 @@ def _with_errors(item: Json) -> Json:
     }
 
 
+def _post(summary: str, role: str, **properties: Json) -> Json:
+    required = [name for name in properties if name != "forSeconds"]
+    body = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+    answer = {"application/json": {"schema": _object("id", id=_TEXT)}}
+    return {
+        "post": {
+            "summary": f"{summary} Needs the role {role}.",
+            "description": "With a session also the header X-CSRF-Token, whose value /api/v1/session gives.",
+            "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+            "responses": {"202": {"description": "The command is stored on the bus.", "content": answer}},
+        }
+    }
+
+
 _SCHEMAS: Json = {
     "Error": _object("error", error=_TEXT),
     "Group": _object(
@@ -132,5 +146,16 @@ _PATHS: Json = {
         "Server-sent events: `state`, then `change` with what has changed, and a `beat` each second.", _TEXT,
         media="text/event-stream",
     ),
+    "/api/v1/commands/approve": _post(
+        "Approves what a rule asks for.", "approve", rule=_TEXT, object=_TEXT, request=_TEXT, comment=_TEXT
+    ),
+    "/api/v1/commands/reject": _post(
+        "Rejects what a rule asks for.", "approve", rule=_TEXT, object=_TEXT, request=_TEXT, comment=_TEXT,
+        forSeconds={"type": "number"},
+    ),
+    "/api/v1/commands/pause": _post(
+        "Pauses the rules whose names match.", "operate", rule=_TEXT, comment=_TEXT, forSeconds={"type": "number"}
+    ),
+    "/api/v1/commands/resume": _post("Ends a pause.", "operate", rule=_TEXT, comment=_TEXT),
     "/api/v1/session": _get("Who is signed in, and what that person may do.", {"type": "object"}),
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -19,8 +18,10 @@ from reactor.settings.model import Cluster
 from reactor.settings.web import Web
 from reactor.web.api_document import document
 from reactor.web.board import Board
+from reactor.web.orders import Orders
 from reactor.web.page_access import COOKIE, Access, Denied, Viewer
 from reactor.web.read_api import ReadApi
+from reactor.web.request_body import asked
 from reactor.web.stream import LiveStream
 from reactor.webhook.auth import tls
 from reactor.webhook.receiver import served
@@ -56,6 +57,7 @@ class PageServer:
         self.access = Access(settings)
         self.live = LiveStream(board, settings.viewers_max)
         self._reading = ReadApi(board, clock, clusters, digest)
+        self._orders = Orders(board, clock, self.access, VIEWER)
         self._files = {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in _files()}
         self._throttle = LogThrottle(clock)
 
@@ -75,7 +77,7 @@ class PageServer:
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[*middlewares, self._gate])
         app.add_routes(
             [
-                *self._reading.routes(), web.get("/api/v1/events", self._events),
+                *self._reading.routes(), *self._orders.routes(), web.get("/api/v1/events", self._events),
                 web.get("/api/v1/session", self._session), web.post("/api/v1/session", self._sign_in),
                 web.delete("/api/v1/session", self._sign_out), web.get("/api/v1/openapi.json", self._document),
                 web.get("/", self._file), web.get("/favicon.ico", self._file), web.get("/static/{name:.+}", self._file),
@@ -156,19 +158,6 @@ class PageServer:
         if any(one.value == tag for one in request.if_none_match or ()):
             return web.Response(status=304, headers=headers)
         return web.Response(body=body, content_type=TYPES[Path(name).suffix], charset="utf-8", headers=headers)
-
-
-async def asked(request: web.Request) -> dict[str, object]:
-    """Give the JSON object of a request. Raises Denied."""
-    if request.content_type != "application/json":
-        raise Denied(415, "Content-Type must be application/json")
-    try:
-        body = await request.json()
-    except (ValueError, RecursionError, asyncio.IncompleteReadError):
-        raise Denied(400, "the body is not JSON") from None
-    if not isinstance(body, dict):
-        raise Denied(400, "the body is not a JSON object")
-    return body
 
 
 def _problem(status: int, text: str) -> web.Response:

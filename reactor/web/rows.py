@@ -8,6 +8,7 @@ from typing import Any
 
 from bus.messages import DecisionRecord, Mode, Outcome
 from reactor.views.group_view import Rules, entry
+from reactor.views.pending import request_of
 from rules.core.group import Group, Member
 from rules.core.reasons import sentence
 from rules.kinds.traffic.backoff import target_of
@@ -41,12 +42,6 @@ def group_row(group: Group, rules: Rules, now: datetime) -> Row:
 def key_of(group: Group) -> str:
     """Give what names a group: its rule and its object."""
     return f"{group.rule}/{group.object}"
-
-
-def request_of(group: Group) -> str:
-    """Give the fingerprint of what people are asked to approve; empty: nothing is pending."""
-    request = group.grants.request if group.grants is not None else None
-    return request.desired if request is not None else ""
 
 
 def stamp(moment: datetime | None) -> str | None:

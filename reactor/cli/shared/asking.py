@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import click
 
@@ -133,20 +132,15 @@ def send(
 async def _send(
     asker: Asker, make: Callable[[datetime], AnyCommand], seen: Callable[[Sequence[Group], datetime], str | None]
 ) -> str | None:
-    from bus import subjects
-    from bus.envelope import encode
-    from bus.port import Outgoing
     from reactor.process.session import address, connected, keep_time_with
+    from reactor.views.commanding import give
 
     clock = Clock()
     url = address(asker.settings.bus, asker.bus_url)
     async with connected(asker.settings.bus, url, "command", patience=PATIENCE) as bus:
         await keep_time_with(bus, clock)
         at = clock.now()
-        fact = make(at)
-        id_ = str(uuid4())
-        body = encode(fact, id=id_, source=f"/reactor/cli/{subjects.token(asker.by)}", time=at)
-        await bus.publish_all([Outgoing(subjects.command(type(fact).__name__.lower(), bus.user), body, id_)])
+        await give(bus, make(at), at, "cli")
         until = clock.monotonic() + EFFECT.total_seconds()
         while clock.monotonic() < until:
             if (word := seen(await stored_groups(bus, warn), at)) is not None:

@@ -1,7 +1,7 @@
 // Now: windows that count down, what is held and why, what is failed over, what was done.
 import { now, store } from "./store.js";
 import { Acts, Coded, Pill, State, Target, Time, Title, Weights, Window, html, path, span } from "./parts.js";
-import { Ask, Pauses } from "./ask.js";
+import { Ask, PauseButton, Pauses } from "./ask.js";
 
 const SHOWN = 100;
 const left = (group) => group.endsAt ? (Date.parse(group.endsAt) - now()) / 1000 : null;
@@ -53,7 +53,7 @@ export function Now() {
   const calm = all.filter((one) => one.state === "Watching" && !one.failedOver);
   const quiet = counting.length + held.length + away.length + acting.length + paused.length === 0;
   const names = [["counting", counting.length], ["held", held.length], ["failed over", all.filter((one) => one.failedOver).length]];
-  return html`<h1>Now</h1><${Pauses} />
+  return html`<div class="row"><h1>Now</h1><div><${PauseButton} rule="*" /></div></div><${Pauses} />
     <div class="tiles" aria-label=${names.map(([word, n]) => `${n} ${word}`).join(", ")}>
       <${Tile} n=${counting.length} word="counting down" kind="t-bad" /><${Tile} n=${held.length} word="held" kind="t-hold" />
       <${Tile} n=${all.filter((one) => one.failedOver).length} word="failed over" kind="t-away" />

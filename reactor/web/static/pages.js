@@ -1,7 +1,8 @@
 // Pages that ask the API once, and again when what they show changes.
 import { Component } from "./vendor/preact.js";
+import { PauseButton } from "./ask.js";
 import { get, now, store } from "./store.js";
-import { Acts, Outcome, Pill, State, Status, Target, Time, Weights, Window, clock, html, path, span, weights } from "./parts.js";
+import { Acts, Outcome, Pill, State, Status, Target, Time, Weights, Window, clock, html, length, path, span, weights } from "./parts.js";
 
 const AGAIN_MS = 5000;
 
@@ -155,10 +156,10 @@ function shownRule(name) {
     const rule = data.rules.find((one) => one.name === name);
     const groups = [...store.groups.values()].filter((one) => one.rule === name);
     if (!rule && groups.length === 0) return html`<h1>${name}</h1><p class="error">No rule has this name.</p>`;
-    return html`<p class="crumb"><a href="#/rules">Rules</a></p><h1>${name}</h1>
+    return html`<p class="crumb"><a href="#/rules">Rules</a></p><div class="row"><h1>${name}</h1><div><${PauseButton} rule=${name} /></div></div>
       ${rule && html`<p><${Pill}>${rule.kind}</${Pill}> <${Pill} kind=${rule.mode === "Enforce" ? "p-good" : "p-blue"}>${rule.mode}</${Pill}>
-        ${rule.paused && html` <${Pill} kind="p-warn">paused</${Pill}>`} <span class="dim mono">${rule.place}</span></p>
-        <p>Toleration ${span(rule.tolerationSeconds)}, recovery ${span(rule.recoverySeconds)}.</p>`}
+        ${rule.paused && html` <${Pill} kind="p-warn">paused</${Pill}>`} <span class="dim mono" title=${rule.place}>${rule.place.split("/").pop()}</span></p>
+        <p>Toleration ${length(rule.tolerationSeconds)}, recovery ${length(rule.recoverySeconds)}.</p>`}
       <section><h2>Objects<span class="n">${groups.length}</span></h2><div class="cards">${groups.slice(0, 100).map((group) => html`<article class="card" key=${group.key}>
         <div class="row"><p class="wrap">${group.object}</p><${State} of=${group.state} /></div>
         ${group.windows.map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
@@ -179,13 +180,13 @@ function shownMembers(data) {
   return html`<div class="tiles three"><div class="tile"><b>${data.processes.length}</b><span>processes</span></div>
       <div class="tile ${alive < data.partitions.length ? "t-bad" : ""}"><b>${alive} / ${data.partitions.length}</b><span>partitions with an owner</span></div>
       <div class="tile"><b>${unread}</b><span>facts unread</span></div></div>
-    <section><h2>Processes</h2><div class="panel wide"><table><thead><tr><th>Name</th><th>Roles</th><th>Version</th><th>Rules</th><th>Since</th></tr></thead>
+    <section><h2>Processes</h2><div class="panel wide"><table><thead><tr><th>Name</th><th>Roles</th><th class="opt">Version</th><th class="opt">Rules</th><th>Since</th></tr></thead>
       <tbody>${data.processes.map((one) => html`<tr key=${one.name}><td class="wrap"><b>${one.name}</b>${one.problems.map((text) => html`<p class="error small">${text}</p>`)}</td>
-      <td class="small">${one.roles.join(", ")}</td><td>${one.version}</td><td class="mono">${one.rules.slice(0, 10)}</td><td><${Time} at=${one.since} relative /></td></tr>`)}</tbody></table></div></section>
-    <section><h2>Members</h2><div class="panel wide"><table><thead><tr><th>Name</th><th>Role</th><th>State</th><th class="r">Partitions</th><th class="r">Heartbeat</th></tr></thead>
+      <td class="small">${one.roles.join(", ")}</td><td class="opt">${one.version}</td><td class="mono opt">${one.rules.slice(0, 10)}</td><td><${Time} at=${one.since} relative /></td></tr>`)}</tbody></table></div></section>
+    <section><h2>Members</h2><div class="panel wide"><table><thead><tr><th>Name</th><th>Role</th><th>State</th><th class="r">Partitions</th><th class="r opt">Heartbeat</th></tr></thead>
       <tbody>${data.members.map((one) => html`<tr key=${one.role + one.name}><td class="wrap">${one.name}</td><td>${one.role}</td>
       <td><${Pill} kind=${one.alive ? "p-good" : "p-bad"}>${one.alive ? "alive" : "no answer"}</${Pill}></td><td class="r">${one.partitions ?? ""}</td>
-      <td class="r">${span(one.heartbeat_seconds)}</td></tr>`)}</tbody></table></div></section>`;
+      <td class="r opt">${span(one.heartbeat_seconds)}</td></tr>`)}</tbody></table></div></section>`;
 }
 
 export const MembersPage = () => html`<h1>Members</h1><${Asked} from="members" show=${shownMembers} />`;

@@ -24,6 +24,8 @@ export function span(seconds) {
   return `${Math.floor(left / 86400)} d ${Math.round((left % 86400) / 3600)} h`;
 }
 
+export const length = (seconds) => (seconds < 120 && Number.isInteger(seconds) ? `${seconds} s` : span(seconds));
+
 export const ago = (time) => {
   const seconds = (now() - Date.parse(time)) / 1000;
   return seconds < 1 ? "now" : seconds < 60 ? `${Math.floor(seconds)} s ago` : `${span(seconds).replace(/ \d\d s$/, "")} ago`;
@@ -57,15 +59,15 @@ export function Window({ one, endsAt }) {
   const until = one.seconds != null ? from + one.seconds * 1000 : endsAt ? Date.parse(endsAt) : null;
   const good = one.towards === "Healthy";
   const at = one.waitingSince ? Date.parse(one.waitingSince) : now();
-  const length = until ? Math.max(until - from, 1) : 0;
-  const part = until ? Math.min(Math.max((at - from) / length, 0), 1) : 0;
+  const whole = until ? Math.max(until - from, 1) : 0;
+  const part = until ? Math.min(Math.max((at - from) / whole, 0), 1) : 0;
   const what = good ? "recovery" : "toleration";
   return html`<div class="window ${good ? "good" : ""} ${one.waitingSince ? "wait" : ""}">
     <div class="small"><${Target} of=${one.target} /> <span class="dim">${one.detail}</span></div>
     <div class="track" role="progressbar" aria-label=${`${what} of ${one.target}`} aria-valuemin="0" aria-valuemax="100"
       aria-valuenow=${Math.round(part * 100)}><div class="fill" style=${{ width: `${(part * 100).toFixed(2)}%` }}></div></div>
     <div class="ends"><span>${good ? "healthy" : "unhealthy"} for ${span((at - from) / 1000)}</span>
-      <span>${one.waitingSince ? "waits: the health is unknown" : until ? `${what} ${span(length / 1000)}` : ""}</span></div>
+      <span>${one.waitingSince ? "waits: the health is unknown" : until ? `${what} ${length(whole / 1000)}` : ""}</span></div>
   </div>`;
 }
 

@@ -1,0 +1,70 @@
+"""Approving, pausing and resuming in Chromium, as a person does it who has signed in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.backtest.browser import Browser, browsing
+from tests.integration.web.conftest import Scene, Start, token
+from tests.integration.web.test_page_live import PICTURES, WIDTHS, until, violations
+
+
+@pytest.fixture
+async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
+    async with browsing(tmp_path / "profile") as browser:
+        yield browser
+
+
+async def sign_in(browser: Browser, scene: Scene, name: str) -> None:
+    await browser.go(f"{scene.url}/")
+    await until(browser, "document.querySelector('input[name=token]') !== null")
+    await browser.ask("document.querySelector('input[name=token]').focus()")
+    await browser.press(*token(name), "\ue007")
+    await until(browser, "document.querySelector('.live') !== null")
+
+
+async def press(browser: Browser, button: str) -> None:
+    """Press a button of the page that asks for a reason, give one, and send it with Enter."""
+    await until(browser, f"document.querySelector('{button}') !== null")
+    await browser.ask(f"document.querySelector('{button}').click()")
+    await until(browser, "document.querySelector('dialog[open]') !== null")
+    await browser.ask("document.querySelector('dialog[open] input[name=comment]').focus()")
+    await browser.press(*"checked", "\ue007")
+
+
+async def test_an_approval_that_is_given_on_the_page_lets_the_rule_act(start: Start, browser: Browser) -> None:
+    scene = await start(users=True)
+    await scene.ask_for_approval()
+    await sign_in(browser, scene, "anna")
+    if PICTURES:
+        for width, height in WIDTHS:
+            await browser.resize(width, height)
+            for scheme in ("light", "dark"):
+                await browser.prefer(scheme)
+                await until(browser, "document.querySelector('#held button') !== null")
+                await browser.picture(Path(PICTURES, f"held-{width}-{scheme}.png"))
+                await browser.ask("document.querySelector('#held button.v-approve').click()")
+                await browser.picture(Path(PICTURES, f"approve-{width}-{scheme}.png"))
+                await browser.ask("document.querySelector('dialog[open]').close()")
+    assert await browser.ask("document.querySelector('button.v-pause') === null")  # that is for operators
+    await press(browser, "#held button.v-approve")
+    await until(browser, "document.querySelector('.act') !== null")
+    assert "anna" in await browser.ask("document.querySelector('.act').textContent")
+    assert violations(await browser.complaints()) == []
+
+
+async def test_all_rules_are_paused_and_resumed_on_the_page(start: Start, browser: Browser) -> None:
+    scene = await start(users=True)
+    await scene.break_checkout()
+    await sign_in(browser, scene, "otto")
+    await press(browser, "button.v-pause")
+    await until(browser, "document.querySelector('.paused') !== null")
+    assert 'as "otto"' in await browser.ask("document.querySelector('.paused').textContent")
+    await press(browser, ".paused button.v-resume")
+    async with asyncio.timeout(60):
+        await until(browser, "document.querySelector('.paused') === null")
+    assert violations(await browser.complaints()) == []
