@@ -56,6 +56,12 @@ class RealCluster:
         )  # fmt: skip
         assert made.code == 201, made.body
 
+    async def serves(self) -> bool:
+        """Whether it answers for what tests change: after a start each kind has to be read from etcd first (429)."""
+        kinds = (("trafficsplits", SPLITS), ("endpointslices", SLICES))
+        answers = [await self.api.get(self.api.path(plural, group=group)) for plural, group in kinds]
+        return all(one.code == 200 for one in answers)
+
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
         """Note each change of a TrafficSplit from now on."""

@@ -89,6 +89,7 @@ async def test_an_api_server_that_crashes_and_comes_back_is_not_taken_for_a_dead
 
             await until_told(noticed, "the reactor has lost its watches")
             await asyncio.to_thread(east.control_plane.restart)
+            await until_told(east.serves, "the API server has read what it stores")
             async with east.watched():
                 # A change of a service without traffic is decided on: so was all that came before it.
                 await east.endpoints("checkout-b", ready=False)
