@@ -24,7 +24,6 @@ from reactor.settings.sources import Environment, by_alias, in_words, is_nats, r
 from reactor.settings.web import Web
 from rules.rulefile.fields import KubeName
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
-from rules.rulefile.sources import TARGETS_MAX
 
 
 class BusSettings(Part):
@@ -54,8 +53,9 @@ class BusSettings(Part):
     """Copies of each stream: 3 in a cluster."""
     partitions: Annotated[int, Field(ge=1, le=1024)] = 64
     """Fixed for good when the streams are first created."""
-    max_targets_per_publisher: Annotated[int, Field(ge=1, le=1_000_000)] = TARGETS_MAX
-    """Of a publisher on the bus that no rule file names as a source. Observations of more are refused and counted."""
+    max_targets_per_publisher: Annotated[int, Field(ge=1, le=1_000_000)] = 100_000
+    """Of a publisher on the bus that no rule file names as a source. Observations of more are refused and counted. A
+    target takes some 15 kB of memory."""
 
     @field_validator("url")
     @classmethod
