@@ -182,27 +182,5 @@ def of_source(name: str) -> Permissions:
     return Permissions(user, f"speaks with the signal {name}", (subject,), (f"{inbox(user)}.>",))
 
 
-def configuration(users: Iterable[Permissions]) -> str:
-    """Give the server's configuration. Passwords come from the server's environment: `$NATS_PASSWORD_<USER>`."""
-    lines = ["# Written by `reactor bus permissions`. Include it in the server's configuration.", "authorization {"]
-    lines.append("  users: [")
-    for one in users:
-        variable = f"NATS_PASSWORD_{one.user.upper().replace('-', '_')}"
-        lines += [
-            f"    # {one.user} {one.why}; its setting bus.inboxPrefix: {one.inbox}",
-            f'    {{user: "{one.user}", password: ${variable}, permissions: {{',
-            f"      publish: {_list(one.publish)}",
-            f"      subscribe: {_list(one.subscribe)}",
-            # An answer to a request, and to nothing else.
-            '      allow_responses: {max: 1, expires: "10s"}' if len(one.subscribe) > 1 else "",
-            "    }}",
-        ]
-    return "\n".join([line for line in lines if line] + ["  ]", "}"]) + "\n"
-
-
-def _list(subjects: Iterable[str]) -> str:
-    return "[\n" + "".join(f'        "{subject}"\n' for subject in subjects) + "      ]"
-
-
 def _once(subjects: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(subjects))

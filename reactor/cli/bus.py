@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bus.permissions import PEOPLE, ROLES, configuration, of_person, of_role, of_source
+from bus.permissions import PEOPLE, ROLES, of_person, of_role, of_source
+from bus.server_users import Login, configuration, nsc_commands
 from reactor.cli.shared.options import bus_option, output_option
 from reactor.cli.shared.outcome import told
 from reactor.cli.shared.printing import as_json, as_tables, as_yaml, say
@@ -131,11 +132,20 @@ def status(config: Path | None, url: str | None, output: str) -> None:
     help=f"A user for this person, with the role {', '.join(PEOPLE)}. Repeatable.",
 )
 @click.option("--source", "sources", multiple=True, help="A user for the source of this signal. Repeatable.")
-def permissions(roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...]) -> None:
+@click.option(
+    "--login",
+    type=click.Choice(["password", "nkey", "jwt"]),
+    default="password",
+    help="What users log in with. jwt: prints commands of nsc. Default: password.",
+)
+def permissions(
+    roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sources: tuple[str, ...], login: str
+) -> None:
     """Print a nats-server configuration with users.
 
     Each role has one user, with the permissions of that role only. Without options: reactor, viewer, operator and
-    zones. Passwords come from the server's environment.
+    zones. Passwords come from the server's environment: NATS_PASSWORD_<USER>. With --login nkey, public keys do:
+    NATS_NKEY_<USER>. With --login jwt, the command prints a shell script that adds the users to an account with nsc.
 
     A person with a user of their own can give commands in that name only. The server enforces it, and the audit records
     the name.
@@ -147,7 +157,11 @@ def permissions(roles: tuple[str, ...], people: tuple[tuple[str, str], ...], sou
     """
     names = roles or (() if sources or people else ("reactor", *PEOPLE))
     users = [*map(of_role, names), *(of_person(*one) for one in people), *map(of_source, sources)]
-    click.echo(configuration(users), nl=False)
+    click.echo(nsc_commands(users) if login == "jwt" else configuration(users, _given(login)), nl=False)
+
+
+def _given(login: str) -> Login:
+    return "nkey" if login == "nkey" else "password"
 
 
 def _run(settings: BusSettings, url: str | None, ask: Callable[[JetStreamBus], Awaitable[T]]) -> T:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from bus import permissions
+from bus.server_users import configuration
 from reactor.demo.kube import Fault, Forbid
 from rules.core.reasons import Held
 from tests.contract.bus.servers import Configured
@@ -221,8 +222,8 @@ async def test_an_operator_without_the_right_is_refused_with_the_subject_and_not
     roles = ("reactor", "viewer", "operator", "zones")
     for role in roles:
         monkeypatch.setenv(f"NATS_PASSWORD_{role.upper()}", "change-me")
-    configuration = f"{jetstream(tmp_path)}\n{permissions.configuration(map(permissions.of_role, roles))}"
-    async with Configured(tmp_path / "nats", configuration) as server:
+    users = f"{jetstream(tmp_path)}\n{configuration(map(permissions.of_role, roles))}"
+    async with Configured(tmp_path / "nats", users) as server:
 
         def url(user: str) -> str:
             return server.url.replace("nats://", f"nats://{user}:change-me@")

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ _EVERYTHING = {
     "subs": -1, "conn": -1, "leaf": -1, "imports": -1, "exports": -1, "data": -1, "payload": -1, "wildcards": True,
     "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1,
 }  # fmt: skip
+_NO_LIMITS = {"subs": -1, "data": -1, "payload": -1}
 
 
 def certificates(folder: Path) -> None:
@@ -82,17 +84,34 @@ class Key:
 
 def operator_mode(folder: Path) -> tuple[str, Path]:
     """The server's configuration with an operator and one account, and the .creds file of a user of that account."""
-    operator, user = Key.make(nkeys.PREFIX_BYTE_OPERATOR), Key.make(nkeys.PREFIX_BYTE_USER)
+    configuration, creds = operator_with_users(folder, {"reactor": None})
+    return configuration, creds["reactor"]
+
+
+def operator_with_users(folder: Path, users: Mapping[str, dict[str, Any] | None]) -> tuple[str, dict[str, Path]]:
+    """The same with several users, by their names, and their .creds files.
+
+    Each has a signing key that allows what is given; None: the account's own key, and everything.
+    """
+    operator = Key.make(nkeys.PREFIX_BYTE_OPERATOR)
     account, system = Key.make(nkeys.PREFIX_BYTE_ACCOUNT), Key.make(nkeys.PREFIX_BYTE_ACCOUNT)
     told = operator.signed(operator, "test", {"type": "operator"})
-    theirs = operator.signed(account, "reactor", {"type": "account", "limits": _EVERYTHING})
+    scopes, creds = [], {}
+    for name, template in users.items():
+        user, key = Key.make(nkeys.PREFIX_BYTE_USER), Key.make(nkeys.PREFIX_BYTE_ACCOUNT)
+        if template is None:
+            ours = account.signed(user, name, {"type": "user", **_NO_LIMITS})
+        else:
+            scopes.append({"kind": "user_scope", "key": key.public, "role": name, "template": template | _NO_LIMITS})
+            ours = key.signed(user, name, {"type": "user", "issuer_account": account.public})
+        creds[name] = folder / f"{name}.creds"
+        creds[name].write_text(
+            f"-----BEGIN NATS USER JWT-----\n{ours}\n------END NATS USER JWT------\n\n"
+            f"-----BEGIN USER NKEY SEED-----\n{user.seed}\n------END USER NKEY SEED------\n"
+        )
+    claims = {"type": "account", "limits": _EVERYTHING} | ({"signing_keys": scopes} if scopes else {})
+    theirs = operator.signed(account, "reactor", claims)
     servers = operator.signed(system, "system", {"type": "account"})
-    ours = account.signed(user, "reactor", {"type": "user", "subs": -1, "data": -1, "payload": -1})
-    creds = folder / "reactor.creds"
-    creds.write_text(
-        f"-----BEGIN NATS USER JWT-----\n{ours}\n------END NATS USER JWT------\n\n"
-        f"-----BEGIN USER NKEY SEED-----\n{user.seed}\n------END USER NKEY SEED------\n"
-    )
     accounts = f'resolver_preload: {{ {account.public}: "{theirs}", {system.public}: "{servers}" }}'
     head = f'operator: "{told}"\nsystem_account: {system.public}\nresolver: MEMORY'
     return f"{head}\n{accounts}\n{jetstream(folder)}", creds

@@ -1,0 +1,60 @@
+"""Users with their permissions as NATS takes them: configuration of nats-server, or commands of nsc that make JWTs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import Literal
+
+from bus.permissions import Permissions
+
+Login = Literal["password", "nkey"]
+ANSWERS, ANSWER_SECONDS = 1, 10
+"""Who takes requests may answer each once, within so long, and publish nothing else there."""
+
+
+def configuration(users: Iterable[Permissions], login: Login = "password") -> str:
+    """Give the server's configuration. What a user logs in with comes from the server's environment:
+    `$NATS_PASSWORD_<USER>`, or the public key in `$NATS_NKEY_<USER>`."""
+    lines = ["# Written by `reactor bus permissions`. Include it in the server's configuration.", "authorization {"]
+    lines.append("  users: [")
+    for one in users:
+        lines += [
+            f"    # {one.user} {one.why}; its setting bus.inboxPrefix: {one.inbox}",
+            f"    {{{_identity(one, login)}, permissions: {{",
+            f"      publish: {_list(one.publish)}",
+            f"      subscribe: {_list(one.subscribe)}",
+            f'      allow_responses: {{max: {ANSWERS}, expires: "{ANSWER_SECONDS}s"}}' if _answers(one) else "",
+            "    }}",
+        ]
+    return "\n".join([line for line in lines if line] + ["  ]", "}"]) + "\n"
+
+
+def nsc_commands(users: Iterable[Permissions]) -> str:
+    """Give a shell script that adds these users to the account that nsc works on, each with a signing key that has the
+    permissions: in the user's own JWT they would be longer than a server's control line may be (4 KiB)."""
+    lines = ["# Written by `reactor bus permissions --login jwt`. It adds users to the account that nsc works on."]
+    for one in users:
+        words = ["nsc", "edit", "signing-key", "--sk", "generate", "--role", one.user]
+        words += ["--allow-pub", ",".join(one.publish), "--allow-sub", ",".join(one.subscribe)]
+        if _answers(one):
+            words += [f"--allow-pub-response={ANSWERS}", "--response-ttl", f"{ANSWER_SECONDS}s"]
+        lines += [f"# {one.user} {one.why}; its setting bus.inboxPrefix: {one.inbox}", shlex.join(words)]
+        lines.append(shlex.join(["nsc", "add", "user", "--name", one.user, "-K", one.user]))
+    return "\n".join(lines) + "\n"
+
+
+def _identity(one: Permissions, login: Login) -> str:
+    variable = one.user.upper().replace("-", "_")
+    if login == "nkey":
+        return f"nkey: $NATS_NKEY_{variable}"
+    return f'user: "{one.user}", password: $NATS_PASSWORD_{variable}'
+
+
+def _answers(one: Permissions) -> bool:
+    """Whether it takes requests: on more than its own inbox."""
+    return len(one.subscribe) > 1
+
+
+def _list(subjects: Iterable[str]) -> str:
+    return "[\n" + "".join(f'        "{subject}"\n' for subject in subjects) + "      ]"
