@@ -15,10 +15,15 @@ from bus import subjects
 from bus.envelope import encode
 from bus.messages import Approve, Health, Outcome
 from bus.port import Outgoing
+from bus.topology import GROUPS
+from reactor.runtime.supervise import ended
 from reactor.settings.model import Settings
 from reactor.web import stream
 from reactor.web.api_document import document
-from reactor.web.board import framed
+from reactor.web.board import Board, framed
+from rules.core.group import Group, NoState
+from rules.engine.stored import dump
+from rules.rulefile.loader import RuleSet
 from tests.integration.web.conftest import EAST, Scene, Start, settings
 
 
@@ -90,6 +95,26 @@ async def test_a_viewer_who_does_not_read_is_let_go_and_slows_nobody(
             await asyncio.sleep(0.01)
     writer.close()
     assert reader is not None
+
+
+async def test_a_group_that_is_removed_while_nothing_follows_leaves_the_page(scene: Scene) -> None:
+    await scene.break_checkout()
+    store = scene.app.bus.store(GROUPS)
+    ghost = Group("ghost", "gone", NoState())
+    await store.put("99.group.ghost", dump(ghost), revision=None)  # in a partition without an owner
+    board = Board(scene.app.bus, scene.app.clock, RuleSet)
+
+    async def follow_until(there: bool) -> None:
+        following = asyncio.create_task(board.follow_groups())
+        async with asyncio.timeout(30):
+            while ("ghost" in {group.rule for group in board.groups()}) is not there:
+                await asyncio.sleep(0.05)
+        await ended(following)
+
+    await follow_until(True)
+    await store.delete("99.group.ghost", revision=None)
+    await follow_until(False)
+    assert "checkout" in {group.rule for group in board.groups()}
 
 
 async def test_more_viewers_than_allowed_are_refused(start: Start) -> None:
