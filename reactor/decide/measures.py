@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from prometheus_client import Gauge
 
+from bus.messages import Health
 from reactor.runtime import telemetry
 from rules.core.group import Group
 from rules.core.reasons import Held
@@ -28,6 +29,8 @@ class Measured(NamedTuple):
     held: str | None
     failed_over: bool
     windows: int
+    targets: Counter[str]
+    """By status."""
 
 
 class RuleSeries:
@@ -64,6 +67,7 @@ class Measures:
         self._failed_over = RuleSeries(telemetry.failed_over)
         self._held = RuleSeries(telemetry.held)
         self._problems = RuleSeries(telemetry.rule_problems)
+        self._targets = RuleSeries(telemetry.targets)
 
     def take(self, groups: Sequence[Group], rules: Mapping[str, Rule]) -> None:
         """Measure these groups. Guards and other groups of the reactor's own are none of a rule's."""
@@ -85,7 +89,9 @@ class Measures:
     def _measured(self, group: Group) -> Measured:
         windows = sum(member.window is not None for member in group.members.values())
         held = group.held.reason if group.held is not None else None
-        return Measured(group, state_of(group), held, is_failed_over(group, self._rules.get(group.rule)), windows)
+        away = is_failed_over(group, self._rules.get(group.rule))
+        targets = Counter(member.status.value for member in group.members.values())
+        return Measured(group, state_of(group), held, away, windows, targets)
 
     def _forget(self, there: Collection[tuple[str, str]]) -> set[str]:
         """Forget the groups that are not there any more. Give the rules that had them."""
@@ -103,5 +109,7 @@ class Measures:
         self._states.show(rule, {(state.value,): states[state] for state in State} if there else {})
         self._failed_over.show(rule, {(): sum(one.failed_over for one in groups)} if there else {})
         self._held.show(rule, {(reason,): count for reason, count in held.items()})
+        targets = sum((one.targets for one in groups), Counter[str]())
+        self._targets.show(rule, {(status.value,): targets[status.value] for status in Health} if targets else {})
         problems = sum(held[reason] for reason in PROBLEMS)
         self._problems.show(rule, {(): problems} if problems else {})

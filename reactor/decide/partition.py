@@ -275,6 +275,8 @@ class Partition:
         if not known:
             self._trace = last.traceparent or self._trace
         await self._carry(decisions, now, last.traceparent)
+        waited = self._shared.clock.now() - deliveries[0].stored_at
+        telemetry.decision_seconds.observe(max(waited.total_seconds(), 0.0))
 
     def _is_prompt(self, delivery: Delivery) -> bool:
         """Facts that were long on their way may be half a story: the rest comes behind them."""

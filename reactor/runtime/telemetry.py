@@ -74,6 +74,10 @@ failed_over = Gauge(
     "reactor_failed_over", "Objects of a rule that are away from where they belong: traffic, copies, zones, taints.",
     ["rule"], registry=REGISTRY,
 )  # fmt: skip
+targets = Gauge(
+    "reactor_targets", "Targets of a rule's objects, by status: a target of two objects counts twice.",
+    ["rule", "status"], registry=REGISTRY,
+)  # fmt: skip
 build_info = Gauge("reactor_build_info", "1, with the versions as labels.", ["version", "python"], registry=REGISTRY)
 refresh_requests = Counter(
     "reactor_refresh_requests", "Requests to a source to look again, as evidence was missing.", ["source"],
@@ -90,6 +94,10 @@ slots_refused = Counter(
     "reactor_action_slots_refused",
     "Actions that went back to the queue, as whom they write to has no slot free (busy) or did not answer (silent).",
     ["peer", "reason"], registry=REGISTRY,
+)  # fmt: skip
+decision_seconds = Histogram(
+    "reactor_decision_seconds", "Time from a fact's storage on the bus until it is decided on, of each batch's oldest.",
+    buckets=_SECONDS, registry=REGISTRY,
 )  # fmt: skip
 decide_seconds = Histogram("reactor_decide_seconds", "Time to decide.", buckets=_SECONDS, registry=REGISTRY)
 actions = Counter("reactor_actions", "Actions by outcome.", ["rule", "action", "status"], registry=REGISTRY)
