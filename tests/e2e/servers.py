@@ -74,6 +74,7 @@ class Prometheus(_Server):
         scrapes: Sequence[str],
         alertmanagers: Sequence[Alertmanager] = (),
         first_scrape_after: str = EVERY,
+        job: str = "shop",
         alerts: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """`scrapes`: host:port of each exporter. `first_scrape_after` its start: 5 s is Prometheus' default.
@@ -91,7 +92,7 @@ class Prometheus(_Server):
             {
                 "global": {"scrape_interval": EVERY, "scrape_timeout": EVERY, "evaluation_interval": EVERY},
                 "rule_files": ["alerts.yml"],
-                "scrape_configs": [{"job_name": "shop", "static_configs": targets}],
+                "scrape_configs": [{"job_name": job, "static_configs": targets}],
                 "alerting": {
                     "alertmanagers": [{"static_configs": [{"targets": [one.address for one in alertmanagers]}]}]
                 },
