@@ -126,11 +126,11 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
         f"{ROOT}.decisions.*.*", f"{ROOT}.refresh.*", NEWEST_RECORD,
     )),
     "executor": ("carries actions out", lambda: (
-        *PRESENT, *_work(topology.EXECUTORS), *_write(topology.INTENTS, topology.TEMPLATES),
+        *PRESENT, *_work(topology.EXECUTORS), *_write(topology.INTENTS, topology.TEMPLATES, topology.LINKS),
         *_facts(*INVENTORY, *fact_kinds(Outcome)), f"{ROOT}.wanted.*",
     )),
     "web": ("serves the page, and gives the commands of people who may", lambda: (
-        *PRESENT, *_follow(topology.GROUPS, topology.DECISIONS, topology.FACTS),
+        *PRESENT, *_follow(topology.GROUPS, topology.DECISIONS, topology.FACTS), *_write(topology.LINKS),
         *(f"{ROOT}.commands.{command_kind(one)}.{USER}" for one in (Pause, Resume, Approve, Reject)),
     )),
     "viewer": ("looks: status, explain, audit, replay, fleet", lambda: VIEW),

@@ -106,4 +106,5 @@ ALERTS = Bucket("reactor_alerts", 1 * GIB, "each alert that fires, or is resolve
 TEMPLATES = Bucket(
     "reactor_templates", 2 * GIB, "remembered copies of workloads, for the day when their cluster is dead", KEPT
 )
-BUCKETS = (GROUPS, LEASES, INTENTS, ALERTS, TEMPLATES)
+LINKS = Bucket("reactor_links", GIB // 16, "the keys that sign links for approval, and which links were used", KEPT)
+BUCKETS = (GROUPS, LEASES, INTENTS, ALERTS, TEMPLATES, LINKS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, StringConstraints
 
 from bus.messages.base import ActionId, ActionMessage, Health, Message, Name, ObjectName, Part, Target, Text
 
@@ -61,6 +61,10 @@ class Notify(ActionMessage):
     message: Text
     resolves: bool = False
     """What people were told before of this object is over."""
+    request: Annotated[str, StringConstraints(max_length=64)] = ""
+    """Fingerprint of what people are asked to approve; empty: they are asked for nothing."""
+    link: Annotated[str, StringConstraints(max_length=4096)] = ""
+    """Where people can approve it. Set when it is sent, and not stored: the executor makes it."""
 
 
 class Hold(Message):

@@ -80,6 +80,8 @@ class CarrierContext:
     """From a load balancer's name and kind to it. Raises SettingsError where the settings do not tell."""
     route_kinds: RouteKinds = field(default_factory=dict)
     """Those of the settings."""
+    link: Callable[[Notify], Awaitable[str]] | None = None
+    """Makes the link by which people approve what a notification asks for; None: the settings have no URL for it."""
     say: Say | None = None
     """Publishes an observation: for zones whose targets our traffic rules are to leave."""
 
@@ -102,7 +104,7 @@ async def carry_out(action: Action, world: CarrierContext, context: ExecutionCon
             return await zones.carry_out(action, ways, world.clock, context)
         case Notify():
             return await notify.carry_out(
-                action, world.clock, notifiers=world.notifiers, http=world.http, told=world.told
+                action, world.clock, notifiers=world.notifiers, http=world.http, told=world.told, link=world.link
             )
 
 

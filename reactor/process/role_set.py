@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from bus.jetstream import JetStreamBus
-from bus.messages import Fact, LoadBalancerKind
+from bus.messages import Fact, LoadBalancerKind, Notify
 from bus.subjects import token
-from bus.topology import ALERTS, TEMPLATES
+from bus.topology import ALERTS, LINKS, TEMPLATES
 from reactor.audit.signing import Signer
 from reactor.clients.aws import Regions
 from reactor.clients.balancers.connected import LoadBalancers
@@ -145,13 +146,27 @@ class RoleSet:
             background=background, templates=BusTemplates(context.bus.store(TEMPLATES), context.clock),
             create_namespaces=context.settings.create_namespaces, karmada=plane, query=query, say=publisher.tell,
             ec2=Regions(proxy_of(context.settings.aws)).get, load_balancers=self._balancers.get,
-            route_kinds=context.settings.described_route_kinds,
+            route_kinds=context.settings.described_route_kinds, link=self._link(),
         )  # fmt: skip
         executor = Executor(
             context.bus, context.clock, publisher, lambda action, execution: carry_out(action, world, execution),
             concurrency=context.settings.concurrency,
         )  # fmt: skip
         self._run("executor", executor.run)
+
+    def _link(self) -> Callable[[Notify], Awaitable[str]] | None:
+        from reactor.actions.notify.approval_link import ApprovalLinks
+
+        page = self._context.settings.web
+        if page.url is None:
+            return None
+        links, url = ApprovalLinks(self._context.bus.store(LINKS)), str(page.url).rstrip("/")
+        lasts = timedelta(seconds=page.link_seconds)
+
+        async def link(action: Notify) -> str:
+            return f"{url}/#/approve/{await links.token(action, lasts)}"
+
+        return link
 
     def _decide(self) -> None:
         context = self._context

@@ -47,6 +47,8 @@ class Web(Listener):
     """More values of the Host header that are answered: `name`, or `name:port`. A name alone allows each port."""
     users: tuple[WebUser, ...] = ()
     """Without users, each client on this machine may read, and none may change anything."""
+    link_seconds: Annotated[float, Field(ge=60, le=604_800)] = 86_400
+    """How long a link in a notification can approve or reject what it is about. Links need `url`."""
     session_seconds: Annotated[float, Field(ge=60, le=604_800)] = 43_200
     """How long a browser stays signed in."""
     viewers_max: Annotated[int, Field(ge=1, le=10_000)] = 200

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 async def give(bus: JetStreamBus, command: AnyCommand, at: datetime, origin: str) -> str:
     """Store a command of `by`, given at a moment. Gives its ID.
 
-    `origin`: the way it came: `cli`, `web`. Raises Unavailable, Refused.
+    `origin`: the way it came: `cli`, `web`, `link`. Raises Unavailable, Refused.
     """
     id_ = str(uuid4())
     body = encode(command, id=id_, source=f"/reactor/{origin}/{subjects.token(command.by)}", time=at)

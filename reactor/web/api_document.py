@@ -63,7 +63,7 @@ def _with_errors(item: Json) -> Json:
     }
 
 
-def _post(summary: str, role: str, **properties: Json) -> Json:
+def _post(summary: str, role: str, *parameters: Json, **properties: Json) -> Json:
     required = [name for name in properties if name != "forSeconds"]
     body = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
     answer = {"application/json": {"schema": _object("id", id=_TEXT)}}
@@ -71,6 +71,7 @@ def _post(summary: str, role: str, **properties: Json) -> Json:
         "post": {
             "summary": f"{summary} Needs the role {role}.",
             "description": "With a session also the header X-CSRF-Token, whose value /api/v1/session gives.",
+            "parameters": [*parameters],
             "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
             "responses": {"202": {"description": "The command is stored on the bus.", "content": answer}},
         }
@@ -157,5 +158,17 @@ _PATHS: Json = {
         "Pauses the rules whose names match.", "operate", rule=_TEXT, comment=_TEXT, forSeconds={"type": "number"}
     ),
     "/api/v1/commands/resume": _post("Ends a pause.", "operate", rule=_TEXT, comment=_TEXT),
+    "/api/v1/approvals/{token}": {
+        **_get(
+            "What a link of a notification is about. Looking changes nothing.",
+            _object("rule object request until state used plan", rule=_TEXT, object=_TEXT, request=_TEXT, until=_TIME,
+                    state={"enum": ["open", "used", "changed"]}, used=_TEXT, plan=_TEXT),
+            _in_path("token", "The part of the link behind `/approve/`."),
+        ),
+        **_post(
+            "Approves or rejects what a link is about, once.", "approve", _in_path("token", "As above."),
+            answer={"enum": ["approve", "reject"]}, comment=_TEXT, forSeconds={"type": "number"},
+        ),
+    },
     "/api/v1/session": _get("Who is signed in, and what that person may do.", {"type": "object"}),
 }  # fmt: skip

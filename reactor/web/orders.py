@@ -28,13 +28,14 @@ log = logging.getLogger(__name__)
 
 REJECTED_SECONDS = 3_600.0
 _Text = Annotated[str, Field(min_length=1, max_length=1_024)]
-_Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
+Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 
 
-class _Order(BaseModel):
+class Comment(BaseModel):
+    """Why: what every order has to say."""
+
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
 
-    rule: _Text
     comment: _Text
 
     @field_validator("*")
@@ -52,21 +53,25 @@ class _Order(BaseModel):
         return comment
 
 
+class _Order(Comment):
+    rule: _Text
+
+
 class AnswerOrder(_Order):
     """A yes or a no to a request."""
 
     object: _Text
     request: _Text
-    for_seconds: _Seconds | None = None
+    for_seconds: Seconds | None = None
 
 
 class PauseOrder(_Order):
     """A pause, or its end, for the rules whose names match a pattern."""
 
-    for_seconds: _Seconds | None = None
+    for_seconds: Seconds | None = None
 
 
-_Taken = TypeVar("_Taken", bound=_Order)
+Taken = TypeVar("Taken", bound=Comment)
 
 
 class Orders:
@@ -106,14 +111,10 @@ class Orders:
         now = self._clock.now()
         return await self._given(Resume(rule=order.rule, **self._words(viewer, order, now)), now)
 
-    async def _taken(self, request: web.Request, role: WebRole, kind: type[_Taken]) -> tuple[Viewer, _Taken]:
+    async def _taken(self, request: web.Request, role: WebRole, kind: type[Taken]) -> tuple[Viewer, Taken]:
         viewer = request[self._viewer]
         self._access.check_write(viewer, request.headers, role)
-        try:
-            return viewer, kind.model_validate(await asked(request))
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            raise Denied(400, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        return viewer, await taken(request, kind)
 
     def _pending(self, order: AnswerOrder) -> Group:
         """The group whose request this is an answer to. Raises Denied where there is another one by now, or none."""
@@ -127,7 +128,7 @@ class Orders:
         raise Denied(404, f"{order.rule} has no object {order.object}")
 
     @staticmethod
-    def _words(viewer: Viewer, order: _Order, at: datetime) -> dict[str, Any]:
+    def _words(viewer: Viewer, order: Comment, at: datetime) -> dict[str, Any]:
         return {"by": viewer.name, "reason": order.comment, "observed_at": at}
 
     async def _given(self, command: AnyCommand, at: datetime) -> web.Response:
@@ -135,3 +136,12 @@ class Orders:
         extra = {"command": type(command).__name__, "rule": command.rule, "by": command.by, "id": id_}
         log.info("a command was given on the page", extra=extra)
         return web.json_response({"id": id_}, status=202)
+
+
+async def taken(request: web.Request, kind: type[Taken]) -> Taken:
+    """Give what the body of a request orders. Raises Denied where it is something else."""
+    try:
+        return kind.model_validate(await asked(request))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise Denied(400, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

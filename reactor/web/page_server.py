@@ -18,6 +18,7 @@ from reactor.settings.model import Cluster
 from reactor.settings.web import Web
 from reactor.web.api_document import document
 from reactor.web.board import Board
+from reactor.web.linked_approvals import LinkedApprovals
 from reactor.web.orders import Orders
 from reactor.web.page_access import COOKIE, Access, Denied, Viewer
 from reactor.web.read_api import ReadApi
@@ -58,6 +59,7 @@ class PageServer:
         self.live = LiveStream(board, settings.viewers_max)
         self._reading = ReadApi(board, clock, clusters, digest)
         self._orders = Orders(board, clock, self.access, VIEWER)
+        self._by_link = LinkedApprovals(board, clock, self.access, VIEWER)
         self._files = {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in _files()}
         self._throttle = LogThrottle(clock)
 
@@ -77,7 +79,8 @@ class PageServer:
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[*middlewares, self._gate])
         app.add_routes(
             [
-                *self._reading.routes(), *self._orders.routes(), web.get("/api/v1/events", self._events),
+                *self._reading.routes(), *self._orders.routes(), *self._by_link.routes(),
+                web.get("/api/v1/events", self._events),
                 web.get("/api/v1/session", self._session), web.post("/api/v1/session", self._sign_in),
                 web.delete("/api/v1/session", self._sign_out), web.get("/api/v1/openapi.json", self._document),
                 web.get("/", self._file), web.get("/favicon.ico", self._file), web.get("/static/{name:.+}", self._file),

@@ -63,8 +63,10 @@ def _slack(action: Notify) -> dict[str, Any]:
     typed = " or ".join(f"`{_escaped(command)}`" for command in commands(action))
     since = f"<!date^{int(action.decided_at.timestamp())}^{{date_short_pretty}} {{time_secs}}|{iso(action.decided_at)}>"
     about = f"*{_escaped(action.because)}* of {_escaped(action.rule)} on {_escaped(action.object)}, {since}\n{typed}"
+    link = f"<{action.link}|Approve or reject it, once>"
     return {"text": text, "blocks": [
         {"type": "section", "text": {"type": "mrkdwn", "text": text[:3000]}},
+        *([{"type": "section", "text": {"type": "mrkdwn", "text": link}}] if action.link else []),
         {"type": "context", "elements": [{"type": "mrkdwn", "text": about[:2000]}]},
     ]}  # fmt: skip
 
@@ -82,7 +84,7 @@ def _alias(action: Notify) -> str:
 def _details(action: Notify) -> dict[str, str]:
     return {
         "rule": action.rule, "object": action.object, "reason": action.because, "id": action.id,
-        "next": "; ".join(commands(action)),
+        "next": "; ".join(commands(action)), **({"link": action.link} if action.link else {}),
     }  # fmt: skip
 
 
@@ -94,7 +96,7 @@ def _pagerduty(action: Notify, key: str) -> dict[str, Any]:
         "summary": action.message[:1024], "source": action.object, "severity": "critical",
         "timestamp": iso(action.decided_at), "component": action.object, "group": action.rule,
         "class": action.because, "custom_details": _details(action),
-    }}  # fmt: skip
+    }, **({"links": [{"href": action.link, "text": "Approve or reject"}]} if action.link else {})}  # fmt: skip
 
 
 def _opsgenie(action: Notify, headers: dict[str, str]) -> Post:
@@ -113,6 +115,7 @@ def _alert(action: Notify) -> dict[str, Any]:
     end = action.decided_at if action.resolves else action.decided_at + ALERT_LASTS
     return {
         "labels": {"alertname": "ReactorTells", "rule": action.rule, "object": action.object},
-        "annotations": {"summary": action.message, "reason": action.because, "next": "; ".join(commands(action))},
+        "annotations": {"summary": action.message, "reason": action.because, "next": "; ".join(commands(action)),
+                        **({"link": action.link} if action.link else {})},
         "startsAt": iso(action.decided_at), "endsAt": iso(end),
     }  # fmt: skip

@@ -42,6 +42,7 @@ def _body(action: Notify, now: datetime) -> str:
         f"Rule:    {visible(action.rule)}",
         f"Object:  {visible(action.object)}",
         f"Since:   {action.decided_at:%Y-%m-%d %H:%M:%S} UTC, {_in_words(now - action.decided_at)} before this mail",
+        *(["", "Approve or reject it here, once:", f"  {action.link}"] if action.link else []),
         "", "What to type next:", *(f"  {visible(command)}" for command in commands(action)), "",
     ]  # fmt: skip
     return "\n".join(lines)

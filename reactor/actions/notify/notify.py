@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import aiohttp
 from prometheus_client import Counter
 
+from bus.errors import BusError
 from bus.messages import Mode, Notify, Outcome
 from reactor.actions.notify.incidents import post_of
 from reactor.actions.notify.mail import letter
@@ -50,7 +51,13 @@ class Told:
 
 
 async def carry_out(
-    action: Notify, clock: Clock, *, notifiers: Mapping[str, Notifier], http: aiohttp.ClientSession, told: Told
+    action: Notify,
+    clock: Clock,
+    *,
+    notifiers: Mapping[str, Notifier],
+    http: aiohttp.ClientSession,
+    told: Told,
+    link: Callable[[Notify], Awaitable[str]] | None = None,
 ) -> Outcome:
     """Tell everybody that the action names. Done: all have heard, `wrote` False where all had before.
 
@@ -61,6 +68,8 @@ async def carry_out(
         return failed(
             action.id, clock, Declined("DryRun", f"mode {action.mode}: decided and recorded, not carried out")
         )
+    if action.request and link is not None:
+        action = action.model_copy(update={"link": await _made(link, action)})
     names = [name for name in dict.fromkeys(action.to) if (action.id, name) not in told]
     errors = await asyncio.gather(*(_tell(action, name, notifiers.get(name), clock, http, told) for name in names))
     wrong = [error for error in errors if error is not None]
@@ -72,6 +81,15 @@ async def carry_out(
         extra={"rule": action.rule, "action": action.id, "reason": outcome.reason},
     )  # fmt: skip
     return outcome.model_copy(update={"detail": "; ".join(map(str, wrong))[:1024], "wrote": len(wrong) < len(names)})
+
+
+async def _made(link: Callable[[Notify], Awaitable[str]], action: Notify) -> str:
+    """Give the link; empty where the bus does not give its key: people are told anyway, and use the page."""
+    try:
+        return await link(action)
+    except BusError as error:
+        _log.warning("a notification has no link", extra={"action": action.id, "reason": str(error)})
+        return ""
 
 
 async def _tell(
@@ -93,7 +111,7 @@ async def _tell(
 async def _send(action: Notify, name: str, notifier: Notifier, clock: Clock, http: aiohttp.ClientSession) -> None:
     if notifier.kind == "log":
         about = {"rule": action.rule, "object": action.object, "reason": action.because}
-        _log.info("%s", action.message, extra=about)
+        _log.info("%s", action.message, extra=about | ({"link": action.link} if action.link else {}))
         return
     if notifier.email is not None:
         await send(name, letter(action, notifier.email, clock.now()), notifier.email, clock)

@@ -3,6 +3,7 @@ import { Component, render } from "./vendor/preact.js";
 import { onChange, send, start, store } from "./store.js";
 import { html } from "./parts.js";
 import { Now } from "./now.js";
+import { Approve } from "./approve.js";
 import { ActionPage, ActionsPage, MapPage, MembersPage, RulePage, RulesPage, TargetPage } from "./pages.js";
 
 const TABS = [["now", "Now"], ["map", "Map"], ["actions", "Actions"], ["rules", "Rules"], ["members", "Members"]];
@@ -20,6 +21,7 @@ function Page({ at }) {
   if (at.page === "map") return html`<${MapPage} />`;
   if (at.page === "actions") return at.name ? html`<${ActionPage} key=${at.name} id=${at.name} />` : html`<${ActionsPage} query=${at.query} />`;
   if (at.page === "rules") return at.name ? html`<${RulePage} key=${at.name} name=${at.name} />` : html`<${RulesPage} />`;
+  if (at.page === "approve") return html`<${Approve} key=${at.name} token=${at.name} />`;
   if (at.page === "members") return html`<${MembersPage} />`;
   return html`<${Now} />`;
 }
@@ -58,7 +60,7 @@ class App extends Component {
     const stale = store.lost || store.problem;
     if (this.state.error && !store.ready) return html`<p class="boot error">${this.state.error}</p>`;
     const { session } = store;
-    document.title = `${TABS.find(([name]) => name === at.page)?.[1] || "Target"} · alert-reactor`;
+    document.title = `${TABS.find(([name]) => name === at.page)?.[1] || (at.page === "approve" ? "Approve" : "Target")} · alert-reactor`;
     return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       <header class="top"><div class="bar"><a class="brand" href="#/now"><img src="/static/icon.svg" alt="" />alert-reactor</a>
         <nav class="tabs" aria-label="Pages">${TABS.map(([name, word]) => html`<a href="#/${name}" aria-current=${name === at.page ? "page" : null}>${word}</a>`)}</nav>

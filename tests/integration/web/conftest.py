@@ -146,10 +146,10 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
 
 
 @asynccontextmanager
-async def running(given: Settings) -> AsyncIterator[Scene]:
+async def running(given: Settings, roles: frozenset[str] = ROLES) -> AsyncIterator[Scene]:
     """Run the process while the block runs."""
     # The cookie jar takes cookies of addresses too: loopback has no name.
     jar = aiohttp.CookieJar(unsafe=True)
-    async with App(given, ROLES) as app, aiohttp.ClientSession(cookie_jar=jar) as http:
+    async with App(given, roles) as app, aiohttp.ClientSession(cookie_jar=jar) as http:
         routing = Routing.of(load([("rules.yaml", RULES)]))
         yield Scene(app, Publisher(app.bus, routing, 4, app.clock, source="/test"), http)

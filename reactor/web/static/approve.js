@@ -1,0 +1,59 @@
+// What a link of a notification asks for. To look changes nothing: a button has to be pressed, and a reason given.
+import { Component } from "./vendor/preact.js";
+import { get, may, send, store } from "./store.js";
+import { Pill, Target, Time, Weights, html, path } from "./parts.js";
+
+const OVER = {
+  used: ["Answered already", "A link is good for one answer."],
+  changed: ["No longer asked for", "The rule asks for something else now, or for nothing. This link approves nothing else."],
+};
+
+export class Approve extends Component {
+  state = { data: null, error: "", sent: "" };
+  componentDidMount() { this.look(); this.timer = setInterval(() => this.look(), 2000); }
+  componentWillUnmount() { clearInterval(this.timer); }
+  async look() {
+    try { this.setState({ data: await get(`approvals/${this.props.token}`), error: "" }); }
+    catch (error) { this.setState({ data: null, error: error.message }); }
+  }
+
+  submit = async (event) => {
+    event.preventDefault();
+    const answer = event.submitter.value;
+    this.setState({ busy: true, refused: "" });
+    try {
+      await send("POST", `approvals/${this.props.token}`, { answer, comment: new FormData(event.target).get("comment") });
+      this.setState({ sent: answer });
+    } catch (error) { this.setState({ refused: error.message }); }
+    this.setState({ busy: false });
+    this.look();
+  };
+
+  answer() {
+    if (!may("approve")) return html`<p class="do">${store.session.name ? `${store.session.name} may look only. To approve needs the role approve.`
+      : "Nobody is signed in on this page, so it is read-only."}</p>`;
+    return html`<form onSubmit=${this.submit}><label class="field">Reason, for the audit<input name="comment" required maxlength="1000" autocomplete="off" /></label>
+      ${this.state.refused && html`<p class="error" role="alert">${this.state.refused}</p>`}
+      <div class="buttons"><button class="primary v-approve" value="approve" disabled=${this.state.busy}>Approve</button>
+      <button class="v-reject" value="reject" disabled=${this.state.busy}>Reject for 1 hour</button></div>
+      <p class="dim small">Recorded as ${store.session.name}. The link is good for one answer.</p></form>`;
+  }
+
+  render() {
+    const { data, error, sent } = this.state;
+    if (error) return html`<h1>Approve</h1><div class="card edge e-bad"><p class="error" role="alert">${error}</p>
+      <p>What waits for an answer now is on the page <a href="#/now">Now</a>.</p></div>`;
+    if (!data) return html`<p class="boot">Loading…</p>`;
+    const group = [...store.groups.values()].find((one) => one.rule === data.rule && (one.object === data.object || one.hold?.about === data.object));
+    const [title, why] = OVER[data.state] || [];
+    return html`<h1>${sent === "approve" ? "Approved" : sent === "reject" ? "Rejected" : title || "Approve this?"}</h1>
+      <div class="card edge ${data.state === "open" ? "e-hold" : "e-act"}">
+      <h3><a href="#/rules/${path(data.rule)}">${data.rule}</a></h3><p class="dim small wrap">${data.object}</p>
+      ${data.plan && html`<p class="next wrap">${data.plan}</p>`}
+      ${group && html`<ul class="plain">${group.targets.map((one) => html`<li class="small"><${Pill} kind=${one.status === "Unhealthy" ? "p-bad" : one.status === "Healthy" ? "p-good" : ""}>${one.status}</${Pill}> <${Target} of=${one.target} /></li>`)}</ul>`}
+      ${group && group.backends.length > 0 && html`<p class="small dim">Weights now</p><${Weights} backends=${group.backends} />`}
+      ${data.state === "open" ? html`${this.answer()}<p class="dim small">The link ends at <${Time} at=${data.until} />.</p>`
+        : html`${data.used && html`<p class="next wrap">${data.used}</p>`}${!sent && html`<p>${why}</p>`}
+          <p><a href="#/actions?rule=${encodeURIComponent(data.rule)}">What the rule did</a> · <a href="#/now">Now</a></p>`}</div>`;
+  }
+}
