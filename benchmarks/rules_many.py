@@ -17,7 +17,7 @@ from benchmarks.measure import Result
 from bus.messages import Backend, Fact, Health, Observation, Route, Workload
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.kinds import AnyRule
 from rules.rulefile.sources import Quorum
 

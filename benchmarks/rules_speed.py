@@ -13,7 +13,7 @@ from bus.messages import Backend, Health, Observation, Route
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.rehearsal.history import read
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rehearsal.simulator import simulate as simulated
 from rules.rulefile import loader
 

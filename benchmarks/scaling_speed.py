@@ -30,7 +30,7 @@ from bus.port import Outgoing
 from bus.topology import GROUPS
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.engine.stored import load
+from rules.engine.group_codec import load
 from rules.summary import route_of
 
 FLEETS = (1, 2, 4)

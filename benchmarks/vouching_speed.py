@@ -21,10 +21,10 @@ from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.runtime.clock import Clock
 from reactor.sources import ticker
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import endpoints_watch
 from reactor.sources.probes.probing import probe
 from reactor.sources.refresh import requests_on
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch, TcpProbe
 
 TARGETS = 1000

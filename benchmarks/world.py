@@ -15,7 +15,7 @@ from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
-from rules.engine.stored import load
+from rules.engine.group_codec import load
 from rules.summary import route_of
 from tests.ports import free_port
 

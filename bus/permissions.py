@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from bus import topology
-from bus.admission import command_kind, fact_kinds
+from bus.message_admission import command_kind, fact_kinds
 from bus.messages import (
     AcquireReply,
     AcquireRequest,

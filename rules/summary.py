@@ -14,8 +14,8 @@ from rules.kinds.cluster_taint.state import TaintState
 from rules.kinds.traffic.state import FailoverState, RouteState, TrafficState
 from rules.kinds.workload.state import WorkloadState
 from rules.kinds.zone.state import ZoneState
-from rules.rulefile.fleet import of_object
 from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.route_fleet import of_object
 
 
 class State(StrEnum):

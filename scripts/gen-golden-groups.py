@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from rules.core.group import Group  # noqa: E402
-from rules.engine.stored import dump, unpacked  # noqa: E402
-from rules.rehearsal import simulate  # noqa: E402
-from rules.rehearsal.testing import loader, tester  # noqa: E402
+from rules.engine.group_codec import dump, unpacked  # noqa: E402
+from rules.rehearsal import simulation  # noqa: E402
+from rules.rehearsal.testing import suite_loader, tester  # noqa: E402
 
 LIBRARY = ROOT / "rules" / "library"
 FOLDER = ROOT / "tests" / "golden" / "groups"
@@ -49,7 +49,7 @@ def _groups() -> Iterator[tuple[str, Group]]:
     """Every group after every step of every rule test of the library."""
     found: list[tuple[str, Group]] = []
 
-    class Watched(simulate.GroupStore):
+    class Watched(simulation.GroupStore):
         def take(self, *args: Any, **keys: Any) -> Any:
             decisions = super().take(*args, **keys)
             found.extend((type(self.rules[one.group.rule]).__name__, one.group) for one in decisions)
@@ -60,9 +60,9 @@ def _groups() -> Iterator[tuple[str, Group]]:
             found.extend((type(self.rules[one.group.rule]).__name__, one.group) for one in decisions)
             return decisions
 
-    simulate.GroupStore = Watched  # type: ignore[misc]
+    simulation.GroupStore = Watched  # type: ignore[misc]
     for path in sorted(LIBRARY.glob("*_test.yaml")):
-        suite = loader.load(path.read_text("utf-8"), path.name, lambda name: (LIBRARY / name).read_text("utf-8"))
+        suite = suite_loader.load(path.read_text("utf-8"), path.name, lambda name: (LIBRARY / name).read_text("utf-8"))
         for _ in tester.run(suite):
             yield from found
             found.clear()

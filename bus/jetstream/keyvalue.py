@@ -17,8 +17,8 @@ from bus.errors import NotFound, Refused, StreamRecreated, Unavailable
 from bus.jetstream.connection import Connection
 from bus.jetstream.incoming import Stored
 from bus.jetstream.lookup import last
+from bus.jetstream.ordered_reading import OrderedReading
 from bus.jetstream.publishing import PendingPublish, Publisher
-from bus.jetstream.reading import OrderedReading
 from bus.jetstream.scanning import ScannedReading
 from bus.port import Entry
 from bus.topology import Bucket

@@ -15,8 +15,8 @@ from typing import Any
 
 from bus import topology
 from bus.errors import NotReady, WrongServer
-from bus.jetstream.bus import JetStreamBus
 from bus.jetstream.connection import INSTEAD, ApiError, Connection
+from bus.jetstream.jetstream_bus import JetStreamBus
 from bus.topology import DUPLICATE_WINDOW, Bucket, Queue, Stream
 
 NO_STREAM = 10059

@@ -7,18 +7,6 @@ message (measured, design 4).
 
 from __future__ import annotations
 
-from bus.messages.audit import (
-    ChainLink,
-    DecisionRecord,
-    Hold,
-    LookSeen,
-    Notify,
-    Outcome,
-    TargetEvidence,
-    WantedReply,
-    WantedRequest,
-    WebhookPost,
-)
 from bus.messages.base import ActionMessage, Health, Message, Mode, Name, Part, Target, Text, iso
 from bus.messages.commands import (
     Approve,
@@ -34,18 +22,9 @@ from bus.messages.commands import (
     RetryZone,
 )
 from bus.messages.health import Observation, RefreshRequest
+from bus.messages.isolations import ZoneInventory, Zones, ZoneStep
 from bus.messages.limiter import AcquireReply, AcquireRequest
-from bus.messages.traffic import (
-    LOAD_BALANCERS,
-    Backend,
-    LoadBalancerKind,
-    Route,
-    RouteKind,
-    RouteRef,
-    SetWeights,
-    check_place,
-)
-from bus.messages.workloads import (
+from bus.messages.placements import (
     CancelEviction,
     Carrier,
     Cluster,
@@ -60,7 +39,28 @@ from bus.messages.workloads import (
     WorkloadCopy,
     WorkloadRef,
 )
-from bus.messages.zones import ZoneInventory, Zones, ZoneStep
+from bus.messages.records import (
+    ChainLink,
+    DecisionRecord,
+    Hold,
+    LookSeen,
+    Notify,
+    Outcome,
+    TargetEvidence,
+    WantedReply,
+    WantedRequest,
+    WebhookPost,
+)
+from bus.messages.routes import (
+    LOAD_BALANCERS,
+    Backend,
+    LoadBalancerKind,
+    Route,
+    RouteKind,
+    RouteRef,
+    SetWeights,
+    check_place,
+)
 
 Inventory = Route | Cluster | ClusterTaints | Workload | WorkloadCopy | Zones
 """What exists."""

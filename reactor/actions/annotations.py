@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bus.messages import SetWeights
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION, HEALTHY_ANNOTATION
 
 EPOCH_ANNOTATION = "reactor/epoch"

@@ -26,19 +26,19 @@ from reactor.actions.events import CONTROLLER
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada import bindings
-from reactor.actions.karmada import clusters as karmada_clusters
+from reactor.actions.karmada import cluster_taints as karmada_clusters
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.notify import notify
 from reactor.actions.outcomes import Declined, failed
-from reactor.actions.traffic import load_balancers, routes
+from reactor.actions.traffic import balancer_weights, route_weights
 from reactor.actions.workload import evict, purge, taints
 from reactor.actions.workload.place import Placer
 from reactor.actions.workload.templates import Templates
 from reactor.actions.zone import carrier as zones
-from reactor.actions.zone.context import Query, Say, ZoneWorld
+from reactor.actions.zone.isolation_context import Query, Say, ZoneWorld
 from reactor.clients.aws import Ec2, Regions
-from reactor.clients.balancers.port import LoadBalancer
-from reactor.clients.port import KubeApi
+from reactor.clients.balancers.balancer_port import LoadBalancer
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.settings.model import Notifier
@@ -146,7 +146,7 @@ async def _set_weights_of_balancer(action: SetWeights, world: CarrierContext, co
         balancer = world.load_balancers(action.route.name, action.route.kind)
     except SettingsError as error:
         return failed(action.id, world.clock, Declined("UnknownLoadBalancer", str(error)))
-    return await load_balancers.carry_out(balancer, action, world.clock, context)
+    return await balancer_weights.carry_out(balancer, action, world.clock, context)
 
 
 async def _set_weights(action: SetWeights, world: CarrierContext) -> Outcome:
@@ -156,7 +156,7 @@ async def _set_weights(action: SetWeights, world: CarrierContext) -> Outcome:
         return failed(action.id, world.clock, Declined("UnknownCluster", str(error)))
     except ReactorError as error:
         return failed(action.id, world.clock, error)
-    return await routes.carry_out(
+    return await route_weights.carry_out(
         api, action, world.clock, instance=world.instance, background=world.background, custom=world.route_kinds
     )
 

@@ -15,8 +15,8 @@ import stamina
 
 from bus.messages import RouteRef
 from reactor.actions.outcomes import NotAsAsked, OutOfTime, Waited
-from reactor.actions.versions import forget, path_of
-from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.actions.served_versions import forget, path_of
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import Retryable
 from rules.rulefile.route_kinds import RouteKind
 

@@ -16,7 +16,7 @@ from prometheus_client import Counter
 
 from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import reason_of
-from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import ReactorError
 from reactor.runtime.telemetry import REGISTRY
 from rules.core.reasons import Because

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from reactor.actions.outcomes import OutOfTime
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.runtime.clock import Clock
 
 StillWanted = Callable[[], Awaitable[None]]

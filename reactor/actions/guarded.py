@@ -7,7 +7,7 @@ from typing import Any
 
 from reactor.actions.execution import ExecutionContext
 from reactor.clients.aws import Ec2
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 
 def connection_of(api: KubeApi) -> KubeApi:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bus.messages import Outcome
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable, Terminal
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import WEIGHT_MAX, Entry
 from reactor.clients.route_entries import escape as escape
 

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from bus.errors import Unavailable
 from bus.messages import RefreshRequest, WebhookPost
 from bus.port import Store
-from reactor.alerts.admission import Admission
 from reactor.alerts.alert import Alert, BadAlert
-from reactor.alerts.evidence import Evidence
+from reactor.alerts.alert_evidence import Evidence
+from reactor.alerts.alert_limits import Admission
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi
 from reactor.alerts.publisher import AlertPublisher, Tell

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Target
-from reactor.alerts.admission import Admission
 from reactor.alerts.alert import Alert
+from reactor.alerts.alert_limits import Admission
 from reactor.alerts.states import AlertState, Opinion
 from reactor.runtime import telemetry
 from reactor.runtime.log_throttle import LogThrottle

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, Observation
+from reactor.alerts.alert_evidence import Evidence
 from reactor.alerts.cache import AlertCache
-from reactor.alerts.evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.states import AlertState, Opinion, health_of, speaker
 from reactor.runtime.slices import sliced

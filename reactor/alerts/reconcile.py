@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from reactor.alerts.alert import Alert
-from reactor.alerts.evidence import Evidence
+from reactor.alerts.alert_evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi, Found, Poll, Polling
 from reactor.alerts.states import LISTED_AGAIN, SILENT, AlertOutcome, AlertState, Opinion, began_anew, key_of, take

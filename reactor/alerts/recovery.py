@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from reactor.alerts.evidence import Evidence
+from reactor.alerts.alert_evidence import Evidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.states import AlertState
 from reactor.alerts.store import AlertStore, Change

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 from bus import subjects
-from bus.admission import read
 from bus.envelope import encode
 from bus.errors import Malformed, Refused
+from bus.message_admission import read
 from bus.messages import ChainLink, DecisionRecord, iso
 from bus.port import Bus, Fence, Outgoing
 from bus.topology import DECISIONS

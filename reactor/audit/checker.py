@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from reactor.audit.history import RouteHistory, Run, Span, Write, good, merged
+from reactor.audit.object_history import RouteHistory, Run, Span, Write, good, merged
 
 PROMISES = ("lost", "doubled", "early", "needless", "blind", "interleaved", "last-one", "converged")
 SEEN_WITHIN = 1.0

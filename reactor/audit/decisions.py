@@ -20,7 +20,7 @@ from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation
 from reactor.audit.checker import Breach, Verdict
-from reactor.audit.history import Span, merged
+from reactor.audit.object_history import Span, merged
 
 SLACK = 0.05
 """Seconds by which clocks may lie apart."""

@@ -19,7 +19,7 @@ from reactor.cli.shared.printing import printed, say, warn
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings, Settings
-from reactor.views.stored import stored
+from reactor.views.stored_records import stored
 
 if TYPE_CHECKING:
     from reactor.audit.checker import Verdict
@@ -102,9 +102,9 @@ async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
 
 async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> Verdict:
     from bus.topology import FACTS
+    from reactor.audit.audit_reader import audit_of
     from reactor.audit.decisions import hear, judge
     from reactor.audit.links import check
-    from reactor.audit.reading import audit_of
     from reactor.process.session import connected
 
     async with connected(settings.bus, url, "audit", patience=PATIENCE) as bus:
@@ -124,7 +124,7 @@ def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
     """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
     from reactor.audit.decisions import Window
     from rules.kinds.traffic.backends import service_target
-    from rules.kinds.traffic.interests import named_ref
+    from rules.kinds.traffic.route_interests import named_ref
     from rules.rulefile.model import TrafficFailover
 
     windows = {}

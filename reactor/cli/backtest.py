@@ -19,15 +19,15 @@ from reactor.cli.shared.printing import as_yaml, say
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.runtime.visible import visible_json
-from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules.core.errors import InvalidFiles, Problem
+from rules.rehearsal.backtest.backtest_report import as_json
 from rules.rehearsal.backtest.backtester import SWEEPABLE
-from rules.rehearsal.backtest.report import as_json
 from rules.rulefile import loader
 
 if TYPE_CHECKING:
+    from reactor.workbench.backtest.backtest_run import Backtested
     from reactor.workbench.backtest.fetch import Progress
-    from reactor.workbench.backtest.run import Backtested
 
 
 @click.command()
@@ -79,20 +79,20 @@ def backtest(
     """
     if cache is not None and no_cache:
         raise click.UsageError("--cache and --no-cache contradict each other")
-    from reactor.clients.promql import QueryFailed
-    from reactor.workbench.backtest import asked
+    from reactor.clients.instant_queries import QueryFailed
+    from reactor.workbench.backtest import backtest_options
+    from reactor.workbench.backtest.backtest_run import Request, run
     from reactor.workbench.backtest.grid import TooLong
-    from reactor.workbench.backtest.history import Plan
-    from reactor.workbench.backtest.run import Request, run
+    from reactor.workbench.backtest.history_builder import Plan
     from reactor.workbench.backtest.store import default_folder
 
     versions = [_loaded((*rules, *files)), *([_loaded((compare,))] if compare is not None else [])]
     try:
-        span = asked.span(from_, to, step, Clock().now())
-        swept = asked.sweep(sweep) if sweep is not None else None
-        endpoints = asked.endpoints(url, config, versions)
+        span = backtest_options.span(from_, to, step, Clock().now())
+        swept = backtest_options.sweep(sweep) if sweep is not None else None
+        endpoints = backtest_options.endpoints(url, config, versions)
         plans = [
-            Plan(version, span, tuple(endpoints), asked.ONLY if url else None, scrapes, assume_healthy)
+            Plan(version, span, tuple(endpoints), backtest_options.ONLY if url else None, scrapes, assume_healthy)
             for version in versions
         ]
         kept = None if no_cache else cache or default_folder()
@@ -101,7 +101,7 @@ def backtest(
         with _progress() as progress:
             done = asyncio.run(run(request, progress))
         _write(done, html, output)
-    except (TooLong, asked.BadAsk) as error:
+    except (TooLong, backtest_options.BadAsk) as error:
         raise click.UsageError(str(error)) from error
     except ReactorError as error:
         say(f"reactor: {error}", err=True)
@@ -109,7 +109,7 @@ def backtest(
 
 
 def _loaded(patterns: tuple[str, ...]) -> loader.RuleSet:
-    from reactor.workbench.backtest.history import Playable
+    from reactor.workbench.backtest.history_builder import Playable
 
     names, problems = find_rules(patterns)
     if not names and not problems:
@@ -144,7 +144,7 @@ def _progress() -> Iterator[Progress]:
 
 def _write(done: Backtested, html: Path | None, output: str) -> None:
     """Print, and write the page. Raises SettingsError."""
-    from reactor.workbench.backtest import page, text
+    from reactor.workbench.backtest import backtest_text, page
 
     if html is not None:
         try:
@@ -155,5 +155,5 @@ def _write(done: Backtested, html: Path | None, output: str) -> None:
         body = as_json(done.played, done.within, notes=done.notes, pairs=done.pairs, swept=done.swept)
         say(as_yaml(body) if output == "yaml" else visible_json(json.dumps(body, indent=2, ensure_ascii=False)))
         return
-    for line in text.lines(done):
+    for line in backtest_text.lines(done):
         say(line)

@@ -85,13 +85,13 @@ def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], conf
 
 def _asked(reading: Reading, words: Sequence[str], config: Path | None) -> list[Problem]:
     from reactor.workbench.livecheck import (
-        run,
-        servers,  # only who asks a server pays for its client
+        live_servers,  # only who asks a server pays for its client
+        livecheck_run,
     )
 
     try:
-        return run.run(reading, words, config)
-    except (servers.BadWhere, SettingsError) as error:
+        return livecheck_run.run(reading, words, config)
+    except (live_servers.BadWhere, SettingsError) as error:
         raise click.UsageError(str(error)) from error
 
 

@@ -24,7 +24,7 @@ def demo(*, once: bool, verbose: bool) -> None:
     Exit code: 0 if the failover and the failback happened, 1 if not, 130 or 143 if interrupted before.
     """
     from bus.errors import BusError
-    from reactor.demo.run import run
+    from reactor.demo.demo_run import run
     from reactor.runtime.errors import ReactorError
 
     try:

@@ -72,8 +72,8 @@ def _place(finding: Finding) -> int:
 async def _examine(
     config: Path | None, url: str | None, files: tuple[str, ...], seconds: float, *, pre: bool
 ) -> Findings:
-    from reactor.workbench.doctor import rules as rule_checks
-    from reactor.workbench.doctor import settings as settings_checks
+    from reactor.workbench.doctor import rules_diagnosis as rule_checks
+    from reactor.workbench.doctor import settings_diagnosis as settings_checks
     from reactor.workbench.doctor.finding import Finding
 
     settings, found = await settings_checks.findings(config, seconds)
@@ -91,14 +91,14 @@ async def _ask(
 ) -> Findings:
     """Ask all that is not on this machine, side by side."""
     from reactor.cli.shared.doctor_bus import bus_findings, member_findings, suffix
-    from reactor.workbench.doctor import alertmanager, disk, servers
+    from reactor.workbench.doctor import alertmanager_diagnosis, disk_diagnosis, servers_diagnosis
     from reactor.workbench.doctor.finding import Finding, limited
 
     bus = settings.bus
     checked = bus_findings(bus, url, suffix(config, url), before_install=pre)
     looks = [
-        limited("bus", "connection", checked, seconds), servers.findings(settings, rules.reading, seconds),
-        alertmanager.findings(settings, rules.reading, seconds), disk.findings(bus, url, seconds),
+        limited("bus", "connection", checked, seconds), servers_diagnosis.findings(settings, rules.reading, seconds),
+        alertmanager_diagnosis.findings(settings, rules.reading, seconds), disk_diagnosis.findings(bus, url, seconds),
     ]  # fmt: skip
     if not pre:
         looks.append(limited("members", "all", member_findings(bus, url, rules.digest), seconds))

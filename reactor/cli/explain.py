@@ -19,8 +19,8 @@ from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings
 from reactor.views.explaining import chain_of
-from rules.rehearsal.explain import Chain
-from rules.rehearsal.proof import line as evidence_line
+from rules.rehearsal.basis import line as evidence_line
+from rules.rehearsal.causal_chain import Chain
 from rules.rehearsal.reach import lines, reach
 from rules.rulefile.matchers import BadMatcher, Matchers
 

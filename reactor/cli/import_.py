@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from reactor.cli.importers.karmada import karmada
-from reactor.cli.importers.linkerd import linkerd
-from reactor.cli.importers.prometheus import prometheus
+from reactor.cli.importers.karmada_import import karmada
+from reactor.cli.importers.linkerd_import import linkerd
+from reactor.cli.importers.prometheus_import import prometheus
 
 
 @click.group(name="import")

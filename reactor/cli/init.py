@@ -20,8 +20,8 @@ from reactor.settings import model as settings_
 from reactor.settings.model import Cluster
 from reactor.workbench.starter.look import Found, look
 from reactor.workbench.starter.making import Starter, starter
-from reactor.workbench.starter.proof import text_of_test
-from reactor.workbench.starter.text import text_of_rules
+from reactor.workbench.starter.starter_tests import text_of_test
+from reactor.workbench.starter.starter_text import text_of_rules
 
 _KUBECONFIG = "~/.kube/config"
 _UNNAMED = "local"

@@ -81,7 +81,7 @@ class Lazy(click.Group):
 
 def _say_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from reactor.runtime.versions import installed
+        from reactor.runtime.installed_versions import installed
 
         click.echo(f"reactor {installed('alert-reactor')}")
         context.exit()

@@ -20,10 +20,10 @@ from reactor.runtime.errors import SettingsError
 from reactor.runtime.visible import visible
 from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings
-from reactor.views.stored import from_lines, stored
+from reactor.views.stored_records import from_lines, stored
 from rules.engine.routing import Routing
-from rules.rehearsal.replay import Match, Replayed
-from rules.rehearsal.replay import replay as again
+from rules.rehearsal.decision_replay import Match, Replayed
+from rules.rehearsal.decision_replay import replay as again
 
 
 @click.command()

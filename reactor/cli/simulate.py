@@ -1,6 +1,6 @@
 """`reactor simulate`: a history played through rules on virtual time, one JSON line for each thing that comes out.
 
-With `--world`, a history is invented and judged: see `reactor.cli.shared.world`.
+With `--world`, a history is invented and judged: see `reactor.cli.shared.simulated_worlds`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rules.rehearsal import history as history_
 from rules.rehearsal.silence import SECONDS_MAX
 from rules.rehearsal.simulator import in_words
 from rules.rehearsal.simulator import simulate as play
-from rules.rehearsal.world.topology import enforced
+from rules.rehearsal.world.world_topology import enforced
 from rules.rulefile import loader
 
 Show = Callable[..., Iterator[str]]
@@ -104,7 +104,7 @@ def simulate(
     if problems:
         fail(problems)
     if world is not None:
-        from reactor.cli.shared.world import run
+        from reactor.cli.shared.simulated_worlds import run
 
         run(loaded, world, seeds, hours, output or "text")
     show = {"text": in_words, "yaml": _documents}.get(output or "json", play)

@@ -31,8 +31,8 @@ from reactor.settings.model import Settings
 from reactor.views.group_view import Rules, entry
 from reactor.views.stored_groups import stored_groups
 from rules.core.group import Group, Paused
+from rules.engine.group_codec import to_python
 from rules.engine.pauses import PAUSES
-from rules.engine.stored import to_python
 from rules.rulefile.targets import matches
 
 if TYPE_CHECKING:

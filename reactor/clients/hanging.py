@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from math import inf
 from typing import Any, TypeVar
 
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 
 ASK_SECONDS = 1.0
 """Between two small requests, and before the first."""

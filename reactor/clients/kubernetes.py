@@ -27,10 +27,10 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import ApiClient, ApiException, Configuration
 from kubernetes.aio.config import ConfigException
 
-from reactor.clients.answers import APPLY_PATCH, JSON_PATCH, Request, refusal
+from reactor.clients.api_refusals import APPLY_PATCH, JSON_PATCH, Request, refusal
 from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.loading import Loading
-from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.sessions import Purpose, Sessions
 from reactor.clients.shared_watch import SharedWatches
 from reactor.runtime import telemetry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reactor.clients.fields import Malformed
+from reactor.clients.object_fields import Malformed
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 _SUFFIX = {

@@ -23,12 +23,12 @@ from typing import NamedTuple
 from reactor.clients.changes import Change, Key, Kind, Look, key_of, parsed_event, version_of
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.hanging import Hung
-from reactor.clients.port import ApiUnavailable, JsonObject, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
 from reactor.clients.watching import Expired, WatchApi
 from reactor.runtime import telemetry
-from reactor.runtime.backoff import Backoff
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
+from reactor.runtime.retry_backoff import Backoff
 from reactor.runtime.standstill import NEVER
 
 PAGE_OBJECTS = 500  # client-go's page size

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from reactor.clients.changes import metadata_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.traffic.apportion import apportion
 from rules.rulefile.route_kinds import EVERY, FQDN, RouteKind
 

@@ -19,7 +19,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from typing import NamedTuple
 
 from reactor.clients.changes import key_of, parsed_event, version_of
-from reactor.clients.port import ApiUnavailable, Forbidden
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.watching import Expired
 
 NAMESPACES_MAX = 10

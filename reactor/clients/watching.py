@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi
 
 
 class Expired(ApiUnavailable):

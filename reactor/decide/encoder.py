@@ -16,7 +16,7 @@ from reactor.route.publisher import Publisher
 from reactor.runtime import telemetry
 from rules.core.group import Group
 from rules.engine.decide import Decision
-from rules.rehearsal.replay import recorded
+from rules.rehearsal.decision_replay import recorded
 
 log = logging.getLogger(__name__)
 SOURCE = "/reactor/decider"

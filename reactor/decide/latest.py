@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import get_args
 
 from bus import subjects
-from bus.admission import read
 from bus.errors import Malformed
+from bus.message_admission import read
 from bus.messages import AcquireReply, AcquireRequest, AnyCommand, Fact, Observation, Outcome
 from bus.port import Bus
 from bus.topology import FACTS

@@ -17,8 +17,8 @@ from functools import partial
 from typing import get_args
 
 from bus import subjects
-from bus.admission import read
 from bus.errors import Malformed, Refused
+from bus.message_admission import read
 from bus.messages import Fact
 from bus.port import Bus, Delivery, Fence, LogReader
 from bus.topology import FACTS

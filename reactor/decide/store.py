@@ -22,8 +22,8 @@ from reactor.runtime import telemetry
 from reactor.runtime.failpoints import reach
 from reactor.runtime.slices import sliced
 from rules.core.group import Group
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
-from rules.engine.stored import dump, load
 from rules.engine.subscriptions import Key
 
 log = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reactor.demo import scene
+from reactor.demo.demo_world import World
 from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
-from reactor.demo.truth import Shift, Verdict, judge
+from reactor.demo.ground_truth import Shift, Verdict, judge
 from reactor.demo.watcher import LOOK_SECONDS, Watcher
-from reactor.demo.world import World
 from reactor.runtime.clock import Clock
 
 READY_SECONDS = 20.0

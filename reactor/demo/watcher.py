@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from reactor.demo import scene, words
+from reactor.demo import scene, sentences
+from reactor.demo.demo_world import World
 from reactor.demo.display import Display
-from reactor.demo.truth import Shift, shifts
-from reactor.demo.world import World
+from reactor.demo.ground_truth import Shift, shifts
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Member, Window
 from rules.summary import route_of
@@ -72,12 +72,12 @@ class Watcher:
         known = self._members.get(target)
         self._members[target] = member
         if known is None or known.status is not member.status:
-            self._display.say("probe", words.seen(target, member))
+            self._display.say("probe", sentences.seen(target, member))
         window = member.window
         before = known.window if known else None
         if window is not None and (before is None or before.healthy is not window.healthy):
             self._window_since = window.since
-            self._display.say("window", words.opened(target, window, _LENGTHS[window.healthy]))
+            self._display.say("window", sentences.opened(target, window, _LENGTHS[window.healthy]))
         elif before is not None and window is None and known is not None and member.settled is known.settled:
             self._window_since = None
             self._display.say("window", f"{target} changed its mind in time: nothing is done")
@@ -93,10 +93,10 @@ class Watcher:
         for shift in found[len(self.shifts) :]:
             self.shifts.append(shift)
             if shift.by_reactor:
-                self._display.say("action", words.shifted(_ROUTE, shift, self._waited(shift)))
+                self._display.say("action", sentences.shifted(_ROUTE, shift, self._waited(shift)))
                 self._window_since = None  # what is written next was begun by something else
             else:
-                self._display.say("edit", f"by {shift.manager}: {words.shifted(_ROUTE, shift, None)}")
+                self._display.say("edit", f"by {shift.manager}: {sentences.shifted(_ROUTE, shift, None)}")
 
     def _waited(self, shift: Shift) -> float | None:
         """Give the seconds from the opening of the last window to this write."""
@@ -118,5 +118,5 @@ class Watcher:
             for target, member in (group.members.items() if group else ())
             if member.window is not None
         ]
-        counting = [words.countdown(target, window, _LENGTHS[window.healthy], now) for target, window in windows]
-        return [*counting, words.traffic(self._world.traffic.last)]
+        counting = [sentences.countdown(target, window, _LENGTHS[window.healthy], now) for target, window in windows]
+        return [*counting, sentences.traffic(self._world.traffic.last)]

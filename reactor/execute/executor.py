@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from bus import subjects
-from bus.admission import read
 from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
+from bus.message_admission import read
 from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
 from bus.port import Bus, Delivery, Store, WorkQueue
 from bus.topology import ACTIONS, EXECUTORS, INTENTS

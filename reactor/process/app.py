@@ -30,16 +30,16 @@ from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable
 from reactor.runtime.garbage import ShortPauses
+from reactor.runtime.installed_versions import installed
 from reactor.runtime.loop_lag import measure
 from reactor.runtime.supervise import Loops
-from reactor.runtime.versions import installed
 from reactor.settings.model import BusSettings, Settings
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
 
 if TYPE_CHECKING:
     from reactor.web.page_server import PageServer
-    from reactor.webhook.server import WebhookServer
+    from reactor.webhook.webhook_server import WebhookServer
 
 log = logging.getLogger(__name__)
 
@@ -189,7 +189,7 @@ class App:
         import aiohttp  # 0.3 s: not for who only asks for help
 
         from reactor.clients.clusters import Clusters
-        from reactor.clients.prometheus import Prometheus
+        from reactor.clients.prometheus_api import Prometheus
 
         clusters = Clusters(self.settings.clusters)
         self._stack.push_async_callback(clusters.close)
@@ -261,7 +261,7 @@ class App:
 
     async def _listen(self, rules: RuleSet) -> WebhookServer:
         from reactor.webhook.receiver import listening, listening_for_health
-        from reactor.webhook.server import WebhookServer
+        from reactor.webhook.webhook_server import WebhookServer
 
         # Every process answers /livez, /readyz and /metrics; only a receiver takes alerts.
         server = WebhookServer(

@@ -24,7 +24,7 @@ from reactor.audit.signing import Signer
 from reactor.clients.aws import Regions
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.credentials import proxy_of
-from reactor.clients.promql import QueryRefused, Sample
+from reactor.clients.instant_queries import QueryRefused, Sample
 from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
 from reactor.fleet.fleet import Fleet
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from reactor.actions.karmada.control_plane import ControlPlane
     from reactor.clients.clusters import Clusters
-    from reactor.clients.prometheus import Prometheus
+    from reactor.clients.prometheus_api import Prometheus
     from reactor.fleet.observer import Start
 
 log = logging.getLogger(__name__)
@@ -178,8 +178,8 @@ class RoleSet:
 
     async def _router(self) -> None:
         from reactor.alerts.lifecycle import AlertLifecycle
-        from reactor.alerts.requests import serve
-        from reactor.clients.alertmanager import Alertmanager
+        from reactor.alerts.look_requests import serve
+        from reactor.clients.alertmanager_api import Alertmanager
         from reactor.route.router import Router
 
         context = self._context
@@ -211,9 +211,9 @@ class RoleSet:
         from reactor.fleet.observer import KIND, Observer
         from reactor.sources.catalog import is_run, start_all
         from reactor.sources.companions import Companions
-        from reactor.sources.context import SourceContext
         from reactor.sources.probes.addresses import probing_session
         from reactor.sources.refresh import requests_on
+        from reactor.sources.source_context import SourceContext
 
         context, publisher = self._context, self._publisher("observer")
         companions = Companions(self._rules.rules, self._rules.sources, context.bus)

@@ -15,13 +15,13 @@ from functools import partial
 from typing import Any, Protocol, get_args
 
 from bus import subjects
-from bus.admission import read
 from bus.envelope import Event
 from bus.errors import Malformed, Unavailable
+from bus.message_admission import read
 from bus.messages import AnyCommand, Command, Inventory, Observation, WebhookPost
 from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
-from reactor.audit.commands import audited
+from reactor.audit.command_records import audited
 from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
 from reactor.route.publisher import Publisher

@@ -10,8 +10,8 @@ from typing import Any
 
 from bus.errors import BusError, Unavailable
 from reactor.runtime import telemetry
-from reactor.runtime.backoff import Backoff
 from reactor.runtime.errors import ReactorError
+from reactor.runtime.retry_backoff import Backoff
 
 log = logging.getLogger(__name__)
 

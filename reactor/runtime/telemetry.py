@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
-from reactor.runtime.versions import installed
+from reactor.runtime.installed_versions import installed
 from reactor.runtime.visible import visible, visible_json
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import LoadBalancer
+from reactor.settings.custom_routes import CustomRouteKind
 from reactor.settings.email import Email
 from reactor.settings.listeners import PORT_MAX, Listener, is_loopback, parted
 from reactor.settings.part import Part
-from reactor.settings.routes import CustomRouteKind
 from reactor.settings.sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 from reactor.settings.web import Web
 from rules.rulefile.fields import KubeName

@@ -16,10 +16,10 @@ from functools import cache, partial
 
 from bus.messages import LoadBalancerKind
 from reactor.runtime import telemetry
-from reactor.runtime.backoff import Backoff
 from reactor.runtime.errors import ReactorError
+from reactor.runtime.retry_backoff import Backoff
 from reactor.runtime.supervise import forever, innermost
-from reactor.sources.context import SourceContext
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
 
@@ -47,17 +47,17 @@ def start_all(
         if is_run(source.kind)
     ]
     if routes:
-        from reactor.sources.kubernetes import routes as inventory
+        from reactor.sources.kubernetes import route_inventory as inventory
 
         run = asyncio.create_task(supervise(inventory.NAME, lambda: inventory.run(routes, world), world), name="routes")
         tasks.append(run)
     for name, kind in (load_balancers or {}).items():
-        from reactor.sources import load_balancers as polled
+        from reactor.sources import balancer_inventory as polled
 
         reading = supervise(f"loadBalancer/{name}", partial(polled.run, name, kind, world), world)
         tasks.append(asyncio.create_task(reading, name=f"load balancer {name}"))
     for plane, policies in (karmada or {}).items():
-        from reactor.sources.kubernetes import karmada as planes
+        from reactor.sources.kubernetes import karmada_inventory as planes
 
         watch = supervise(planes.NAME, partial(planes.run, plane, policies, world), world)
         tasks.append(asyncio.create_task(watch, name=f"karmada {plane}"))

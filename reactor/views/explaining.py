@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from bus import subjects
 from bus.messages import DecisionRecord, Observation, Outcome
-from reactor.views.stored import Unreadable, stored
-from rules.rehearsal.explain import Chain, chain
+from reactor.views.stored_records import Unreadable, stored
+from rules.rehearsal.causal_chain import Chain, chain
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus

@@ -9,7 +9,7 @@ from typing import Any
 from rules.core.group import Group
 from rules.core.reasons import SENTENCES, Held
 from rules.core.remedies import REMEDIES
-from rules.kinds.traffic.desire import desire as traffic_desire
+from rules.kinds.traffic.desired_weights import desire as traffic_desire
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.summary import is_failed_over, route_of, standing_weights, summary, wanted_weights
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reactor.runtime.clock import Clock
 from reactor.runtime.visible import visible
-from reactor.views.stored import Unreadable
+from reactor.views.stored_records import Unreadable
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus

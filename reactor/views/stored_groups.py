@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from bus.errors import Malformed
 from reactor.runtime.visible import visible
-from reactor.views.stored import Unreadable
+from reactor.views.stored_records import Unreadable
 from rules.core.group import Group
-from rules.engine.stored import load
+from rules.engine.group_codec import load
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactor.runtime.versions import installed
+from reactor.runtime.installed_versions import installed
 
 Json = dict[str, Any]
 _TEXT = {"type": "string"}

@@ -12,9 +12,9 @@ from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import datetime, timedelta
 
-from bus.admission import read
 from bus.errors import BusError, Malformed
 from bus.jetstream import JetStreamBus
+from bus.message_admission import read
 from bus.messages import DecisionRecord, Outcome
 from bus.port import Entry
 from bus.subjects import ROOT
@@ -22,8 +22,8 @@ from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
 from reactor.web.rows import Row, action_rows, group_row, key_of, stamp
 from rules.core.group import Group
+from rules.engine.group_codec import load
 from rules.engine.pauses import PAUSES
-from rules.engine.stored import load
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import Rule
 

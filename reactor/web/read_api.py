@@ -15,7 +15,7 @@ from reactor.views.membership import members_of
 from reactor.web.board import Board
 from reactor.web.rows import Row, stamp
 from reactor.web.topology_map import fleet_map
-from rules.rehearsal.proof import line as evidence_line
+from rules.rehearsal.basis import line as evidence_line
 from rules.rulefile.targets import matches
 
 log = logging.getLogger(__name__)

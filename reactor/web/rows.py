@@ -11,9 +11,9 @@ from reactor.views.group_view import Rules, entry
 from reactor.views.pending import request_of
 from rules.core.group import Group, Member
 from rules.core.reasons import sentence
-from rules.kinds.traffic.backoff import target_of
-from rules.rulefile.fleet import of_object
+from rules.kinds.traffic.backend_backoff import target_of
 from rules.rulefile.model import Rule, TrafficFailover
+from rules.rulefile.route_fleet import of_object
 from rules.summary import State, route_of, standing_weights, summary
 
 Row = dict[str, Any]

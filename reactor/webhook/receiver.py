@@ -17,7 +17,7 @@ from reactor.settings.model import Health
 from reactor.webhook.auth import tls
 from reactor.webhook.connections import HEADER_SECONDS, KEEPALIVE_SECONDS, Connections
 from reactor.webhook.malformed import server_logger
-from reactor.webhook.server import WebhookServer
+from reactor.webhook.webhook_server import WebhookServer
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bus.messages import Action, CancelEviction, Evict, Notify, Place, Purge, SetTaints, SetWeights, ZoneStep
-from bus.messages.workloads import placed
+from bus.messages.placements import placed
 
 
 def in_words(action: Action) -> str:

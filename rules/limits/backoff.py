@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from rules.rulefile.failback import Backoff
+from rules.rulefile.failback_policy import Backoff
 
 BASE_SECONDS = 10.0
 """What is multiplied where recoverySeconds is 0."""

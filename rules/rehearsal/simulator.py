@@ -22,7 +22,7 @@ from bus.messages import (
 from rules.core.actions import in_words as words_of
 from rules.core.reasons import sentence
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Emitted, play
+from rules.rehearsal.simulation import Emitted, play
 from rules.rulefile.model import Rule
 
 

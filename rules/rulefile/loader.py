@@ -15,9 +15,9 @@ from pydantic_core import ErrorDetails
 
 from rules.core.errors import InvalidFiles, Problem
 from rules.rulefile import findings
-from rules.rulefile.checks import rules as checks
-from rules.rulefile.checks import traffic as traffic_checks
-from rules.rulefile.failback import FailbackMode
+from rules.rulefile.checks import rule_checks as checks
+from rules.rulefile.checks import traffic_checks as traffic_checks
+from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
 from rules.rulefile.lint import hints as lint

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, PrivateAttr, StringConstraints
 
 from bus.messages import LOAD_BALANCERS, LoadBalancerKind, Mode, RouteKind
-from rules.rulefile.failback import FailbackMode, OnDrift, TrafficFailback
+from rules.rulefile.failback_policy import FailbackMode, OnDrift, TrafficFailback
 
 # These names are also this module's: whoever writes a kind finds all that it is made of in one place.
 from rules.rulefile.fields import YEAR as YEAR

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from bus.messages import Carrier, Health
-from rules.rulefile.failback import Backoff
+from rules.rulefile.failback_policy import Backoff
 from rules.rulefile.fields import KubeName, Model, Pattern, Selector
 from rules.rulefile.model import Rule
 from rules.rulefile.placement import AtLeastZero, LabelSelector, Many, OnInsufficient, Placement, Short, Strategy, Text

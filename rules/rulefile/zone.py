@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from bus.characters import all_seen
-from rules.rulefile.failback import Backoff
+from rules.rulefile.failback_policy import Backoff
 from rules.rulefile.fields import ClusterName, KubeName, Model, Pattern, Seconds, TargetName
 from rules.rulefile.guards import BlockedWindow
 from rules.rulefile.model import Rule

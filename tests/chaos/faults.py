@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 from tests.chaos import patterns
 from tests.chaos.script import Plan, Source, plans
 from tests.chaos.world import Act, World

@@ -23,7 +23,7 @@ from reactor.fleet import fleet, peers
 from reactor.process import reloading
 from reactor.runtime import failpoints, supervise
 from reactor.runtime.failpoints import Failpoint
-from reactor.sources.kubernetes import routes
+from reactor.sources.kubernetes import route_inventory
 from rules.engine import observe
 from rules.engine import outbox as owe
 
@@ -31,7 +31,7 @@ PR_SET_PDEATHSIG = 1
 SCALE = float(os.environ.get("CHAOS_SCALE", "0.2"))
 LEASE = max(peers.LEASE * SCALE, 2.0)
 """Seconds without a sign of life after which a member counts as gone. Less runs out on a busy machine by itself."""
-ROUTES_AGAIN = routes.REFRESH_SECONDS * SCALE
+ROUTES_AGAIN = route_inventory.REFRESH_SECONDS * SCALE
 """Seconds within which every route is told again."""
 ACK_WAIT = topology.EXECUTORS.ack_wait * SCALE
 """How long the work of an executor that died waits for another."""
@@ -40,12 +40,12 @@ ORDERS = ".failpoint"
 _LATER = (
     "aiohttp",
     "reactor.actions.catalog",
-    "reactor.clients.alertmanager",
+    "reactor.clients.alertmanager_api",
     "reactor.clients.clusters",
-    "reactor.clients.prometheus",
+    "reactor.clients.prometheus_api",
     "reactor.sources.catalog",
     "reactor.alerts.lifecycle",
-    "reactor.webhook.server",
+    "reactor.webhook.webhook_server",
 )
 """What a reactor imports only once it starts."""
 _LEASES = {fleet: ("LEASE", "HEARTBEAT"), peers: ("LEASE", "DEAF")}
@@ -58,7 +58,7 @@ _SPANS = {
     supervise: ("PAUSE_MAX",),
     owe: ("RESEND",),
     observe: ("RETRY_FIRST", "RETRY_MAX"),
-    routes: ("REFRESH_SECONDS",),
+    route_inventory: ("REFRESH_SECONDS",),
     reflector: ("WATCH_SECONDS", "GRACE_SECONDS"),
     reloading: ("LOOK_SECONDS",),
 }

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from bus.embedded_health import EmbeddedHealth
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 from reactor.demo.kube import Cluster, Delay, Empty, FailWatch, Hang
 from reactor.demo.kube import Fault as Mishap
 from tests.chaos import alerting, faults_disk, patterns

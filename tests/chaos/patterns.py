@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import inf
 from random import Random
 
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 from tests.chaos.script import Plan, Source
 
 TOLERATIONS = (3.0, 4.0, 6.0)

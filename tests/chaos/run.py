@@ -13,7 +13,7 @@ from random import Random
 from bus.errors import BusError
 from bus.topology import DECISIONS, FACTS
 from reactor.audit.checker import PROMISES, Breach, Verdict, check, lateness
-from reactor.audit.history import Run
+from reactor.audit.object_history import Run
 from tests.chaos.faults import Fault
 from tests.chaos.fleet import NotUp
 from tests.chaos.world import Act, World, together, world

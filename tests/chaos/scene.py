@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from reactor.audit.history import RouteHistory, Span
-from reactor.audit.history import Write as Seen
+from reactor.audit.object_history import RouteHistory, Span
+from reactor.audit.object_history import Write as Seen
 from reactor.demo.kube import Cluster, Emulator, Write
 from tests.chaos import alerting, workloads, zone
 from tests.chaos.script import Plan

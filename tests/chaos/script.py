@@ -8,7 +8,7 @@ from math import inf
 from random import Random
 from typing import Literal
 
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 
 Source = Literal["slices", "bus", "probe", "copies", "zone", "alerts", "query"]
 """How health is seen: EndpointSlices, an outsider's words on the bus, HTTP probes, a Deployment's status, two probes of

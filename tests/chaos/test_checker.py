@@ -9,7 +9,7 @@ from math import inf
 import pytest
 
 from reactor.audit.checker import check, lateness
-from reactor.audit.history import RouteHistory, Run, Span, Write, good
+from reactor.audit.object_history import RouteHistory, Run, Span, Write, good
 
 AWAY, HOME = {"a": 0, "b": 1}, {"a": 1, "b": 0}
 GOOD = ((12.1, AWAY), (31.1, HOME), (42.1, AWAY))

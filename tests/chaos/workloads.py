@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from reactor.audit.history import Write as Seen
+from reactor.audit.object_history import Write as Seen
 from reactor.demo.kube import WORLD, Cluster, Emulator, Write
 from tests.chaos.script import Plan
 

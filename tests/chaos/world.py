@@ -15,7 +15,7 @@ from typing import Any
 from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS, Stream
-from reactor.audit.history import Run, Span
+from reactor.audit.object_history import Run, Span
 from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
 from tests.chaos import scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reactor.audit.history import Write as Seen
+from reactor.audit.object_history import Write as Seen
 from reactor.demo.kube import WORLD, Write
 from tests.chaos.script import Plan
 from tests.e2e.zone_objects import ZONES

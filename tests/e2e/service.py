@@ -21,7 +21,7 @@ from bus.topology import GROUPS
 from reactor.cli.main import main
 from reactor.runtime.failpoints import ENVIRONMENT
 from rules.core.group import Group
-from rules.engine.stored import load
+from rules.engine.group_codec import load
 from rules.summary import route_of
 from tests.e2e import wrong_clock
 from tests.e2e.forked import Forked, fork

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from tests.e2e.haproxy import Site, site
 from tests.e2e.service import Service
 from tests.e2e.waiting import until, until_told

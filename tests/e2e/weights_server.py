@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reactor.clients.balancers.webhook import Webhook
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.runtime.clock import Clock
 from reactor.settings.balancers import Webhook as Settings
 from tests.e2e.processes import Child

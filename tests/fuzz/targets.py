@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from bus import admission
+from bus import message_admission
 from bus.envelope import decode, encode
 from bus.errors import Malformed
 from bus.subjects import key, token
@@ -23,7 +23,7 @@ from reactor.runtime.visible import visible
 from reactor.webhook.body import BadBody, read
 from rules.core.errors import InvalidFiles, InvalidHistory
 from rules.rehearsal import history
-from rules.rehearsal.testing import loader as testreader
+from rules.rehearsal.testing import suite_loader as testreader
 from rules.rulefile import jsonpath, loader, selectors
 from rules.rulefile.matchers import BadMatcher, Matchers
 from rules.rulefile.promql import range_seconds
@@ -150,7 +150,7 @@ def messages(data: bytes) -> None:
     except Malformed as error:
         assert str(error)
         return
-    admission.refusal(subject, event.data)
+    message_admission.refusal(subject, event.data)
     written = encode(event.data, id="1", source="/fuzz", time=NOW)
     assert decode(written).data == event.data
 

@@ -25,7 +25,7 @@ from reactor.views.group_view import entry
 from rules.core.group import Group, NoState
 from rules.core.reasons import Because, Held
 from rules.rehearsal import history
-from rules.rehearsal import simulate as play
+from rules.rehearsal import simulation as play
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
 from rules.rulefile import loader

@@ -26,7 +26,7 @@ from rules.core.group import Group, Member
 from rules.core.kind import RuleKind
 from rules.core.reasons import SENTENCES, Because, Held
 from rules.rehearsal.testing.possible import BECAUSE, HELD
-from rules.rehearsal.world import promises, topology
+from rules.rehearsal.world import promises, world_topology
 from rules.rulefile.guards import Guards
 from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.lint import coverage
@@ -99,8 +99,8 @@ def test_a_kind_without_peers_cannot_be_written() -> None:
 
 
 def test_a_world_has_what_the_guards_of_an_unknown_kind_count() -> None:
-    cast = topology.Topology((), tolerations={"service/east/shop/web": {0.0}})
-    watched = list(topology._watched(Remembered(name="x", toleration_seconds=5), cast))  # type: ignore[arg-type]
+    cast = world_topology.Topology((), tolerations={"service/east/shop/web": {0.0}})
+    watched = list(world_topology._watched(Remembered(name="x", toleration_seconds=5), cast))  # type: ignore[arg-type]
     assert ("service/east/shop/web", 5) in watched
 
 

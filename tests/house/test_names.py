@@ -12,7 +12,7 @@ import pytest
 
 from bus import topology
 from bus.envelope import MESSAGES
-from bus.messages.workloads import Carrier
+from bus.messages.placements import Carrier
 from rules.catalog import INTERNAL, KINDS
 from rules.rulefile.sources import LoadedSource
 
@@ -27,11 +27,7 @@ Webhook Window World Write
 """
 """Classes whose name another module has too, each known in its own part only. The list gets shorter, never longer."""
 MODULES_TWICE = """
-admission alert alertmanager answers asked audit backoff balancers bus clusters commands connection context coverage
-desire eviction evidence explain failback fields finding fleet groups guards health hints history interests karmada
-kinds load_balancers loader marks members nodes outages permissions pods port prometheus promql proof queries
-reading replay report requests routes rules run schema selectors series server servers settings signals simulate
-stored story taints targets text topology traffic truth versions watch words workload workloads world zone zones
+zone
 """
 """The same of modules."""
 PARTS = """

@@ -112,7 +112,7 @@ import asyncio
 from pathlib import Path
 from reactor.runtime.clock import Clock
 from reactor.sources.catalog import start_all
-from reactor.sources.context import SourceContext
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.loader import load
 
 async def main():

@@ -19,9 +19,9 @@ from bus.jetstream.connection import ApiError
 from bus.messages import DecisionRecord
 from bus.port import Delivery, Outgoing
 from bus.topology import DECISIONS, GROUPS
+from reactor.audit.audit_reader import audit_of
 from reactor.audit.chain import Chain, Entry, Head
 from reactor.audit.links import check
-from reactor.audit.reading import audit_of
 from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
 from reactor.runtime.clock import Clock

@@ -17,7 +17,7 @@ from bus.topology import GROUPS, ROUTERS
 from reactor.cli.main import cli
 from reactor.runtime.clock import Clock
 from rules.core.group import Group
-from rules.engine.stored import dump
+from rules.engine.group_codec import dump
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 
 WORDS = ("--comment", "INC-7", "--by", "ann", "--yes")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from reactor.clients.clusters import Clusters
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.settings.model import Cluster
 from tests.karmada.kubelets import MERGE, Kubelets
 from tests.karmada.planes import BINDINGS, CLUSTERS, MEMBERS, NAMESPACE, Plane, State, Timeline, tasks_of, wanted_of

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from reactor.clients.clusters import Clusters
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.settings.model import Cluster
 from tests.e2e.control_plane import ControlPlane
 from tests.karmada.planes import MEMBERS, NAMESPACE, Plane, State, Timeline, tasks_of, wanted_of

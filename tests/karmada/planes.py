@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.runtime.clock import Clock
 
 NAMESPACE = "shop"

@@ -12,14 +12,14 @@ from itertools import pairwise
 import pytest
 
 from rules.core.group import Group
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
-from rules.engine.stored import dump, load
 from rules.rehearsal import history
-from rules.rehearsal.world.checkers.finding import Promise
+from rules.rehearsal.world.checkers.promise_finding import Promise
 from rules.rehearsal.world.play import play_history, play_world
-from rules.rehearsal.world.report import Worlds
-from rules.rehearsal.world.topology import cast, enforced
 from rules.rehearsal.world.world import world
+from rules.rehearsal.world.world_report import Worlds
+from rules.rehearsal.world.world_topology import cast, enforced
 from rules.rulefile.sources import Quorum
 from tests.simulation.drawn import drawn
 from tests.simulation.rulefiles import names, rule_set

@@ -18,19 +18,19 @@ from rules.core.group import Signal
 from rules.core.reasons import Because
 from rules.engine import debounce, decide, guard, observe, signals, unbroken
 from rules.engine import outbox as owe
-from rules.kinds.traffic import desire as traffic
+from rules.kinds.traffic import desired_weights as traffic
 from rules.kinds.traffic.backends import Backend
-from rules.kinds.workload import desire as workload_wish
+from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.zone import admission as zone_admission
-from rules.kinds.zone import desire as zone_wish
+from rules.kinds.zone import next_step as zone_wish
 from rules.kinds.zone import request as zone_request
 from rules.limits import limiter as budget_
 from rules.limits.rates import PeerHealth
 from rules.rehearsal import history
-from rules.rehearsal.world.checkers.finding import Promise
+from rules.rehearsal.world.checkers.promise_finding import Promise
 from rules.rehearsal.world.play import play_history, play_world
-from rules.rehearsal.world.report import Worlds, as_json, lines
 from rules.rehearsal.world.shrink import shortest
+from rules.rehearsal.world.world_report import Worlds, as_json, lines
 from tests.simulation.rulefiles import rule_set
 
 SEEDS = range(4)
@@ -165,8 +165,8 @@ def _purged_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 
 def _two_zones_at_once(patch: pytest.MonkeyPatch) -> None:
-    from rules.kinds.zone import commands as zone_commands
     from rules.kinds.zone import record as zone_record
+    from rules.kinds.zone import zone_commands as zone_commands
 
     def begun(rule: Any, state: Any, fact: Any, now: Any) -> Any:
         return zone_record.begun(

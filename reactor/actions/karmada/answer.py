@@ -11,10 +11,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from bus.messages.workloads import placed
+from bus.messages.placements import placed
 from reactor.actions.karmada.tasks import placement_of
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.clock import Clock
 
 SILENT_SECONDS = 30.0

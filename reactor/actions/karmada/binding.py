@@ -10,7 +10,7 @@ from bus.messages import WorkloadRef
 from reactor.actions.guarded import connection_of
 from reactor.actions.karmada.tasks import Dialect
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import Forbidden, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import Forbidden, JsonObject, KubeApi, NotFound
 
 API = "/apis/work.karmada.io/v1alpha2"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

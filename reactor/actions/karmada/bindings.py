@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
-from bus.messages.workloads import placed
+from bus.messages.placements import placed
 from reactor.actions.conditional_write import Change, Written, conditional_write_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.answer import answer, words
 from reactor.actions.karmada.binding import dialect_of, forget, read_binding
-from reactor.actions.karmada.clusters import API as CLUSTERS
+from reactor.actions.karmada.cluster_taints import API as CLUSTERS
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.karmada.foreseen import WouldMove, refuse_if_lost, spread_by_region
 from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged, returned
@@ -24,7 +24,7 @@ from reactor.actions.outcomes import DETAIL_MAX
 from reactor.actions.patches import patch
 from reactor.actions.workload.marks import follows, refuse_if_stale, stamps
 from reactor.actions.workload.reports import Report, enforced, outcome
-from reactor.clients.port import Invalid, JsonObject, KubeApi
+from reactor.clients.kubernetes_port import Invalid, JsonObject, KubeApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.workload.facts import PLACED_ELSEWHERE

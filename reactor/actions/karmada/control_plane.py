@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from reactor.actions.karmada.switches import refuse_to_fight
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.reports import connected
-from reactor.clients.port import Forbidden, KubeApi, NotFound
+from reactor.clients.kubernetes_port import Forbidden, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 
 LOOK_SECONDS = 600.0

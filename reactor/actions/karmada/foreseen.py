@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from bus.messages import Taint
 from reactor.actions.karmada.tasks import Placement, placement_of
 from reactor.actions.outcomes import Declined
-from reactor.clients.fields import Malformed
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
+from reactor.clients.object_fields import Malformed
 from reactor.clients.quantities import quantity
 from rules.kinds.workload.affinity import affine
 from rules.kinds.workload.spread import Bounds, Insufficient, Option, by_group, group_score

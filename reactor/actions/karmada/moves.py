@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from reactor.actions.karmada.tasks import Placement
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 
 class Limits(NamedTuple):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 DEPLOYMENT = "/apis/apps/v1/namespaces/karmada-system/deployments/karmada-controller-manager"
 _FLAGS = ("enable-no-execute-taint-eviction", "allow-no-execute-taint-policy")

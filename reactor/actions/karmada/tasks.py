@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bus.messages import Evict, Eviction, Place
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from rules.core.reasons import Because
 
 _REASON_MAX = 32  # the CRD's own limits

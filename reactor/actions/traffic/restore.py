@@ -11,9 +11,9 @@ from reactor.actions.conditional_write import Change, conditional_write
 from reactor.actions.events import CONTROLLER, News, tell
 from reactor.actions.outcomes import Declined, done, failed
 from reactor.actions.patches import changes, patch
-from reactor.actions.traffic.routes import moves
+from reactor.actions.traffic.route_weights import moves
 from reactor.actions.traffic.weights import backends_of
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.clients.route_entries import Entry, Unreadable, weights_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError

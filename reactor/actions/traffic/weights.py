@@ -11,7 +11,7 @@ from bus.messages import RouteRef, SetWeights
 from reactor.actions.annotations import stamps
 from reactor.actions.outcomes import Declined
 from reactor.actions.patches import changes, patch
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import FRACTIONS, Entry, Unreadable, entries, hundredths
 from rules.rulefile.route_kinds import RouteKind
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 
 from reactor.clients.changes import metadata_of, strings_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 SCALED = frozenset({"Deployment", "StatefulSet", "ReplicaSet"})
 """Built-in kinds that run `spec.replicas` pods even where the field is absent (1)."""

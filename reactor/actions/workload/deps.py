@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from reactor.clients.changes import dict_of, list_of, text_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 EVERY_NAMESPACE_HAS = frozenset(
     {("ConfigMap", "kube-root-ca.crt"), ("ConfigMap", "openshift-service-ca.crt"), ("ServiceAccount", "default")}

@@ -16,7 +16,7 @@ from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.marks import EVICTING_ANNOTATION, decision_of, follows, is_marked, refuse_if_stale, stamps
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
-from reactor.clients.port import JsonObject, NotFound
+from reactor.clients.kubernetes_port import JsonObject, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 

@@ -13,7 +13,7 @@ from reactor.actions.workload.copy import portable, scaled, travels
 from reactor.actions.workload.deps import Need, needs
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.templates import NotKept, Templates
-from reactor.clients.port import ApiUnavailable, Forbidden, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 
 Clusters = Callable[[str], Awaitable[KubeApi]]

@@ -12,7 +12,7 @@ from bus.messages import ActionMessage, iso
 from reactor.actions.annotations import EPOCH_ANNOTATION, notes_of
 from reactor.actions.events import CONTROLLER
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION
 
 DECIDED_ANNOTATION = "reactor/decided-at"

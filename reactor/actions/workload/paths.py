@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from bus.messages import WorkloadRef
 from reactor.actions.guarded import connection_of
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import KubeApi, NotFound
+from reactor.clients.kubernetes_port import KubeApi, NotFound
 
 
 class Kind(NamedTuple):

@@ -16,7 +16,7 @@ from reactor.actions.workload.library import Clusters, Dependency, Library, depe
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.actions.workload.target import Target
 from reactor.actions.workload.templates import Templates
-from reactor.clients.port import ApiUnavailable, JsonObject
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 

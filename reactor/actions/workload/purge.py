@@ -12,13 +12,13 @@ from datetime import datetime
 from bus.messages import Evict, Outcome, Purge
 from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
 from reactor.actions.outcomes import Declined
+from reactor.actions.workload.copy_pods import evict_all, pods_of
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.marks import refuse_if_stale
 from reactor.actions.workload.paths import path_of
-from reactor.actions.workload.pods import evict_all, pods_of
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
 from reactor.clients.changes import metadata_of, version_of
-from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from reactor.actions.outcomes import Declined, reason_of
-from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.errors import ReactorError
 
 MISSING_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')

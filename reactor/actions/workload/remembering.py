@@ -18,7 +18,7 @@ from reactor.actions.workload.library import Clusters, remember
 from reactor.actions.workload.paths import base, kind_of, path_of
 from reactor.actions.workload.templates import Templates
 from reactor.clients.changes import metadata_of, strings_of
-from reactor.clients.port import JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.workload.affinity import selected

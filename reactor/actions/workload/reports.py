@@ -10,7 +10,7 @@ from bus.messages import ActionMessage, Mode, Outcome
 from reactor.actions.outcomes import DETAIL_MAX, REFUSALS, Declined
 from reactor.actions.workload.library import Clusters
 from reactor.actions.workload.refusals import word_for
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 

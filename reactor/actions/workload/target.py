@@ -18,7 +18,7 @@ from reactor.actions.workload.marks import EVICTING_ANNOTATION, follows, is_mark
 from reactor.actions.workload.paths import base, path_of
 from reactor.actions.workload.refusals import MISSING_NAMESPACE
 from reactor.clients.changes import metadata_of, strings_of, version_of
-from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.runtime.errors import ReactorError
 
 

@@ -15,7 +15,7 @@ from bus.errors import BusError, NotFound
 from bus.messages import WorkloadRef
 from bus.port import Entry, Store
 from bus.topology import TEMPLATES
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable
 

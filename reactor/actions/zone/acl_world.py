@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reactor.actions.zone.context import Isolation
-from reactor.actions.zone.marks import CLUSTER_TAG, ISOLATED, ORIGINAL_ACL
+from reactor.actions.zone.isolation_context import Isolation
+from reactor.actions.zone.zone_marks import CLUSTER_TAG, ISOLATED, ORIGINAL_ACL
 from reactor.clients.aws import Ec2
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone.acl_world import AclWorld, Link, look, note, tags
-from reactor.actions.zone.context import Isolation, Stands
-from reactor.actions.zone.marks import ORIGINAL_ACL
+from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.actions.zone.zone_marks import ORIGINAL_ACL
 from reactor.clients.aws import Ec2
-from reactor.clients.port import Conflict, NotFound
+from reactor.clients.kubernetes_port import Conflict, NotFound
 
 TAG_VALUE_MAX = 256  # EC2; moto takes longer ones, so we check it ourselves
 TOKEN_CHARACTERS = 64  # EC2's limit for a ClientToken

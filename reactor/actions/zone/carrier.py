@@ -18,8 +18,9 @@ from pydantic import ValidationError
 from bus.messages import Mode, Outcome, ZoneStep
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined, OutOfTime, done, failed
-from reactor.actions.zone import fence, force, gardener, network, traffic
-from reactor.actions.zone.context import (
+from reactor.actions.zone import fence, force, gardener, network, shift_traffic
+from reactor.actions.zone.evacuate import evacuate
+from reactor.actions.zone.isolation_context import (
     CALL_SECONDS,
     WRITE_SECONDS,
     InProgress,
@@ -29,10 +30,9 @@ from reactor.actions.zone.context import (
     ZoneWorld,
     guarded,
 )
-from reactor.actions.zone.evacuate import evacuate
-from reactor.actions.zone.settings import StepSettings
+from reactor.actions.zone.step_settings import StepSettings
 from reactor.actions.zone.verify import verify
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, SettingsError
 
@@ -47,7 +47,7 @@ async def _nothing(_: KubeApi, isolation: Isolation) -> Stands:
 
 STEPS: Mapping[tuple[str, bool], Step] = {
     ("Fence", False): fence.fence, ("Fence", True): fence.unfence,
-    ("ShiftTraffic", False): traffic.shift, ("ShiftTraffic", True): traffic.give_back,
+    ("ShiftTraffic", False): shift_traffic.shift, ("ShiftTraffic", True): shift_traffic.give_back,
     ("Evacuate", False): evacuate, ("Evacuate", True): force.take_back,
     ("CutNetwork", False): network.cut, ("CutNetwork", True): network.restore,
     ("Verify", False): verify, ("Verify", True): _nothing,

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from reactor.actions.zone import nodes
-from reactor.actions.zone.context import CALL_SECONDS, InProgress, Isolation, Stands
+from reactor.actions.zone import zone_nodes
+from reactor.actions.zone.evacuation_order import hangs, is_leaving, must_leave, name_of, next_to_leave, uid_of
 from reactor.actions.zone.evictions import Answer, delete, evict
 from reactor.actions.zone.force import delete_from, give_away
-from reactor.actions.zone.pods import hangs, is_leaving, must_leave, name_of, next_to_leave, uid_of
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.actions.zone.isolation_context import CALL_SECONDS, InProgress, Isolation, Stands
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 LOOK_SECONDS = 1.0
 _NAMED_MAX = 5  # names in one sentence for people
@@ -31,7 +31,7 @@ async def evacuate(api: KubeApi, isolation: Isolation) -> Stands:
     answers: dict[str, Answer] = {}  # by uid: each pod is asked once in a call
     ends = isolation.clock.monotonic() + CALL_SECONDS
     while True:
-        zone = await nodes.in_zone(api, isolation)
+        zone = await zone_nodes.in_zone(api, isolation)
         pods = await pods_on(api, zone)
         if not pods:
             return Stands(bool(answers), f"no pod that can move is left on {len(zone)} nodes of {isolation.zone}")
@@ -46,9 +46,9 @@ async def pods_on(api: KubeApi, zone: Iterable[JsonObject]) -> Sequence[JsonObje
     """Give the pods on these nodes that have to leave, whether or not they are on their way out."""
 
     async def on(node: JsonObject) -> Sequence[JsonObject]:
-        return await api.list("/api/v1/pods", field_selector=f"spec.nodeName={nodes.name_of(node)}")
+        return await api.list("/api/v1/pods", field_selector=f"spec.nodeName={zone_nodes.name_of(node)}")
 
-    return [pod for found in await nodes.each(zone, on) for pod in found if must_leave(pod)]
+    return [pod for found in await zone_nodes.each(zone, on) for pod in found if must_leave(pod)]
 
 
 async def _ask(
@@ -62,7 +62,7 @@ async def _ask(
 
     now, parallel = isolation.clock.now(), isolation.settings.max_parallel
     chosen = next_to_leave(pods, now, parallel=parallel, asked=asked)
-    return dict(zip(map(uid_of, chosen), await nodes.each(chosen, ask), strict=True))
+    return dict(zip(map(uid_of, chosen), await zone_nodes.each(chosen, ask), strict=True))
 
 
 def _report(isolation: Isolation, known: Mapping[str, Answer], pods: Sequence[JsonObject]) -> str:

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from reactor.actions.guarded import connection_of
-from reactor.actions.zone.pods import name_of, uid_of
-from reactor.clients.port import (
+from reactor.actions.zone.evacuation_order import name_of, uid_of
+from reactor.clients.kubernetes_port import (
     BudgetsOverlap,
     BudgetSpent,
     Conflict,

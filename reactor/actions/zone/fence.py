@@ -13,11 +13,11 @@ from math import ceil
 
 from bus.messages import iso
 from reactor.actions.annotations import notes_of
-from reactor.actions.zone import nodes
-from reactor.actions.zone.context import InProgress, Isolation, Stands
+from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.holds import FENCE, Hold
-from reactor.actions.zone.marks import RELEASED
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.actions.zone.zone_marks import RELEASED
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 
 async def fence(api: KubeApi, isolation: Isolation) -> Stands:
@@ -30,34 +30,38 @@ async def unfence(api: KubeApi, isolation: Isolation) -> Stands:
 
     What was let go is counted on the nodes themselves, so that a crash neither starts over nor skips a wait.
     """
-    zone = await nodes.in_zone(api, isolation)
+    zone = await zone_nodes.in_zone(api, isolation)
     held = [node for node in zone if FENCE.give(node) is not None]
     if held:
         await _let_some_go(api, isolation, held=held, free=[node for node in zone if node not in held])
-        zone = await nodes.in_zone(api, isolation)
+        zone = await zone_nodes.in_zone(api, isolation)
     noted = [node for node in zone if RELEASED in notes_of(node)]
-    await nodes.each(noted, lambda node: nodes.change(api, node, lambda obj: nodes.drop_note(obj, RELEASED) or None))
+    await zone_nodes.each(
+        noted, lambda node: zone_nodes.change(api, node, lambda obj: zone_nodes.drop_note(obj, RELEASED) or None)
+    )
     return Stands(bool(noted), f"none of {len(zone)} nodes of {isolation.zone} is fenced by us")
 
 
 async def take(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
     """Make the hold stand on every node of the zone."""
-    zone = await nodes.in_zone(api, isolation)
+    zone = await zone_nodes.in_zone(api, isolation)
     if not zone and isolation.action.step == "Fence" and not isolation.standing:
         # Only at the beginning: a zone that was drained may lose its nodes to an autoscaler.
-        raise await nodes.unknown_zone(api, isolation)
-    if problem := nodes.mixed_up(zone, isolation):
+        raise await zone_nodes.unknown_zone(api, isolation)
+    if problem := zone_nodes.mixed_up(zone, isolation):
         raise problem
     open_ = [node for node in zone if hold.take(node, isolation.mark) is not None]
-    wrote = await nodes.each(open_, lambda node: nodes.change(api, node, lambda obj: hold.take(obj, isolation.mark)))
+    wrote = await zone_nodes.each(
+        open_, lambda node: zone_nodes.change(api, node, lambda obj: hold.take(obj, isolation.mark))
+    )
     return Stands(any(wrote), f"{len(zone)} of {len(zone)} nodes of {isolation.zone} are {hold.word}")
 
 
 async def give(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
     """Take back what we did, from all nodes of the zone at once."""
-    zone = await nodes.in_zone(api, isolation)
+    zone = await zone_nodes.in_zone(api, isolation)
     held = [node for node in zone if hold.give(node) is not None]
-    await nodes.each(held, lambda node: nodes.change(api, node, hold.give))
+    await zone_nodes.each(held, lambda node: zone_nodes.change(api, node, hold.give))
     return Stands(bool(held), f"none of {len(zone)} nodes of {isolation.zone} is {hold.word} by us")
 
 
@@ -74,9 +78,9 @@ async def _let_some_go(
 
     def let_go(obj: JsonObject) -> list[JsonObject] | None:
         operations = FENCE.give(obj)
-        return None if operations is None else [*operations, *nodes.put_note(obj, RELEASED, stamp)]
+        return None if operations is None else [*operations, *zone_nodes.put_note(obj, RELEASED, stamp)]
 
-    await nodes.each(held[: end - len(free)], lambda node: nodes.change(api, node, let_go))
+    await zone_nodes.each(held[: end - len(free)], lambda node: zone_nodes.change(api, node, let_go))
     if end < total:
         raise InProgress(f"{end} of {total} nodes of {isolation.zone} are back, {total - end} are fenced")
 
@@ -92,7 +96,7 @@ def _wait(isolation: Isolation, free: Sequence[JsonObject], total: int) -> None:
     """Raise InProgress until the nodes that are back have been healthy for long enough."""
     released = [node for node in free if RELEASED in notes_of(node)]
     back = f"{len(free)} of {total} nodes of {isolation.zone} are back"
-    bad = [nodes.name_of(node) for node in released if not nodes.is_ready(node)]
+    bad = [zone_nodes.name_of(node) for node in released if not zone_nodes.is_ready(node)]
     if bad and not isolation.settings.unproven:
         raise InProgress(f"{back}; not Ready: {', '.join(bad)}, so the others stay fenced")
     bake = timedelta(seconds=isolation.settings.batches.bake_seconds)

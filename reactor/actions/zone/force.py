@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from math import inf
 
 from reactor.actions.outcomes import Declined, NotAsAsked
-from reactor.actions.zone import aws_acl, fence, nodes
-from reactor.actions.zone.context import Isolation, Stands
+from reactor.actions.zone import aws_acl, fence, zone_nodes
+from reactor.actions.zone.evacuation_order import is_leaving
 from reactor.actions.zone.holds import OUT
-from reactor.actions.zone.pods import is_leaving
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from rules.kinds.zone.plan import DARK, drain_mode
 
 
@@ -28,10 +28,10 @@ def delete_from(isolation: Isolation, zone: Sequence[JsonObject]) -> frozenset[s
     elapsed = (now - isolation.action.decided_at).total_seconds()
 
     def mode(node: JsonObject) -> str:
-        dark = nodes.not_ready_for(node, now).total_seconds()
+        dark = zone_nodes.not_ready_for(node, now).total_seconds()
         return drain_mode(not_ready_seconds=dark, forced=False, elapsed_seconds=elapsed, timeout_seconds=allowed)
 
-    return frozenset(nodes.name_of(node) for node in zone if mode(node) == "delete")
+    return frozenset(zone_nodes.name_of(node) for node in zone if mode(node) == "delete")
 
 
 async def give_away(api: KubeApi, isolation: Isolation, zone: Sequence[JsonObject], pods: Sequence[JsonObject]) -> None:
@@ -40,9 +40,9 @@ async def give_away(api: KubeApi, isolation: Isolation, zone: Sequence[JsonObjec
         return
     now = isolation.clock.now()
     hanging = {(pod.get("spec") or {}).get("nodeName") for pod in pods if is_leaving(pod)}
-    off = [node for node in zone if nodes.name_of(node) in hanging and nodes.not_ready_for(node, now) > DARK]
+    off = [node for node in zone if zone_nodes.name_of(node) in hanging and zone_nodes.not_ready_for(node, now) > DARK]
     if off and await is_cut_off(isolation):
-        await nodes.each(off, lambda node: nodes.change(api, node, lambda obj: OUT.take(obj, isolation.mark)))
+        await zone_nodes.each(off, lambda node: zone_nodes.change(api, node, lambda obj: OUT.take(obj, isolation.mark)))
 
 
 async def take_back(api: KubeApi, isolation: Isolation) -> Stands:

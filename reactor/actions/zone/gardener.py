@@ -14,12 +14,12 @@ from urllib.parse import quote
 from reactor.actions.annotations import notes_of
 from reactor.actions.conditional_write import Change, Plan, conditional_write_object
 from reactor.actions.outcomes import Declined, NotAsAsked
-from reactor.actions.zone import shoot, subnet_isolation, traffic
-from reactor.actions.zone.context import InProgress, Isolation, Stands
-from reactor.actions.zone.marks import GARDENER_OPERATION, SHOOT_ISOLATED
-from reactor.actions.zone.nodes import drop, put_note
-from reactor.actions.zone.settings import Reference
-from reactor.clients.port import JsonObject, KubeApi, NotFound
+from reactor.actions.zone import shift_traffic, shoot, subnet_isolation
+from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.actions.zone.step_settings import Reference
+from reactor.actions.zone.zone_marks import GARDENER_OPERATION, SHOOT_ISOLATED
+from reactor.actions.zone.zone_nodes import drop, put_note
+from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 
 Step = Callable[[Isolation], Awaitable[Stands]]
@@ -87,11 +87,11 @@ async def verify(isolation: Isolation) -> Stands:
 
 
 async def _shift(isolation: Isolation) -> Stands:
-    return await traffic.shift(await isolation.world.clusters(isolation.action.cluster), isolation)
+    return await shift_traffic.shift(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
 async def _give_back(isolation: Isolation) -> Stands:
-    return await traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
+    return await shift_traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
 def _while_asked(step: Step) -> Step:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined
 from reactor.actions.patches import escape
-from reactor.actions.zone.marks import BALANCER_LABEL, CORDONED, EXCLUDED, ISOLATED, OUT_OF_SERVICE
-from reactor.actions.zone.nodes import drop, drop_note, name_of, put_note
-from reactor.clients.port import JsonObject
+from reactor.actions.zone.zone_marks import BALANCER_LABEL, CORDONED, EXCLUDED, ISOLATED, OUT_OF_SERVICE
+from reactor.actions.zone.zone_nodes import drop, drop_note, name_of, put_note
+from reactor.clients.kubernetes_port import JsonObject
 
 OFF = "isolated-zone"
 """The value of an out-of-service taint that we have put there."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from reactor.actions.zone import aws_acl, policies
-from reactor.actions.zone.context import Isolation, Stands
-from reactor.clients.port import KubeApi
+from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.clients.kubernetes_port import KubeApi
 
 _LEFT = "the rule has no network provider: the network is left as it is"
 

@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 from reactor.actions.conditional_write import Change, conditional_write_object
 from reactor.actions.patches import escape
-from reactor.actions.zone import nodes
-from reactor.actions.zone.context import Isolation, Stands
+from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.evictions import path_of
-from reactor.actions.zone.marks import ISOLATED
-from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
+from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.actions.zone.zone_marks import ISOLATED
+from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 
 _ALL = "/apis/networking.k8s.io/v1/networkpolicies"
 _OVER = frozenset({"Succeeded", "Failed"})
@@ -29,19 +29,19 @@ async def cut(api: KubeApi, isolation: Isolation) -> Stands:
     spaces = sorted({pod["metadata"]["namespace"] for pod in pods})
     standing = {policy["metadata"]["namespace"] for policy in await _policies(api, isolation)}
     missing = [space for space in spaces if space not in standing]
-    await nodes.each(missing, lambda space: _put_up(api, isolation, space))
+    await zone_nodes.each(missing, lambda space: _put_up(api, isolation, space))
     # The policies first: a label without one cuts nothing, and would be taken for done.
     open_ = [pod for pod in pods if _label(pod) != isolation.mark]
-    await nodes.each(open_, lambda pod: _relabel(api, pod, isolation.mark))
+    await zone_nodes.each(open_, lambda pod: _relabel(api, pod, isolation.mark))
     return Stands(bool(missing or open_), await _limits(api, isolation, pods))
 
 
 async def restore(api: KubeApi, isolation: Isolation) -> Stands:
     """Take the labels off, then the policies: first the pods are free, then nothing is left."""
     labelled = await api.list("/api/v1/pods", label_selector=f"{ISOLATED}={isolation.mark}")
-    await nodes.each(labelled, lambda pod: _relabel(api, pod, None))
+    await zone_nodes.each(labelled, lambda pod: _relabel(api, pod, None))
     policies = await _policies(api, isolation)
-    await nodes.each(policies, lambda policy: _take_down(api, policy))
+    await zone_nodes.each(policies, lambda policy: _take_down(api, policy))
     return Stands(
         bool(labelled or policies), f"{len(labelled)} pods have no label, {len(policies)} policies are taken down"
     )
@@ -49,13 +49,13 @@ async def restore(api: KubeApi, isolation: Isolation) -> Stands:
 
 async def _zone_pods(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
     """Give the zone's running pods that a policy can reach, outside of the namespaces that stay open."""
-    zone = await nodes.in_zone(api, isolation)
+    zone = await zone_nodes.in_zone(api, isolation)
     excluded = frozenset(isolation.settings.network.exclude_namespaces)
 
     async def on(node: JsonObject) -> Sequence[JsonObject]:
-        return await api.list("/api/v1/pods", field_selector=f"spec.nodeName={nodes.name_of(node)}")
+        return await api.list("/api/v1/pods", field_selector=f"spec.nodeName={zone_nodes.name_of(node)}")
 
-    found = [pod for pods in await nodes.each(zone, on) for pod in pods]
+    found = [pod for pods in await zone_nodes.each(zone, on) for pod in pods]
     return [
         pod
         for pod in found
@@ -114,7 +114,7 @@ def _labelling(pod: JsonObject, mark: str | None) -> list[JsonObject] | None:
         return None
     at = f"/metadata/labels/{escape(ISOLATED)}"
     if mark is None:
-        return nodes.drop(at, _label(pod))
+        return zone_nodes.drop(at, _label(pod))
     if not pod["metadata"].get("labels"):
         whole = {"op": "add", "path": "/metadata/labels", "value": {ISOLATED: mark}}
         return [{"op": "test", "path": "/metadata/labels", "value": pod["metadata"].get("labels")}, whole]

@@ -13,10 +13,10 @@ from typing import Any
 
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined, NotAsAsked
-from reactor.actions.zone.context import InProgress, Isolation
-from reactor.actions.zone.marks import AUTO_UPDATE, GARDENER_OPERATION, SHOOT_ISOLATED
-from reactor.actions.zone.nodes import drop_note, put_note
-from reactor.clients.port import JsonObject
+from reactor.actions.zone.isolation_context import InProgress, Isolation
+from reactor.actions.zone.zone_marks import AUTO_UPDATE, GARDENER_OPERATION, SHOOT_ISOLATED
+from reactor.actions.zone.zone_nodes import drop_note, put_note
+from reactor.clients.kubernetes_port import JsonObject
 
 NO_UPDATES = {"kubernetesVersion": False, "machineImageVersion": False}
 

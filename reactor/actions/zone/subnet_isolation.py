@@ -13,8 +13,8 @@ from bus.messages import iso
 from reactor.actions.conditional_write import Change, conditional_write_object
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
-from reactor.actions.zone.context import InProgress, Isolation, Stands
-from reactor.clients.port import Conflict, JsonObject, KubeApi, NotFound
+from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 
 _GROUP = "extensions.gardener.cloud"
 _FAILED = frozenset({"Error", "Failed"})

@@ -7,12 +7,12 @@ a pod that slipped onto it leaves, a new subnet is cut. Then it looks at the oth
 from __future__ import annotations
 
 from reactor.actions.outcomes import Declined, NotAsAsked
-from reactor.actions.zone import fence, network, nodes
-from reactor.actions.zone.context import Isolation, Stands
+from reactor.actions.zone import fence, network, zone_nodes
 from reactor.actions.zone.evacuate import evacuate
 from reactor.actions.zone.holds import BALANCERS
-from reactor.clients.port import ApiUnavailable, KubeApi
-from reactor.clients.promql import QueryFailed, QueryRefused
+from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.clients.instant_queries import QueryFailed, QueryRefused
+from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
 
 _NAMED_MAX = 5
 
@@ -47,8 +47,8 @@ async def _again(api: KubeApi, isolation: Isolation, step: str) -> Stands | None
 
 
 async def _others(api: KubeApi, isolation: Isolation) -> str:
-    others = await nodes.elsewhere(api, isolation)
-    bad = sorted(nodes.name_of(node) for node in others if not nodes.is_ready(node))
+    others = await zone_nodes.elsewhere(api, isolation)
+    bad = sorted(zone_nodes.name_of(node) for node in others if not zone_nodes.is_ready(node))
     healthy = len(others) - len(bad)
     said = f"{healthy} of {len(others)} nodes of the other zones are Ready"
     share = isolation.settings.healthy_share

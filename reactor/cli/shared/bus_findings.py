@@ -10,7 +10,7 @@ from typing import Any, Literal
 from bus import topology
 from bus.errors import NotFound, Unavailable
 from bus.jetstream import JetStreamBus
-from bus.jetstream.permissions import missing
+from bus.jetstream.permission_trial import missing
 from bus.jetstream.provisioning import plan
 from reactor.cli.shared.printing import warn
 from reactor.fleet.layout import partitions_of

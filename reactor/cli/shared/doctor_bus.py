@@ -12,11 +12,11 @@ from reactor.cli.shared.printing import warn
 from reactor.fleet.presence import present
 from reactor.process.session import address, connected
 from reactor.runtime.errors import ReactorError
-from reactor.runtime.versions import installed
+from reactor.runtime.installed_versions import installed
 from reactor.settings.model import BusSettings
 from reactor.views.membership import owners
-from reactor.workbench.doctor import bus as checks
-from reactor.workbench.doctor import members
+from reactor.workbench.doctor import bus_diagnosis as checks
+from reactor.workbench.doctor import members_diagnosis
 from reactor.workbench.doctor.finding import Finding, Findings
 
 PATIENCE = timedelta(seconds=3)
@@ -59,8 +59,8 @@ async def member_findings(settings: BusSettings, url: str | None, digest: str) -
             processes = await present(bus)
             _, partitions = await owners(bus, warn)
     except (ReactorError, BusError) as error:
-        return [Finding(members.GROUP, "all", "skipped", f"{UNREACHED}: {' '.join(str(error).split())}")]
-    return members.findings(processes, partitions, digest, installed("alert-reactor"))
+        return [Finding(members_diagnosis.GROUP, "all", "skipped", f"{UNREACHED}: {' '.join(str(error).split())}")]
+    return members_diagnosis.findings(processes, partitions, digest, installed("alert-reactor"))
 
 
 def suffix(config: object, url: str | None) -> str:

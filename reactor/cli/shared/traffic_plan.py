@@ -14,7 +14,7 @@ from reactor.runtime.visible import visible
 from reactor.settings.model import Settings
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.kinds.traffic.backoff import weights_of
+from rules.kinds.traffic.backend_backoff import weights_of
 from rules.rulefile.model import Rule
 from rules.summary import failover_of
 

@@ -23,8 +23,8 @@ from reactor.runtime.visible import visible
 from reactor.settings.model import Settings
 from rules.catalog import is_kept
 from rules.core.group import Group
-from rules.kinds.zone.failback import way_back
 from rules.kinds.zone.plan import undo_order
+from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rulefile.zone import ZoneIsolation
 

@@ -12,13 +12,13 @@ from reactor.runtime.visible import visible
 from rules.catalog import is_kept
 from rules.core.group import Group, Holding, Member
 from rules.core.reasons import Held
-from rules.kinds.zone.failback import way_back
 from rules.kinds.zone.machine import PENDING
 from rules.kinds.zone.plan import Plan, Planned, mode_of, plan
 from rules.kinds.zone.practice import next_run, turn_of
 from rules.kinds.zone.progress import PENDING_MAX
 from rules.kinds.zone.record import place_of
 from rules.kinds.zone.request import request_for
+from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.rulefile.zone import Zone, ZoneIsolation
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reactor.clients.balancers.port import LoadBalancer
+from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import HAProxy as HAProxySettings

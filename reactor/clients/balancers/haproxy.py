@@ -10,8 +10,8 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping
 
-from reactor.clients.balancers.port import Change, Weights
-from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
+from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.errors import Retryable, Terminal
 from reactor.settings.balancers import HAProxy as Settings
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reactor.clients.aws import CALL_SECONDS, Aws
-from reactor.clients.balancers.port import Change, Weights
-from reactor.clients.port import Conflict, Invalid, NotFound
+from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.kubernetes_port import Conflict, Invalid, NotFound
 from reactor.settings.balancers import Route53 as Settings
 
 WEIGHT_MAX = 255

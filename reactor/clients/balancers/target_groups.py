@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from reactor.clients.aws import CALL_SECONDS, Aws
-from reactor.clients.balancers.port import Change, Weights
-from reactor.clients.port import Invalid, NotFound
+from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.kubernetes_port import Invalid, NotFound
 from reactor.settings.balancers import TargetGroups as Settings
 
 WEIGHT_MAX = 999

@@ -16,9 +16,9 @@ import aiohttp
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from yarl import URL
 
-from reactor.clients.balancers.port import Change, Weights
+from reactor.clients.balancers.balancer_port import Change, Weights
 from reactor.clients.credentials import Trust, proxy_of, trust
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
 from reactor.runtime.threads import FILES

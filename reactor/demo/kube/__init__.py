@@ -6,6 +6,7 @@ servers alike, which keeps it honest. Not here: protobuf bodies (some `kubectl c
 """
 
 from reactor.demo.kube.cluster import WORLD, Cluster
+from reactor.demo.kube.emulator import Emulator
 from reactor.demo.kube.errors import ApiError
 from reactor.demo.kube.faults import (
     Answer,
@@ -26,7 +27,6 @@ from reactor.demo.kube.faults import (
 )
 from reactor.demo.kube.kubeconfig import kubeconfig, write_kubeconfig
 from reactor.demo.kube.objects import JsonObject
-from reactor.demo.kube.server import Emulator
 from reactor.demo.kube.writelog import Write, WriteLog
 
 __all__ = [

@@ -12,8 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from reactor.demo.kube.errors import ApiError
-from reactor.demo.kube.fields import Leaves, Path, decode_fields, drop, encode_fields, item_step, leaves, readable
 from reactor.demo.kube.lists import Names, Shapes
+from reactor.demo.kube.managed_fields import (
+    Leaves,
+    Path,
+    decode_fields,
+    drop,
+    encode_fields,
+    item_step,
+    leaves,
+    readable,
+)
 from reactor.demo.kube.objects import JsonObject
 
 _MISSING = object()

@@ -18,7 +18,7 @@ from reactor.demo.kube.store import Store
 from reactor.demo.kube.writelog import WriteLog
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.watch import Watch
+    from reactor.demo.kube.watch_stream import Watch
 
 WORLD = "world"
 """Field manager of what the demo and tests change in process: the world's doing, not the reactor's."""

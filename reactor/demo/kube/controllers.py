@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reactor.demo.kube.object_selectors import selects
 from reactor.demo.kube.objects import JsonObject, lookup, rfc3339
-from reactor.demo.kube.selectors import selects
 
 if TYPE_CHECKING:
     from reactor.demo.kube.cluster import Cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reactor.demo.kube.admission import check_preconditions
+from reactor.demo.kube.admission_checks import check_preconditions
 from reactor.demo.kube.objects import JsonObject, Key, rfc3339
 from reactor.demo.kube.store import Revision
 from reactor.demo.kube.writes import Outcome, live_revision

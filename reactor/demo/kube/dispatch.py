@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from reactor.demo.kube import deletion, patching, writes
 from reactor.demo.kube.errors import ApiError
-from reactor.demo.kube.eviction import evict
+from reactor.demo.kube.eviction_subresource import evict
+from reactor.demo.kube.object_selectors import parse_filter
 from reactor.demo.kube.objects import JsonObject
 from reactor.demo.kube.scale import write_scale
-from reactor.demo.kube.selectors import parse_filter
 from reactor.demo.kube.writelog import Write
 
 if TYPE_CHECKING:

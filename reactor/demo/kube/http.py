@@ -23,7 +23,7 @@ from reactor.demo.kube.openapi import openapi
 from reactor.demo.kube.scale import scale_of
 from reactor.demo.kube.store import Revision
 from reactor.demo.kube.table import encode_row, encode_rows, wants_table
-from reactor.demo.kube.watch import Encoder, Watch
+from reactor.demo.kube.watch_stream import Encoder, Watch
 from reactor.demo.kube.writes import Outcome
 
 BODY_BYTES_MAX = 3 * 1024 * 1024  # upstream: MaxRequestBodyBytes

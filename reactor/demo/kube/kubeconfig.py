@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
+from reactor.demo.kube.emulator import Emulator
 from reactor.demo.kube.objects import JsonObject
-from reactor.demo.kube.server import Emulator
 
 _OWNER_ONLY = 0o600  # it holds bearer tokens
 

@@ -6,8 +6,8 @@ import asyncio
 
 from aiohttp import web
 
+from reactor.demo.kube.broken_connection import reset
 from reactor.demo.kube.call import Call
-from reactor.demo.kube.connection import reset
 from reactor.demo.kube.errors import ApiError, forbidden
 from reactor.demo.kube.faults import Answer, Delay, Effect, Forbid, Hang, Html, LoseAnswer, Reset
 from reactor.demo.kube.objects import JsonObject, encode

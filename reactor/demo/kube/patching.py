@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reactor.demo.kube.admission import (
+from reactor.demo.kube.admission_checks import (
     admitted,
     carried_over,
     check_place,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reactor.demo.kube.errors import ApiError, bad_request, expired, not_found, too_new
+from reactor.demo.kube.object_selectors import parse_filter
 from reactor.demo.kube.objects import JsonObject, Key, encode
-from reactor.demo.kube.selectors import parse_filter
 from reactor.demo.kube.store import Revision
 
 if TYPE_CHECKING:

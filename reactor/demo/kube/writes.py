@@ -9,7 +9,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from reactor.demo.kube.admission import (
+from reactor.demo.kube.admission_checks import (
     admitted,
     carried_over,
     check_name,

@@ -9,7 +9,7 @@ error while it runs (a missing field, a division by zero) comes back as a value,
 from __future__ import annotations
 
 from bus.messages import Health
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.errors import SettingsError
 from reactor.sources.kubernetes.workload_health import Verdict
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from reactor.clients.changes import metadata_of, strings_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 

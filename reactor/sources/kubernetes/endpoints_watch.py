@@ -25,11 +25,10 @@ from datetime import datetime
 
 from bus.messages import Health
 from reactor.clients.changes import Change, Key, Kind, key_of, state_of_objects
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints import (
     Readiness,
     ServiceName,
@@ -40,6 +39,7 @@ from reactor.sources.kubernetes.endpoints import (
     service_of,
 )
 from reactor.sources.publisher import HealthPublisher
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch
 
 GONE_SECONDS = 3600.0  # a Service that is deleted is Unhealthy for so long, then forgotten: names come and go for ever

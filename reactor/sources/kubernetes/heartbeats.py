@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reactor.clients.changes import metadata_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 LATE = 2.0
 """A look that comes later than so many times its period after the last one: in between, nobody was listening."""

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from bus.messages import Cluster, Health, Observation, Taint, Workload
 from reactor.actions.karmada.tasks import copies, held_by_us
 from reactor.clients.changes import Key, dict_of, list_of, metadata_of, strings_of, text_of
-from reactor.clients.fields import Malformed
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
+from reactor.clients.object_fields import Malformed
 from reactor.clients.quantities import quantity
 from rules.kinds.workload.preservation import state_of
 from rules.rulefile.targets import encode_segment

@@ -19,10 +19,10 @@ from reactor.clients.changes import Change, Key, Kind, Look, key_of, strings_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints_watch import collection
 from reactor.sources.kubernetes.heartbeats import Heartbeats, mark, project
 from reactor.sources.publisher import HealthPublisher
+from reactor.sources.source_context import SourceContext
 from rules.kinds.cluster_health import heartbeat
 from rules.rulefile.sources import LeaseWatch
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import Health
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.errors import SettingsError
 from reactor.sources.kubernetes.workload_health import Verdict
 

@@ -23,13 +23,13 @@ from reactor.clients.changes import Change, Key, Kind, digest, key_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
-from reactor.sources.context import SourceContext
-from reactor.sources.kubernetes import heartbeats, nodes, pods, service_zones
+from reactor.sources.kubernetes import heartbeats, node_health, pod_requests, service_zones
 from reactor.sources.kubernetes.heartbeats import Heartbeats
 from reactor.sources.kubernetes.lease_watch import LEASES
-from reactor.sources.kubernetes.nodes import Node, Tally, node_of, tally, zone_verdict
+from reactor.sources.kubernetes.node_health import Node, Tally, node_of, tally, zone_verdict
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import Republisher, gather
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import NodeWatch
 from rules.rulefile.targets import fill
 
@@ -76,8 +76,8 @@ class Watch:
         )
         clock = world.clock
         self._requests = world.requests
-        self.nodes = Reflector(api, "/api/v1/nodes", self._nodes_changed, clock=clock, project=nodes.project)
-        self.pods = Reflector(api, "/api/v1/pods", _read_later, clock=clock, project=pods.project)
+        self.nodes = Reflector(api, "/api/v1/nodes", self._nodes_changed, clock=clock, project=node_health.project)
+        self.pods = Reflector(api, "/api/v1/pods", _read_later, clock=clock, project=pod_requests.project)
         self.slices = Reflector(
             api, "/apis/discovery.k8s.io/v1/endpointslices", _read_later, clock=clock, project=service_zones.project
         )
@@ -192,9 +192,9 @@ class Watch:
         running = [found["pod"] for found in self.pods.objects.values() if found["pod"] is not None]
         zones = {node.name: node.zone for node in here}
         single = service_zones.single_zone_services(self.slices.objects.values(), zones)
-        members = pods.quorum_members(here, running)
+        members = pod_requests.quorum_members(here, running)
         return _Rest(
-            pods.demand(here, running) if self.pods.connected else None,
+            pod_requests.demand(here, running) if self.pods.connected else None,
             members.ready,
             members.size,
             single if self.slices.connected else (*single, NOT_READABLE),

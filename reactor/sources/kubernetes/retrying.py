@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 from reactor.runtime import telemetry
-from reactor.runtime.backoff import Backoff
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
+from reactor.runtime.retry_backoff import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from bus.messages import Backend, Route, RouteKind
 from reactor.clients.changes import Key, metadata_of, strings_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import Unreadable, entries, weights_of
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from rules.rulefile.route_kinds import RouteKind as Described

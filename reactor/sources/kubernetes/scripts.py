@@ -17,7 +17,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 
 from bus.messages import Health
 from reactor.clients.changes import key_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime import telemetry
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 from reactor.sources.kubernetes.script_worker import CPU_SECONDS, MEMORY_BYTES, OUT_OF_MEMORY

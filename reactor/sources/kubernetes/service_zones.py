@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.sources.kubernetes.endpoints import ServiceName, labels_of, project_slice, service_of
 
 ALLOWED = "reactor/single-zone"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from bus.messages import Health
-from reactor.clients.fields import Malformed, condition, count, get
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
+from reactor.clients.object_fields import Malformed, condition, count, get
 
 
 class Verdict(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reactor.clients.port import KubeApi, NotFound
+from reactor.clients.kubernetes_port import KubeApi, NotFound
 from rules.rulefile.sources import CustomKind
 
 BUILT_IN = {

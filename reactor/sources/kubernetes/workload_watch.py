@@ -28,12 +28,11 @@ from typing import Any
 
 from bus.messages import Health, WorkloadCopy
 from reactor.clients.changes import Change, Key, Kind, key_of, metadata_of, state_of_objects, strings_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError
 from reactor.sources.aggregator import TargetAggregator
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes.endpoints_watch import collection
 from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.scripts import Script
@@ -41,6 +40,7 @@ from reactor.sources.kubernetes.workload_health import Verdict, judge
 from reactor.sources.kubernetes.workload_kinds import ServedKind, served_kind
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import Republisher, gather
+from reactor.sources.source_context import SourceContext
 from rules.kinds.workload.preservation import state_of
 from rules.rulefile.sources import CustomKind, WorkloadWatch
 

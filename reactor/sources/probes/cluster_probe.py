@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 from bus.messages import Cluster, Health
 from reactor.clients.changes import Look
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError, Terminal
-from reactor.sources.context import SourceContext
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import Republisher
+from reactor.sources.source_context import SourceContext
 from reactor.sources.ticker import Ticker
 from rules.kinds.cluster_health import NOT_FOUND, OK, Sample, damped, probe_reading
 from rules.rulefile.sources import ClusterProbe

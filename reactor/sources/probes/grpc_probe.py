@@ -19,10 +19,10 @@ from pathlib import Path
 
 import grpc
 
-from reactor.sources.context import SourceContext
 from reactor.sources.probes.addresses import first_open
 from reactor.sources.probes.health_v1 import CHECK, SERVING, decode_status, encode_request, status_name
 from reactor.sources.probes.probing import TryFailed, probe
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import GrpcProbe
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import aiohttp
 
-from reactor.sources.context import SourceContext
 from reactor.sources.probes.probing import TryFailed, probe
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.regex import compiled
 from rules.rulefile.sources import HttpProbe
 

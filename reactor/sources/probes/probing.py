@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from bus.messages import Health
 from reactor.clients.changes import Look
 from reactor.runtime.errors import SettingsError
-from reactor.sources.context import SourceContext
 from reactor.sources.probes.threshold import ThresholdCounter
 from reactor.sources.publisher import HealthPublisher
+from reactor.sources.source_context import SourceContext
 from reactor.sources.ticker import Ticker
 from rules.rulefile.sources import Probe
 

@@ -7,9 +7,9 @@ A try succeeds when any address of the host accepts a connection within `timeout
 
 from __future__ import annotations
 
-from reactor.sources.context import SourceContext
 from reactor.sources.probes.addresses import first_open
 from reactor.sources.probes.probing import TryFailed, probe
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import TcpProbe
 
 

@@ -24,11 +24,11 @@ from typing import NamedTuple
 
 from bus.messages import Health
 from reactor.clients.changes import Look
-from reactor.clients.promql import Queries, Sample
+from reactor.clients.instant_queries import Queries, Sample
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.sources.context import SourceContext
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import gather
+from reactor.sources.source_context import SourceContext
 from reactor.sources.target_limit import FORGOTTEN_SECONDS
 from reactor.sources.ticker import Ticker
 from rules.rulefile.sources import Bound, PrometheusQuery

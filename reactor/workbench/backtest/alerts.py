@@ -18,10 +18,10 @@ from reactor.alerts.alert import Alert, BadAlert
 from reactor.alerts.recovery import agrees
 from reactor.alerts.states import AlertState, Opinion, health_of, speaker, take
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.outages import Outages
-from reactor.workbench.backtest.series import Answer, Series
-from reactor.workbench.backtest.targets import Targets, short
-from rules.rehearsal.simulate import at
+from reactor.workbench.backtest.label_targets import Targets, short
+from reactor.workbench.backtest.prometheus_gaps import Outages
+from reactor.workbench.backtest.value_runs import Answer, Series
+from rules.rehearsal.simulation import at
 from rules.rulefile.matchers import Matchers
 from rules.rulefile.sources import AlertmanagerWebhook
 from rules.rulefile.targets import check_template

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from reactor.workbench.backtest.grid import Chunk, Grid
 from reactor.workbench.backtest.ranges import Ranges
-from reactor.workbench.backtest.series import Answer
 from reactor.workbench.backtest.store import Store
+from reactor.workbench.backtest.value_runs import Answer
 
 AT_ONCE = 4
 """Chunks on their way at the same time: one is read while Prometheus prepares the others. Its own limit is 20."""

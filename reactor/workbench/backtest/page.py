@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from reactor.workbench.backtest import picture
-from reactor.workbench.backtest.run import Backtested
+from reactor.workbench.backtest.backtest_run import Backtested
+from reactor.workbench.backtest.backtest_text import COLUMNS, difference, length, row, summary, told
 from reactor.workbench.backtest.style import STYLE
-from reactor.workbench.backtest.text import COLUMNS, difference, length, row, summary, told
-from rules.rehearsal.backtest.report import depends, moment, numbers, timeline
-from rules.rehearsal.backtest.story import HEALTHY, UNHEARD, Played, RuleTimeline
+from rules.rehearsal.backtest.backtest_report import depends, moment, numbers, timeline
+from rules.rehearsal.backtest.rule_story import HEALTHY, UNHEARD, Played, RuleTimeline
 
 MARKS_SHOWN = 500
 LANES_SHOWN = 60

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 
-from rules.rehearsal.backtest.report import moment
-from rules.rehearsal.backtest.story import COLUMNS, HEALTHY, UNHEALTHY, UNKNOWN, Act, Lane, Move, RuleTimeline
+from rules.rehearsal.backtest.backtest_report import moment
+from rules.rehearsal.backtest.rule_story import COLUMNS, HEALTHY, UNHEALTHY, UNKNOWN, Act, Lane, Move, RuleTimeline
 
 Place = tuple[float, float]
 _COLOURS = {HEALTHY: "good", UNKNOWN: "unknown", UNHEALTHY: "bad"}

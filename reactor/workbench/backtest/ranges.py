@@ -15,12 +15,12 @@ import aiohttp
 import stamina
 
 from reactor.clients.credentials import authorization, proxy_of, trust
-from reactor.clients.promql import QueryFailed, QueryRefused
+from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Endpoint
 from reactor.workbench.backtest.decode import NoAnswer, series
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.series import Answer, series_of
+from reactor.workbench.backtest.value_runs import Answer, series_of
 
 RANGE_SECONDS = 120.0
 """How long a chunk may take at least: a day of a query costs more than its last moment. Prometheus's own limit."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reactor.runtime.errors import SettingsError
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.series import Answer, Corrupt, dump, load
+from reactor.workbench.backtest.value_runs import Answer, Corrupt, dump, load
 
 CACHE_BYTES_MAX = 2 << 30
 """What the folder may hold; the entries that were not used for longest go first."""

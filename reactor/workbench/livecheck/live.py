@@ -8,8 +8,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from bus.messages import Mode
-from reactor.clients.port import Forbidden, JsonObject, KubeApi, NotFound
-from reactor.clients.promql import Queries
+from reactor.clients.instant_queries import Queries
+from reactor.clients.kubernetes_port import Forbidden, JsonObject, KubeApi, NotFound
 from rules.core.errors import Problem
 from rules.rulefile.model import Rule
 from rules.rulefile.yaml import Document, Path

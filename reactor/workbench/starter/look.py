@@ -9,12 +9,12 @@ from functools import partial
 from typing import TypeVar, get_args
 
 from bus.messages import Route, RouteKind
+from reactor.clients.api_versions import served
 from reactor.clients.changes import metadata_of
-from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi, NotFound
 from reactor.clients.route_entries import Unreadable, rules_of
-from reactor.clients.versions import served
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.sources.kubernetes import nodes
+from reactor.sources.kubernetes import node_health
 from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.kubernetes.workload_kinds import BUILT_IN, base_of
 from rules.rulefile.route_kinds import ROUTE_KINDS
@@ -101,7 +101,7 @@ class _Reading:
     async def zones(self) -> tuple[tuple[str, int], ...]:
         """Give the zones that nodes carry."""
         listed: Sequence[JsonObject] = await self._asked("Nodes", partial(self._api.list, "/api/v1/nodes")) or ()
-        counted = nodes.tally(nodes.node_of(one, ZONE_LABEL) for one in listed)
+        counted = node_health.tally(node_health.node_of(one, ZONE_LABEL) for one in listed)
         return tuple(sorted((zone, tally.nodes) for zone, tally in counted.items()))
 
     def _is_meant(self, found: JsonObject) -> bool:

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from bus.messages import Health, RouteRef
 from rules.core.group import Member
-from rules.kinds.traffic import backoff as traffic_backoff
-from rules.kinds.traffic.backoff import service_target as service_target
-from rules.kinds.traffic.backoff import weights_of
+from rules.kinds.traffic import backend_backoff as traffic_backoff
+from rules.kinds.traffic.backend_backoff import service_target as service_target
+from rules.kinds.traffic.backend_backoff import weights_of
 from rules.kinds.traffic.state import RouteState, TrafficGroup
 from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
 

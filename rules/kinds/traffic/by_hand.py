@@ -10,10 +10,10 @@ from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWe
 from rules.core.desired import DesiredState
 from rules.core.group import with_state
 from rules.core.reasons import Because, Held
+from rules.kinds.traffic.backend_backoff import weights_of as standing
 from rules.kinds.traffic.backends import Backend, detail_of, everything, serving, shares_of
-from rules.kinds.traffic.backoff import weights_of as standing
 from rules.kinds.traffic.state import Drift, FailoverState, Override, RefusedCommand, TrafficGroup
-from rules.rulefile.failback import OnDrift
+from rules.rulefile.failback_policy import OnDrift
 from rules.rulefile.model import TrafficFailover
 
 Command = FailoverTraffic | FailbackTraffic | ReleaseTraffic

@@ -14,11 +14,11 @@ from bus.messages import Health, Mode
 from rules.core.desired import Evidence
 from rules.core.group import Member, Signal, updated, with_state
 from rules.core.reasons import Held
-from rules.kinds.traffic import backoff as traffic_backoff
+from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic.backends import Backend, detail_of
 from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup, TrialState
 from rules.limits.backoff import FAILURES_MAX
-from rules.rulefile.failback import FailbackMode, Trial
+from rules.rulefile.failback_policy import FailbackMode, Trial
 from rules.rulefile.model import Readings, TrafficFailover
 
 READINGS_MIN = 2

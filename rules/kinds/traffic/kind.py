@@ -9,21 +9,21 @@ from bus.messages import TrafficCommand as Command
 from rules.core.group import with_state
 from rules.core.kind import RuleKind, all_of, itself, no, none, not_asked, nothing, unchanged
 from rules.core.reasons import Because, Held
-from rules.kinds.traffic import backoff as traffic_backoff
+from rules.kinds.traffic import backend_backoff as traffic_backoff
 from rules.kinds.traffic import by_hand as traffic_by_hand
 from rules.kinds.traffic import failback as traffic_way_back
-from rules.kinds.traffic import interests, requests, route_state
 from rules.kinds.traffic import overflow as traffic_overflow
+from rules.kinds.traffic import requested_weights, route_interests, route_state
+from rules.kinds.traffic.backend_backoff import weights_of as standing
 from rules.kinds.traffic.backends import (
     backends_of,
     primary_name,
 )
-from rules.kinds.traffic.backoff import weights_of as standing
-from rules.kinds.traffic.desire import desire
+from rules.kinds.traffic.desired_weights import desire
 from rules.kinds.traffic.route_state import route_ref
 from rules.kinds.traffic.state import TrafficGroup, TrafficState
-from rules.rulefile.fleet import of_object
 from rules.rulefile.model import TrafficFailover
+from rules.rulefile.route_fleet import of_object
 
 
 def observe(rule: TrafficFailover, group: TrafficGroup, fact: Fact, now: datetime) -> TrafficGroup:
@@ -166,21 +166,21 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     actions=(SetWeights,),
     state=TrafficState,
     resolved=frozenset({Because.PRIMARY_HEALTHY}),
-    interests=interests.interests,
-    objects=interests.objects,
-    first=interests.first,
-    creates_group=interests.opens,
-    leaves=interests.leaves,
-    everywhere=interests.everywhere,
-    subscribed=interests.subscribed,
-    subscribes=interests.subscribes,
+    interests=route_interests.interests,
+    objects=route_interests.objects,
+    first=route_interests.first,
+    creates_group=route_interests.opens,
+    leaves=route_interests.leaves,
+    everywhere=route_interests.everywhere,
+    subscribed=route_interests.subscribed,
+    subscribes=route_interests.subscribes,
     owner=itself,
-    scope=interests.scope,
-    shares_home=interests.shares_home,
+    scope=route_interests.scope,
+    shares_home=route_interests.shares_home,
     desire=desire,
-    forbids=requests.forbids,
-    requested=requests.requested,
-    reschedules=requests.reschedules,
+    forbids=requested_weights.forbids,
+    requested=requested_weights.requested,
+    reschedules=requested_weights.reschedules,
     tells=False,
     observe=observe,
     heard=heard,
@@ -197,7 +197,7 @@ KIND: RuleKind[TrafficFailover, TrafficState] = RuleKind(
     passes_over=no,
     shared_object=None,
     dependents=all_of,
-    selects=interests.covers,
+    selects=route_interests.covers,
     keeps=no,
     way_back_only=None,
     forget=unchanged,

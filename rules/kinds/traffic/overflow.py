@@ -20,7 +20,7 @@ from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backends import Backend, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
 from rules.kinds.traffic.state import FailoverState, RouteState, Spill, TrafficGroup
-from rules.rulefile.failback import FailbackMode
+from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import TrafficFailover, UnknownAs
 
 LEAST_POINTS = 5

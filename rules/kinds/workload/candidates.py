@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bus.messages import Health
-from rules.kinds.workload import backoff as workload_backoff
+from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload.affinity import affine
 from rules.kinds.workload.eviction import blocked, unblocked_at
 from rules.kinds.workload.spread import Option

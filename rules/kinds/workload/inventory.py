@@ -16,7 +16,7 @@ from bus.messages import Cluster, ClusterTaints, Fact, Health, Taint
 from rules.core.desired import DesiredState
 from rules.core.group import Member, updated
 from rules.core.timers import advanced, runs
-from rules.kinds.workload import backoff as workload_backoff
+from rules.kinds.workload import cluster_backoff as workload_backoff
 from rules.kinds.workload import outage as workload_outage
 from rules.kinds.workload.state import ClusterState, WorkloadGroup
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, added, system_taint

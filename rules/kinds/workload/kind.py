@@ -29,7 +29,7 @@ from rules.core.interests import Interest, any_of
 from rules.core.kind import RuleKind, itself, no, no_targets, none, not_asked, nothing, unchanged
 from rules.core.reasons import Because, Held
 from rules.kinds.workload import causes as workload_causes
-from rules.kinds.workload import desire as workload_wish
+from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload import inventory as workload_census
 from rules.kinds.workload import unreachable as workload_away

@@ -31,11 +31,11 @@ from rules.core.index import MANY
 from rules.core.interests import Interest, commanded, observed
 from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Because, Held
-from rules.kinds.zone import commands as zone_commands
 from rules.kinds.zone import progress as zone_time
-from rules.kinds.zone import signals as zone_signals
-from rules.kinds.zone.desire import desire as desire
-from rules.kinds.zone.desire import stands_for_real
+from rules.kinds.zone import signal_spells as zone_signals
+from rules.kinds.zone import zone_commands as zone_commands
+from rules.kinds.zone.next_step import desire as desire
+from rules.kinds.zone.next_step import stands_for_real
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
 from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState

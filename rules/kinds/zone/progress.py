@@ -10,7 +10,6 @@ from typing import Any
 from bus.messages import Health
 from rules.core.reasons import Because
 from rules.kinds.zone.admission import admit
-from rules.kinds.zone.commands import over
 from rules.kinds.zone.drills import drilled, next_drill
 from rules.kinds.zone.machine import (
     ABORTING,
@@ -38,6 +37,7 @@ from rules.kinds.zone.record import (
 )
 from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on, limits_of, recovery_of, request_for
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
+from rules.kinds.zone.zone_commands import over
 from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.zone import OnExpiry, ZoneIsolation
 

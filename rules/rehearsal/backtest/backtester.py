@@ -13,10 +13,10 @@ from itertools import chain, groupby
 from bus.messages import Fact, Mode
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
-from rules.rehearsal.backtest.story import Played
-from rules.rehearsal.backtest.watch import Recorder, Watch
-from rules.rehearsal.simulate import Emitted, Simulator, assumed_routes, at
-from rules.rulefile.checks import traffic as traffic_checks
+from rules.rehearsal.backtest.backtest_watch import Recorder, Watch
+from rules.rehearsal.backtest.rule_story import Played
+from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes, at
+from rules.rulefile.checks import traffic_checks as traffic_checks
 from rules.rulefile.loader import LoadedRule, RuleSet
 from rules.rulefile.model import TrafficFailover
 

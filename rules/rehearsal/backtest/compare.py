@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rules.rehearsal.backtest.story import Act, Played, effect
+from rules.rehearsal.backtest.rule_story import Act, Played, effect
 
 MOVED_SECONDS_MAX = 3600.0
 """Two actions with the same effect this close to each other are one that moved; further apart, they are two."""

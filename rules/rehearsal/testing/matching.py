@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from bus.messages import Hold
-from rules.rehearsal.simulate import Emitted
+from rules.rehearsal.simulation import Emitted
 from rules.rehearsal.simulator import line
 from rules.rehearsal.testing.model import Absent, Expected, Happening
 

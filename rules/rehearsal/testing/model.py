@@ -15,8 +15,8 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Ta
 
 from bus.messages import Health, LoadBalancerKind, Mode, RouteKind, check_place
 from rules.core.reasons import Because, Held
-from rules.rehearsal.testing.workloads import ClusterGiven, WorkloadGiven
-from rules.rehearsal.testing.zones import Commanded, ZonesGiven
+from rules.rehearsal.testing.given_workloads import ClusterGiven, WorkloadGiven
+from rules.rehearsal.testing.given_zones import Commanded, ZonesGiven
 from rules.rulefile.model import API_VERSION, YEAR, ClusterName, KubeName, Model, Name, TargetName
 from rules.rulefile.workload import NewTaint, PurgeMode
 

@@ -8,7 +8,7 @@ from bus.messages import Mode
 from rules.catalog import INTERNAL, KINDS, kind_of
 from rules.core.reasons import Because, Held
 from rules.limits.limiters import limits_of
-from rules.rulefile.failback import FailbackMode, OnDrift
+from rules.rulefile.failback_policy import FailbackMode, OnDrift
 from rules.rulefile.guards import FileGuard, Guards
 from rules.rulefile.model import OnAllDown, Rule, TrafficFailover
 from rules.rulefile.workload import PurgeMode, WorkloadFailover

@@ -9,15 +9,15 @@ from functools import partial
 from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
 from rules.catalog import kind_of
 from rules.engine.routing import Routing
-from rules.rehearsal.answers import Answer, Answers
-from rules.rehearsal.simulate import Emitted, at, play
-from rules.rehearsal.testing.loader import Suite
-from rules.rehearsal.testing.loader import examine as examine
-from rules.rehearsal.testing.loader import load as load
+from rules.rehearsal.given_outcomes import Answer, Answers
+from rules.rehearsal.simulation import Emitted, at, play
 from rules.rehearsal.testing.matching import compare, fits
 from rules.rehearsal.testing.model import Expected, Inventory, OutcomeGiven, RuleTest, percents
 from rules.rehearsal.testing.model import samples as samples
 from rules.rehearsal.testing.model import schema as schema
+from rules.rehearsal.testing.suite_loader import Suite
+from rules.rehearsal.testing.suite_loader import examine as examine
+from rules.rehearsal.testing.suite_loader import load as load
 
 
 @dataclass(frozen=True, slots=True)

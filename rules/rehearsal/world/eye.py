@@ -9,12 +9,12 @@ from functools import cached_property
 
 from bus.messages import Fact, Health, Observation
 from rules.rehearsal.silence import with_silences
-from rules.rehearsal.simulate import at as at_
-from rules.rehearsal.simulate import second as second_
+from rules.rehearsal.simulation import at as at_
+from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.outages import Outage
-from rules.rehearsal.world.topology import SignalGenerator
+from rules.rehearsal.world.signal_outages import Outage
 from rules.rehearsal.world.weather import Interval, merged
+from rules.rehearsal.world.world_topology import SignalGenerator
 
 LATENCY = 0.25
 """Seconds from a look to its word, mostly."""

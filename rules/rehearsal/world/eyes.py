@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from bus.messages import Observation
 from rules.engine.evidence import Lack
 from rules.rehearsal.silence import ALL, Silence
-from rules.rehearsal.simulate import second as second_
+from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eye import LATENCY, Eye
-from rules.rehearsal.world.outages import Outage
-from rules.rehearsal.world.topology import Topology
+from rules.rehearsal.world.signal_outages import Outage
 from rules.rehearsal.world.weather import FaultPlan, Interval, away, merged
+from rules.rehearsal.world.world_topology import Topology
 
 VOUCHING = 0.75
 """The share of targets whose sources say since when it has been so, and answer."""

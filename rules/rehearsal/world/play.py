@@ -15,18 +15,18 @@ from rules.engine.decide import Decision
 from rules.engine.evidence import Lack
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Emitted, Simulator, assumed_routes
-from rules.rehearsal.simulate import at as at_
-from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.checkers.finding import Promise
+from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes
+from rules.rehearsal.simulation import at as at_
+from rules.rehearsal.simulation import second as second_
+from rules.rehearsal.world.checkers.promise_finding import Promise
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, Look
 from rules.rehearsal.world.hands import Drift, Event, FaultyExecutor, Happening, Resync, Try, Vanish
 from rules.rehearsal.world.promises import Broken, Checker
 from rules.rehearsal.world.rehearsal import Asked, rehearsed
-from rules.rehearsal.world.topology import cast, enforced
 from rules.rehearsal.world.truth import Truth
 from rules.rehearsal.world.world import world
+from rules.rehearsal.world.world_topology import cast, enforced
 from rules.rulefile.loader import RuleSet
 
 Heard = tuple[float, Fact]

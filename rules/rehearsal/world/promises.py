@@ -17,15 +17,15 @@ from rules.catalog import INTERNAL, kind_of
 from rules.core.reasons import Because, Held
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
-from rules.rehearsal.replay import Match, recorded, replay
-from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.checkers.finding import GRACE, Promise, Question, Violation, content, kept
+from rules.rehearsal.decision_replay import Match, recorded, replay
+from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.checkers.founded import founded
-from rules.rehearsal.world.checkers.guards import guarded
+from rules.rehearsal.world.checkers.guard_promises import guarded
+from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, content, kept
 from rules.rehearsal.world.checkers.simple import notified, tainted, untold
-from rules.rehearsal.world.checkers.traffic import unmoved, weighted
-from rules.rehearsal.world.checkers.workload import moved, unplaced
-from rules.rehearsal.world.checkers.zone import isolated, unisolated
+from rules.rehearsal.world.checkers.traffic_promises import unmoved, weighted
+from rules.rehearsal.world.checkers.workload_promises import moved, unplaced
+from rules.rehearsal.world.checkers.zone_promises import isolated, unisolated
 from rules.rehearsal.world.told import UNDOABLE, Told
 from rules.rehearsal.world.truth import Truth
 from rules.rulefile.model import Notification, Rule, TrafficFailover

@@ -12,9 +12,9 @@ from rules.catalog import kind_of
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
-from rules.rehearsal.simulate import Emitted, Simulator
-from rules.rehearsal.simulate import at as at_
-from rules.rehearsal.world.checkers.finding import Promise, Violation, content
+from rules.rehearsal.simulation import Emitted, Simulator
+from rules.rehearsal.simulation import at as at_
+from rules.rehearsal.world.checkers.promise_finding import Promise, Violation, content
 from rules.rulefile.loader import LoadedRule, RuleSet
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 

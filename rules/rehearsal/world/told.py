@@ -30,8 +30,8 @@ from bus.messages import (
     ZoneStep,
 )
 from rules.core.group import Holding
-from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.words import SignalTimeline
+from rules.rehearsal.simulation import second as second_
+from rules.rehearsal.world.spells import SignalTimeline
 from rules.rulefile.targets import matches
 
 Key = tuple[str, str, str]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.outages import Outage, around
-from rules.rehearsal.world.topology import Topology
+from rules.rehearsal.world.signal_outages import Outage, around
+from rules.rehearsal.world.world_topology import Topology
 
 Interval = tuple[float, float]
 """From this second on, up to that one."""

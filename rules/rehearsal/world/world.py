@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneInventory
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, eyes
 from rules.rehearsal.world.hands import Drift, Event, Resync, Vanish
-from rules.rehearsal.world.outages import Outage, outages
-from rules.rehearsal.world.topology import NODES, Topology
+from rules.rehearsal.world.signal_outages import Outage, outages
 from rules.rehearsal.world.weather import FaultPlan, away, weather
+from rules.rehearsal.world.world_topology import NODES, Topology
 from rules.rulefile.zone import ZoneIsolation
 
 RESYNC = 600.0

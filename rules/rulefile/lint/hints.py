@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from bus.messages import Mode
 from rules.core.errors import Problem
 from rules.rulefile.lint import conflicts as lint_pairs
-from rules.rulefile.lint import taints as lint_taints
-from rules.rulefile.lint import zones as lint_zones
+from rules.rulefile.lint import taint_loops as lint_taints
+from rules.rulefile.lint import zone_returns as lint_zones
 from rules.rulefile.lint.coverage import Consumer, Producers, feeds, lists_for, readers, wants
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import ClusterProbe, LeaseWatch, Probe, PrometheusQuery

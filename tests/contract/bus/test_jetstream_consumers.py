@@ -91,8 +91,8 @@ async def test_a_watch_whose_consumer_was_paused_goes_on(jetstream: JetStreamBus
 async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(
     jetstream: JetStreamBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bus.jetstream.reading.LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("bus.jetstream.reading.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("bus.jetstream.ordered_reading.LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("bus.jetstream.ordered_reading.GRACE_SECONDS", 0.2)
     await jetstream.publish_all([fact(number) for number in range(5)])
     async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
         await asyncio.sleep(1.5)

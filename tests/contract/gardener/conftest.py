@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reactor.clients.clusters import Clusters
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.settings.model import Cluster
 from tests.gardener.garden import CORE, MERGE, NAMESPACE, Garden, shoot, why_not
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import CancelEviction, Evict, Eviction, Place, Purge, WorkloadRef
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from tests.karmada.planes import NAMESPACE
 from tests.unit.actions.workload import builders
 

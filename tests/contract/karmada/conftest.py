@@ -13,7 +13,7 @@ import pytest
 from bus.messages import Action, Outcome
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from tests.karmada.driven import driven
 from tests.karmada.emulated import emulated

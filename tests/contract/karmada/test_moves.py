@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.clock import Clock
 from tests.contract.karmada.cases import AGGREGATED, DYNAMIC, cancel, duplicated, evict, place, purge, weighted
 from tests.contract.karmada.conftest import Carrier

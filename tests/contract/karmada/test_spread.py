@@ -13,7 +13,7 @@ import pytest
 
 from bus.messages import Health
 from reactor.actions.karmada.answer import answered, refusal
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.clock import Clock
 from rules.kinds.workload.candidates import SchedulingRequest
 from rules.kinds.workload.scheduling import land

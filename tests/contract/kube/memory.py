@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bus.messages import WorkloadRef
 from reactor.actions.workload.copy import portable
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from tests.unit.actions.workload.builders import NEEDY, deployment, needed
 
 

@@ -15,7 +15,7 @@ import pytest
 from bus.messages import Action, Outcome, WorkloadRef
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.kubernetes import connect
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster
 from tests.contract.kube.memory import Memory, remembered

@@ -14,10 +14,10 @@ import pytest
 from bus.messages import Mode, Outcome, SetWeights
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.traffic.weights import backends_of
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
-from reactor.sources.context import SourceContext
-from reactor.sources.kubernetes import routes
+from reactor.sources.kubernetes import route_inventory
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.model import RouteSelection
 from tests.contract.kube.rights.test_base import definitions, served
 from tests.contract.kube.test_sources import heard, world
@@ -93,7 +93,10 @@ async def test_a_route_is_watched_and_moved_by_one_write(
         cluster="here", kind=sample.kind, custom_kind=sample.custom_kind or None, namespace=namespace, name="checkout",
         rule=sample.rule,
     )  # fmt: skip
-    async with running(routes.run([selection], replace(world, route_kinds=CUSTOM))), aiohttp.ClientSession() as http:
+    async with (
+        running(route_inventory.run([selection], replace(world, route_kinds=CUSTOM))),
+        aiohttp.ClientSession() as http,
+    ):
         acts = CarrierContext(Clock(), _only(api), {}, http, route_kinds=CUSTOM)
 
         async def act(weights: dict[str, int], **more: Any) -> Outcome:

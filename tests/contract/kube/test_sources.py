@@ -16,10 +16,10 @@ from bus.messages import Health, WorkloadCopy, Zones
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster as ClusterSettings
-from reactor.sources.context import SourceContext
-from reactor.sources.context import scheduler as new_scheduler
 from reactor.sources.kubernetes import lease_watch, node_watch, workload_watch
 from reactor.sources.probes import cluster_probe
+from reactor.sources.source_context import SourceContext
+from reactor.sources.source_context import scheduler as new_scheduler
 from rules.rulefile.sources import ClusterProbe, CustomKind, LeaseWatch, NodeWatch, WorkloadWatch
 from tests.contract.kube.objects import Widgets, deployment
 from tests.integration.sources.conftest import Heard, Running, running

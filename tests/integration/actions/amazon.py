@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reactor.clients.aws import Boto, connect
-from reactor.clients.port import Invalid
+from reactor.clients.kubernetes_port import Invalid
 
 REGION = "us-east-1"
 RECORD = "shop.example.com"

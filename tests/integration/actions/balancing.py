@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bus.messages import LoadBalancerKind, Mode, RouteRef, SetWeights
-from reactor.clients.balancers.port import Change, LoadBalancer, Weights
+from reactor.clients.balancers.balancer_port import Change, LoadBalancer, Weights
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 Step = Callable[[], Awaitable[object]]
 

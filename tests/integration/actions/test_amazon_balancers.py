@@ -8,8 +8,8 @@ import pytest
 
 from bus.messages import LoadBalancerKind
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.traffic.load_balancers import carry_out
-from reactor.clients.balancers.port import LoadBalancer
+from reactor.actions.traffic.balancer_weights import carry_out
+from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.clients.balancers.route53 import Route53
 from reactor.clients.balancers.target_groups import TargetGroups
 from reactor.runtime.clock import Clock

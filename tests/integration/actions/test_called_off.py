@@ -9,13 +9,13 @@ import aiohttp
 import pytest
 
 from bus.messages import Action
-from bus.messages.workloads import Eviction
+from bus.messages.placements import Eviction
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.outcomes import Declined, Waited
 from reactor.actions.workload.templates import Templates
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory

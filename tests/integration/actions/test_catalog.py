@@ -12,7 +12,7 @@ import pytest
 
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.clusters import Clusters
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Delay, Emulator, Fault
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster as ClusterSettings

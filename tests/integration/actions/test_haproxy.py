@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from reactor.actions.execution import ExecutionContext
-from reactor.actions.traffic.load_balancers import carry_out
+from reactor.actions.traffic.balancer_weights import carry_out
 from reactor.clients.balancers.haproxy import HAProxy as Client
-from reactor.clients.port import ApiUnavailable, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.settings.balancers import HAProxy as Settings
 from tests.e2e.haproxy import HAProxy

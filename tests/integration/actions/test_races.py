@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor.actions.traffic.routes import carry_out
-from reactor.clients.port import KubeApi
+from reactor.actions.traffic.route_weights import carry_out
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.integration.actions.conftest import Connect

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.traffic.routes import carry_out
+from reactor.actions.traffic.route_weights import carry_out
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.route_entries import weights_of

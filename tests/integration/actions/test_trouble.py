@@ -6,8 +6,8 @@ import pytest
 
 from bus.messages import RouteRef
 from reactor.actions.traffic.restore import restore
-from reactor.actions.traffic.routes import carry_out
-from reactor.clients.port import KubeApi
+from reactor.actions.traffic.route_weights import carry_out
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Answer, Cluster, Delay, Emulator, Fault, Forbid, Hang, Html, LoseAnswer, Reset
 from reactor.demo.kube.faults import Effect
 from reactor.runtime.clock import Clock

@@ -11,10 +11,10 @@ from aiohttp import web
 
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined
-from reactor.actions.traffic.load_balancers import carry_out
-from reactor.clients.balancers.port import Change
+from reactor.actions.traffic.balancer_weights import carry_out
+from reactor.clients.balancers.balancer_port import Change
 from reactor.clients.balancers.webhook import Webhook, signature
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import Webhook as Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reactor.actions.traffic.routes import carry_out
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.actions.traffic.route_weights import carry_out
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang
 from reactor.runtime.clock import Clock
 from reactor.runtime.telemetry import REGISTRY

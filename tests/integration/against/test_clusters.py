@@ -15,7 +15,7 @@ from reactor.demo.kube.crds import load as load_definitions
 from reactor.demo.kube.faults import Answer, Fault, Forbid
 from reactor.runtime.clock import Clock
 from reactor.workbench.livecheck import SETTINGS
-from reactor.workbench.livecheck.run import ask
+from reactor.workbench.livecheck.livecheck_run import ask
 from rules.rulefile.loader import examine
 from tests.e2e.control_plane import DEFINITIONS
 from tests.e2e.shop import Shop

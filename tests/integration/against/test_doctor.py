@@ -14,7 +14,7 @@ from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.demo.kube.faults import Fault, Forbid
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Settings
-from reactor.workbench.doctor import servers
+from reactor.workbench.doctor import servers_diagnosis
 from reactor.workbench.doctor.finding import Finding
 from rules.rulefile.loader import examine
 from tests.e2e.shop import Shop
@@ -39,7 +39,7 @@ async def asked(emulator: Emulator, folder: Path, rules: str = RULES, **more: An
     given: dict[str, Any] = {"clusters": {"east": {"kubeconfig": str(kubeconfig), "context": "east"}}, **more}
     found: dict[str, list[Finding]] = {}
     reading = examine([("f.yaml", rules)])
-    for one in await servers.findings(Settings(**given), reading, SECONDS):
+    for one in await servers_diagnosis.findings(Settings(**given), reading, SECONDS):
         found.setdefault(f"{one.group}/{one.name}", []).append(one)
     return found
 
@@ -89,10 +89,10 @@ async def test_a_prometheus_that_never_answers_holds_up_no_cluster(emulator: Emu
     ],
 )
 def test_a_clock_is_judged_by_what_a_whole_second_proves(seconds: float, status: str, word: str) -> None:
-    found = servers.told_by("east", NOW + timedelta(seconds=seconds), NOW, NOW)
+    found = servers_diagnosis.told_by("east", NOW + timedelta(seconds=seconds), NOW, NOW)
     assert (found.status, word in found.detail) == (status, True)
     assert bool(found.fix) == (status == "warning")
 
 
 def test_a_server_without_a_date_is_skipped() -> None:
-    assert servers.told_by("east", None, NOW, NOW).status == "skipped"
+    assert servers_diagnosis.told_by("east", None, NOW, NOW).status == "skipped"

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from reactor.clients.promql import QueryFailed, QueryRefused
+from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.settings.model import Endpoint
+from reactor.workbench.backtest.backtest_run import Backtested, Request, run
+from reactor.workbench.backtest.backtest_text import lines
 from reactor.workbench.backtest.grid import CHUNK_POINTS
-from reactor.workbench.backtest.history import Plan, Span
-from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.history_builder import Plan, Span
 from reactor.workbench.backtest.page import page
-from reactor.workbench.backtest.run import Backtested, Request, run
-from reactor.workbench.backtest.text import lines
+from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
+from rules.rehearsal.backtest.backtest_report import as_json
 from rules.rehearsal.backtest.backtester import Sweep
-from rules.rehearsal.backtest.report import as_json
 from rules.rulefile import loader
 from tests.integration.backtest.recorded import Recorded, recorded, within
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from reactor.settings.model import Endpoint
-from reactor.workbench.backtest.history import Plan, Span
-from reactor.workbench.backtest.outages import NEWEST_SCRAPE
+from reactor.workbench.backtest.backtest_run import Request, run
+from reactor.workbench.backtest.history_builder import Plan, Span
 from reactor.workbench.backtest.page import page
-from reactor.workbench.backtest.run import Request, run
+from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules.rehearsal.backtest.backtester import Sweep
 from rules.rulefile import loader
 from tests.integration.backtest.browser import Browser, browsing

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from reactor.cli.backtest import backtest
 from reactor.settings.model import Endpoint
 from reactor.workbench.backtest.alerts import FIRING
-from reactor.workbench.backtest.history import Plan, Span, unplayable
-from reactor.workbench.backtest.outages import NEWEST_SCRAPE
-from reactor.workbench.backtest.run import Backtested, Request, run
+from reactor.workbench.backtest.backtest_run import Backtested, Request, run
+from reactor.workbench.backtest.history_builder import Plan, Span, unplayable
+from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules.rulefile import loader
 from rules.rulefile.loader import RuleSet
 from tests.integration.backtest.recorded import Recorded, recorded, within

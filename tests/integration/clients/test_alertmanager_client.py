@@ -13,7 +13,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.clients.alertmanager import Alertmanager, AlertsRefused, AlertsUnavailable, elements
+from reactor.clients.alertmanager_api import Alertmanager, AlertsRefused, AlertsUnavailable, elements
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Endpoint
 from tests.integration.bus.authority import certificates

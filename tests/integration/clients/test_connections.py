@@ -14,7 +14,7 @@ from kubernetes.aio.client import ApiClient
 
 from reactor.clients import kubernetes
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import Answer, Cluster, Fault
 from reactor.runtime import telemetry
 from reactor.settings.model import Cluster as ClusterSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang, Reset
 from reactor.settings.model import Cluster as ClusterSettings
 

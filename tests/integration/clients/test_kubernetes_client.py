@@ -13,7 +13,7 @@ import pytest
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Forbid, Hang, Html, JsonObject, LoseAnswer, Reset
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Cluster as ClusterSettings

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from reactor.clients import kubernetes
 from reactor.clients.kubernetes import connect
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.settings.model import Cluster
 from tests.integration.webhook.test_tls import certificates, pytestmark
 

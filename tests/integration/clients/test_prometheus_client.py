@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from reactor.clients.prometheus import Prometheus
-from reactor.clients.promql import QueryFailed, QueryRefused, Sample
+from reactor.clients.instant_queries import QueryFailed, QueryRefused, Sample
+from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime import telemetry
 from reactor.settings.model import Endpoint
 from tests.integration.bus.authority import certificates

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reactor.clients.prometheus import Prometheus
-from reactor.clients.promql import QueryFailed
+from reactor.clients.instant_queries import QueryFailed
+from reactor.clients.prometheus_api import Prometheus
 from reactor.settings.model import Endpoint
 from tests.e2e import servers
 from tests.e2e.exporter import exporting

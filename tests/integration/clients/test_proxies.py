@@ -11,11 +11,11 @@ import pytest
 
 from reactor.actions.notify.incidents import Post
 from reactor.actions.notify.posting import NotifierUnavailable, post
-from reactor.clients.alertmanager import Alertmanager, AlertsUnavailable
+from reactor.clients.alertmanager_api import Alertmanager, AlertsUnavailable
 from reactor.clients.aws import Lazy
 from reactor.clients.credentials import proxy_of
-from reactor.clients.prometheus import Prometheus
-from reactor.clients.promql import QueryFailed
+from reactor.clients.instant_queries import QueryFailed
+from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import Retryable
 from reactor.settings.model import Endpoint, Notifier, Settings
 

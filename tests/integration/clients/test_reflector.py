@@ -29,8 +29,8 @@ from reactor.demo.kube import (
     Reset,
     TruncateWatch,
 )
-from reactor.runtime.backoff import Backoff
 from reactor.runtime.clock import Clock
+from reactor.runtime.retry_backoff import Backoff
 from reactor.runtime.telemetry import REGISTRY
 from tests.clock import HandClock
 

@@ -13,14 +13,14 @@ import pytest
 from reactor.clients import shared_watch
 from reactor.clients.changes import Change, Key
 from reactor.clients.kubernetes import Kubernetes
-from reactor.clients.port import ApiUnavailable, Forbidden
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.reflector import Reflector
 from reactor.clients.shared_watch import SharedWatches
 from reactor.clients.watching import Expired
 from reactor.demo.kube import Cluster, CutWatch, EndWatch, Fault, JsonObject
 from reactor.runtime import telemetry
-from reactor.runtime.backoff import Backoff
 from reactor.runtime.clock import Clock
+from reactor.runtime.retry_backoff import Backoff
 
 NAMESPACES = [f"team-{number}" for number in range(200)]
 

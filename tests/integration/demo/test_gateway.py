@@ -13,6 +13,7 @@ import pytest
 
 from reactor.demo import scene
 from reactor.demo.children import Child, child
+from reactor.demo.demo_world import world
 from reactor.demo.errors import ChildFailed
 from reactor.demo.folder import temporary_folder
 from reactor.demo.follow import RouteName, follow
@@ -21,7 +22,6 @@ from reactor.demo.kube import Answer, CutWatch, Emulator, FailWatch, Fault, Html
 from reactor.demo.kube.faults import WatchEffect
 from reactor.demo.service import Service, serving
 from reactor.demo.tally import Count, Second
-from reactor.demo.world import world
 from reactor.runtime.clock import Clock
 from tests.integration.demo.processes import PATIENCE
 

@@ -24,8 +24,8 @@ from reactor.execute.intent import Intent
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, OutboxEntry
+from rules.engine.group_codec import dump
 from rules.engine.routing import scope_of
-from rules.engine.stored import dump
 from rules.kinds.traffic.state import TrafficState
 from tests.integration.roles.conftest import PARTITIONS, RULE, World, eventually, running
 

@@ -17,7 +17,7 @@ from bus.port import Outgoing
 from bus.topology import INTENTS, Queue
 from reactor.actions import conditional_write
 from reactor.actions.execution import LAND_SECONDS, ExecutionContext
-from reactor.actions.zone.context import CALL_SECONDS, WRITE_SECONDS
+from reactor.actions.zone.isolation_context import CALL_SECONDS, WRITE_SECONDS
 from reactor.execute import executor
 from reactor.execute.executor import Executor
 from reactor.execute.intent import Intent

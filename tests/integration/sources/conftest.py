@@ -14,12 +14,12 @@ import yaml
 
 from bus.messages import Fact, Health, Observation, Route
 from reactor.clients.clusters import Clusters
-from reactor.clients.promql import Queries
+from reactor.clients.instant_queries import Queries
 from reactor.demo.kube import Cluster, Emulator
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster as ClusterSettings
-from reactor.sources.context import SourceContext
 from reactor.sources.probes.addresses import probing_session
+from reactor.sources.source_context import SourceContext
 
 WAIT_SECONDS = 8
 

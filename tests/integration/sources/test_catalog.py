@@ -17,8 +17,8 @@ from reactor.demo.kube import Cluster
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.telemetry import REGISTRY
 from reactor.sources.catalog import ELSEWHERE, module_of, start_all
-from reactor.sources.context import SourceContext
 from reactor.sources.probes import http_probe
+from reactor.sources.source_context import SourceContext
 from reactor.sources.ticker import Ticker
 from rules.rulefile.kinds import LoadedSource
 from rules.rulefile.model import RouteSelection
@@ -167,7 +167,7 @@ async def test_readings_go_on_when_the_scheduler_has_lost_its_pace(
 
 def test_a_kind_that_is_not_used_costs_nothing() -> None:
     program = (
-        "import sys, reactor.sources.catalog, reactor.sources.context;"
+        "import sys, reactor.sources.catalog, reactor.sources.source_context;"
         "print([m for m in ('kubernetes', 'grpc', 'prometheus_api_client') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -12,8 +12,8 @@ from bus.messages import Cluster as ClusterFact
 from bus.messages import Health
 from reactor.demo.kube import Answer, Cluster, Fault, Hang, Html, Reset
 from reactor.demo.kube.faults import Effect
-from reactor.sources.context import SourceContext
 from reactor.sources.probes import cluster_probe
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import ClusterProbe
 from tests.integration.sources.conftest import Heard, Running
 

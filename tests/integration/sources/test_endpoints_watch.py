@@ -11,8 +11,8 @@ import pytest
 
 from bus.messages import Fact, Health
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import endpoints_watch
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch
 from tests.integration.sources.conftest import Heard, Running
 

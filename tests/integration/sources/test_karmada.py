@@ -14,11 +14,11 @@ import pytest
 
 from bus.messages import Cluster as ClusterFact
 from bus.messages import Fact, Health, Workload
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube import Cluster, Fault, Forbid
 from reactor.demo.kube.crds import load
 from reactor.sources.catalog import start_all
-from reactor.sources.context import SourceContext
+from reactor.sources.source_context import SourceContext
 from tests.integration.sources.conftest import Heard
 
 DEFINITIONS = Path(__file__).parents[2] / "data" / "karmada" / "definitions.yaml"

@@ -12,8 +12,8 @@ import pytest
 from bus.messages import Health
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Hang, JsonObject, Reset
 from reactor.demo.kube.faults import Effect
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import lease_watch
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import LeaseWatch
 from tests.integration.sources.conftest import Heard, Running
 

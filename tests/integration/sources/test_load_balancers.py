@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from reactor.clients.balancers.balancer_port import Change, LoadBalancer, Weights
 from reactor.clients.balancers.connected import LoadBalancers
-from reactor.clients.balancers.port import Change, LoadBalancer, Weights
-from reactor.clients.port import ApiUnavailable, Forbidden, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.balancers import HAProxy
-from reactor.sources import load_balancers
-from reactor.sources.context import SourceContext
+from reactor.sources import balancer_inventory
+from reactor.sources.source_context import SourceContext
 from tests.integration.sources.conftest import Heard
 
 
@@ -66,7 +66,7 @@ async def reading(own: Given, heard: Heard) -> AsyncIterator[None]:
     nothing: Any = None
     world = SourceContext(Clock(), heard.tell, nothing, {}, nothing, load_balancers=One(own))
     world.scheduler.start()
-    task = asyncio.create_task(load_balancers.run("edge", "HAProxy", world))
+    task = asyncio.create_task(balancer_inventory.run("edge", "HAProxy", world))
     try:
         yield
     finally:

@@ -10,8 +10,8 @@ import pytest
 
 from bus.messages import Fact, Health, ZoneInventory, Zones
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import heartbeats, node_watch
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import NodeWatch
 from tests.integration.sources.conftest import Heard, Running
 

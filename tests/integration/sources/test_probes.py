@@ -17,9 +17,9 @@ from aiohttp import web
 
 from bus.messages import Health
 from reactor.runtime.telemetry import REGISTRY
-from reactor.sources.context import SourceContext
 from reactor.sources.probes import grpc_probe, http_probe, tcp_probe
 from reactor.sources.probes.health_v1 import CHECK
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import GrpcProbe, HttpProbe, TcpProbe
 from tests.integration.sources.conftest import Heard, Running
 

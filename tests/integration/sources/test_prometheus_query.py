@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from bus.messages import Health
-from reactor.clients.promql import Queries, QueryFailed, QueryRefused, Sample
+from reactor.clients.instant_queries import Queries, QueryFailed, QueryRefused, Sample
 from reactor.runtime.errors import SettingsError
-from reactor.sources.context import SourceContext
 from reactor.sources.prometheus import prometheus_query
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import Bound, PrometheusQuery
 from tests.integration.sources.conftest import Heard, Running
 from tests.unit.webhook.builders import counted

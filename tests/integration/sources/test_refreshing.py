@@ -15,10 +15,10 @@ from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
 from reactor.demo.kube import Cluster, FailWatch, Fault, JsonObject, Reset
-from reactor.sources.context import SourceContext
-from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, routes, workload_watch
+from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
 from reactor.sources.prometheus import prometheus_query
 from reactor.sources.refresh import requests_on
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.model import RouteSelection
 from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, PrometheusQuery, WorkloadWatch
 from tests.integration.sources.conftest import Heard, Running
@@ -212,7 +212,7 @@ async def test_an_empty_list_makes_no_routes_vanish(
             }
         )  # fmt: skip
     wanted = [RouteSelection(cluster="east", kind="TrafficSplit", namespace="shop", name=name) for name in ("a", "b")]
-    async with running(routes.run(wanted, asked_world)):
+    async with running(route_inventory.run(wanted, asked_world)):
         await heard.until(lambda: len(heard.routes) == 2)
         lists.empty = True
         while not east.watches:

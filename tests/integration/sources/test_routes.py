@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bus.messages import Route
+from reactor.clients.api_versions import served
 from reactor.clients.clusters import Clusters
-from reactor.clients.port import NotFound
-from reactor.clients.versions import served
+from reactor.clients.kubernetes_port import NotFound
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject
-from reactor.sources.context import SourceContext
-from reactor.sources.kubernetes import routes
+from reactor.sources.kubernetes import route_inventory
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.model import RouteSelection
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.integration.sources.conftest import Heard, Running
@@ -70,7 +70,7 @@ async def test_a_named_route_is_told_with_its_weights_and_when_they_change(
 ) -> None:
     east.create(split())
     east.create(split("unrelated"))
-    async with running(routes.run([wanted()], world)):
+    async with running(route_inventory.run([wanted()], world)):
         await heard.until(lambda: last(heard, CHECKOUT) is not None)
         assert weights(last(heard, CHECKOUT)) == {"checkout": 1, "checkout-west": 0}
         east.patch("trafficsplits", "checkout", split(primary=7), "shop")
@@ -81,7 +81,7 @@ async def test_a_named_route_is_told_with_its_weights_and_when_they_change(
 async def test_a_named_route_that_is_not_there_is_told_so_until_it_is(
     world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
-    async with running(routes.run([wanted()], world)):
+    async with running(route_inventory.run([wanted()], world)):
         await heard.until(is_told(heard, CHECKOUT, lambda route: not route.exists))
         east.create(split())
         await heard.until(is_told(heard, CHECKOUT, lambda route: route.exists))
@@ -96,7 +96,7 @@ async def test_every_route_with_the_label_is_told(
         east.create(split(name, failover="yes"))
     east.create(split("c"))
     selection = wanted(None, selector="failover=yes", namespace=None)
-    async with running(routes.run([selection], world)):
+    async with running(route_inventory.run([selection], world)):
         await heard.until(lambda: len(heard.routes) == 2)
         east.patch("trafficsplits", "a", {"metadata": {"labels": {"failover": "no"}}}, "shop")
         # It is there, only not for this rule: another selector may still mean it.
@@ -110,7 +110,7 @@ async def test_a_route_that_has_left_its_selector_is_looked_for_until_it_can_be_
     world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(split("a", failover="yes"))
-    async with running(routes.run([wanted(None, selector="failover=yes")], world)):
+    async with running(route_inventory.run([wanted(None, selector="failover=yes")], world)):
         await heard.until(lambda: len(heard.routes) == 1)
         outage = east.faults.add(Fault(Answer(503), verb="get", count=2))
         east.delete("trafficsplits", "a", "shop")
@@ -124,7 +124,7 @@ async def test_one_malformed_route_among_a_hundred_disturbs_no_other(
     for number in range(100):
         east.create(split(f"good{number}", failover="yes"))
     east.create(split("bad", primary=0.5, failover="yes"))
-    async with running(routes.run([wanted(None, selector="failover=yes")], world)):
+    async with running(route_inventory.run([wanted(None, selector="failover=yes")], world)):
         await heard.until(lambda: len(heard.routes) == 101)
     odd = [route for route in heard.routes if route.problem]
     assert [route.name for route in odd] == ["bad"]
@@ -136,7 +136,7 @@ async def test_two_rules_of_one_route_are_two_facts(
 ) -> None:
     east.create(http_route())
     selections = [wanted(kind="HTTPRoute"), wanted(kind="HTTPRoute", rule=0), wanted(kind="HTTPRoute", rule=5)]
-    async with running(routes.run(selections, world)):
+    async with running(route_inventory.run(selections, world)):
         await heard.until(lambda: len(heard.routes) == 3)
     path = "east/shop/HTTPRoute/checkout"
     assert weights(last(heard, path)) == weights(last(heard, f"{path}#0")) == {"checkout": 1, "checkout-west": 0}
@@ -148,9 +148,9 @@ async def test_two_rules_of_one_route_are_two_facts(
 async def test_what_stands_is_told_again(
     world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "REFRESH_SECONDS", 0.1)
+    monkeypatch.setattr(route_inventory, "REFRESH_SECONDS", 0.1)
     east.create(split())
-    async with running(routes.run([wanted()], world)):
+    async with running(route_inventory.run([wanted()], world)):
         await heard.until(lambda: bool(heard.routes) and heard.routes[-1].observed_at > heard.routes[0].observed_at)
     first, again = heard.routes[0], heard.routes[-1]
     assert again.model_copy(update={"observed_at": first.observed_at}) == first
@@ -160,7 +160,7 @@ async def test_a_change_during_an_outage_is_told_afterwards(
     world: SourceContext, heard: Heard, east: Cluster, running: Running
 ) -> None:
     east.create(split())
-    async with running(routes.run([wanted()], world)):
+    async with running(route_inventory.run([wanted()], world)):
         await heard.until(lambda: last(heard, CHECKOUT) is not None)
         east.cut_watches(CutWatch())
         east.compact()
@@ -179,7 +179,7 @@ async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
         east.delete("customresourcedefinitions", name)
     else:
         forbidden = east.faults.add(Fault(Forbid(), resource="trafficsplits"))
-    async with running(routes.run([wanted()], world)):
+    async with running(route_inventory.run([wanted()], world)):
         async with asyncio.timeout(8):
             while not any(record.levelno == logging.WARNING for record in caplog.records):
                 await asyncio.sleep(0.01)
@@ -217,7 +217,7 @@ async def test_a_version_that_is_served_no_more_is_looked_for_anew(
     east.create(split())
     name = "trafficsplits.split.smi-spec.io"
     definition = east.get("customresourcedefinitions", name)
-    async with running(routes.run([wanted()], world)):
+    async with running(route_inventory.run([wanted()], world)):
         await heard.until(is_told(heard, CHECKOUT, lambda route: route.exists))
         other = next(version for version in definition["spec"]["versions"] if version["name"] == "v1alpha2")
         definition["metadata"] = {"name": name}
@@ -229,7 +229,7 @@ async def test_a_version_that_is_served_no_more_is_looked_for_anew(
 
 def test_named_routes_of_one_namespace_share_a_watch() -> None:
     selections = [wanted("a"), wanted("b"), wanted("c", namespace="other"), wanted(None, selector="x=y")]
-    found = routes.scopes(selections)
+    found = route_inventory.scopes(selections)
     assert sorted((scope.namespace, scope.selector, len(group)) for scope, group in found.items()) == [
         ("other", "", 1), ("shop", "", 2), ("shop", "x=y", 1),
     ]  # fmt: skip

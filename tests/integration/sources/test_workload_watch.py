@@ -11,10 +11,10 @@ import pytest
 from bus.messages import Fact, Health, WorkloadCopy
 from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
 from reactor.runtime.errors import SettingsError
-from reactor.sources.context import SourceContext
 from reactor.sources.kubernetes import workload_watch
 from reactor.sources.kubernetes.workload_health import RULES
 from reactor.sources.kubernetes.workload_kinds import BUILT_IN, ServedKind
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import BuiltInKind, CustomKind, HealthScript, WorkloadWatch
 from tests.contract.kube.objects import definition
 from tests.integration.sources.conftest import Heard, Running

@@ -18,7 +18,7 @@ from bus.testing.memory import MemoryBus
 from bus.topology import ROUTERS
 from reactor.settings.model import Health, Receiver
 from reactor.webhook.receiver import listening, listening_for_health
-from reactor.webhook.server import WebhookServer
+from reactor.webhook.webhook_server import WebhookServer
 from tests.clock import HandClock
 
 JSON = {"Content-Type": "application/json", "User-Agent": "Alertmanager/0.25.0"}

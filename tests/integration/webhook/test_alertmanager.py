@@ -20,11 +20,11 @@ from bus.messages import Observation
 from bus.port import Bus
 from bus.topology import ALERTS, ROUTERS
 from reactor.alerts.lifecycle import AlertLifecycle
-from reactor.clients.alertmanager import Alertmanager
+from reactor.clients.alertmanager_api import Alertmanager
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Endpoint, Receiver
 from reactor.webhook.receiver import listening
-from reactor.webhook.server import WebhookServer
+from reactor.webhook.webhook_server import WebhookServer
 from tests.ports import free_port
 from tests.unit.webhook.builders import counted, source
 

@@ -16,9 +16,9 @@ from reactor.runtime.errors import Retryable
 from reactor.settings.model import Receiver
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
-from reactor.webhook.server import BODY_MEMORY_BYTES, IN_HANDS_MAX, POSTS_OF_A_SOURCE
 from reactor.webhook.taking import Taken, take
 from reactor.webhook.token_bucket import BURST
+from reactor.webhook.webhook_server import BODY_MEMORY_BYTES, IN_HANDS_MAX, POSTS_OF_A_SOURCE
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.unit.webhook.builders import alert, body, counted, labelled
 

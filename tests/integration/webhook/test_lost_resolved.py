@@ -18,14 +18,14 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Observation, RefreshRequest
 from bus.topology import ALERTS
 from reactor.alerts.lifecycle import AlertLifecycle
-from reactor.alerts.requests import serve
-from reactor.clients.alertmanager import Alertmanager as Client
-from reactor.clients.prometheus import Prometheus as Queries
+from reactor.alerts.look_requests import serve
+from reactor.clients.alertmanager_api import Alertmanager as Client
+from reactor.clients.prometheus_api import Prometheus as Queries
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from reactor.settings.model import Endpoint, Receiver
 from reactor.webhook.receiver import listening
-from reactor.webhook.server import WebhookServer
+from reactor.webhook.webhook_server import WebhookServer
 from tests.e2e.exporter import Exporter, exporting
 from tests.e2e.servers import Alertmanager, Prometheus
 from tests.integration.webhook.test_alertmanager import Heard, ready, route

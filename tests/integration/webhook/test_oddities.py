@@ -17,7 +17,7 @@ from bus.topology import ALERTS, ROUTERS
 from reactor.alerts.lifecycle import AlertLifecycle
 from reactor.settings.model import Receiver
 from reactor.webhook.receiver import listening
-from reactor.webhook.server import WebhookServer
+from reactor.webhook.webhook_server import WebhookServer
 from rules.rulefile.sources import AlertmanagerWebhook
 from tests.integration.webhook.reception import AT_ONCE, JSON, SlowBus
 from tests.unit.webhook.builders import Api, World, alert, body, counted, moment, resolved, source

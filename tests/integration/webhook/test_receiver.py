@@ -17,7 +17,7 @@ from reactor.runtime import telemetry
 from reactor.runtime.errors import SettingsError
 from reactor.webhook import receiver as role
 from reactor.webhook.receiver import listening
-from reactor.webhook.server import POSTS_AT_ONCE, POSTS_OF_A_SOURCE
+from reactor.webhook.webhook_server import POSTS_AT_ONCE, POSTS_OF_A_SOURCE
 from tests.integration.webhook.reception import Reception, SlowBus, reception
 from tests.steps import step_limit, steps_measured
 from tests.unit.webhook.builders import alert, body, counted
@@ -318,7 +318,7 @@ async def test_a_readiness_probe_that_never_answers_is_503(
     async def never() -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("reactor.webhook.health.ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr("reactor.webhook.health_routes.ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(receiver.bus, "probe", never)
     assert (await receiver.get("/readyz"))[0] == 503
 

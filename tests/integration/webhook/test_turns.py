@@ -11,7 +11,7 @@ import pytest
 from bus import subjects
 from bus.envelope import decode
 from bus.port import Outgoing
-from reactor.webhook.server import IN_HANDS_MAX, LOOK_SECONDS
+from reactor.webhook.webhook_server import IN_HANDS_MAX, LOOK_SECONDS
 from tests.integration.webhook.reception import Reception
 from tests.unit.webhook.builders import alert, body, counted
 
@@ -85,7 +85,7 @@ async def test_a_small_post_goes_between_the_pieces_of_a_large_one(receiver: Rec
 async def test_all_posts_that_wait_are_told_to_come_again_after_the_same_time(
     receiver: Reception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reactor.webhook.server.OWED_SECONDS", 0.5)
+    monkeypatch.setattr("reactor.webhook.webhook_server.OWED_SECONDS", 0.5)
     Routers(receiver)
     before = counted("reactor_webhook_limits_exceeded_total", limit="inHands")
     began = asyncio.get_running_loop().time()

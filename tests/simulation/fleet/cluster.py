@@ -8,8 +8,8 @@ from typing import Any
 
 from bus.errors import Unavailable
 from bus.messages import SetWeights
-from reactor.audit.history import Write
-from reactor.clients.port import ApiUnavailable, Conflict, JsonObject, NotFound
+from reactor.audit.object_history import Write
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, JsonObject, NotFound
 from reactor.demo.kube.errors import ApiError
 from reactor.demo.kube.patch import json_patch
 from tests.simulation.fleet.link import Link
@@ -85,7 +85,7 @@ def _split(name: str) -> JsonObject:
 
 
 class Api:
-    """One process's client: a `reactor.clients.port.KubeApi` behind a link."""
+    """One process's client: a `reactor.clients.kubernetes_port.KubeApi` behind a link."""
 
     cluster = CLUSTER
 

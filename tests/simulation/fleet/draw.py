@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 from random import Random
 
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 from tests.simulation.fleet.scenario import Fault, Kind, Plan, Roles, Scenario
 
 CALM = 8.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from bus.topology import EXECUTORS
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 from tests.simulation.fleet.fleet import SOURCE, Fleet
 from tests.simulation.fleet.link import TIMEOUT, Link, Trap
 from tests.simulation.fleet.loop import START, VirtualLoop

@@ -9,7 +9,7 @@ from random import Random
 from bus.messages import Action, Outcome, SetWeights
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
-from reactor.actions.traffic import routes
+from reactor.actions.traffic import route_weights
 from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
 from reactor.execute.executor import Executor
@@ -84,7 +84,9 @@ class Fleet:
             if not self._scenario.stamped:
                 await context.write(action.id, lambda: self._cluster.set_weights(action))
                 return Outcome(action=action.id, status="Done", observed_at=process.clock.now())
-            return await routes.carry_out(GuardedKube(api, context), action, process.clock, instance=process.name)
+            return await route_weights.carry_out(
+                GuardedKube(api, context), action, process.clock, instance=process.name
+            )
 
         return carry_out
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import inf
 
 from reactor.audit.checker import Breach, check
-from reactor.audit.history import RouteHistory, Run
+from reactor.audit.object_history import RouteHistory, Run
 from tests.simulation.fleet.loop import START
 from tests.simulation.fleet.server import Heard, Notes
 from tests.simulation.fleet.source import target

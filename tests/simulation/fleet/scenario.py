@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any, Literal
 
-from reactor.audit.history import Span
+from reactor.audit.object_history import Span
 
 Kind = Literal["crash", "pause", "cut", "rough", "bus-down", "api-rough", "unacked"]
 Roles = Literal["all", "decider", "executor"]

@@ -12,7 +12,7 @@ from bus import subjects
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, EXECUTORS, FACTS, GROUPS
-from rules.engine.stored import load
+from rules.engine.group_codec import load
 from tests.simulation.fleet.clock import seconds
 
 

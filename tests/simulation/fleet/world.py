@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 from random import Random
 
-from reactor.audit.history import RouteHistory, Run, Span, Write
+from reactor.audit.object_history import RouteHistory, Run, Span, Write
 from rules.engine.routing import Routing
 from rules.rulefile.loader import load
 from tests.simulation.fleet.cluster import CLUSTER, NAMESPACE, Cluster

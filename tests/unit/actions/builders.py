@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from bus.messages import Mode, Notify, RouteRef, SetWeights
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RouteKind = Literal["TrafficSplit", "HTTPRoute", "GRPCRoute"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bus.messages import RouteKind, RouteRef
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from rules.rulefile.route_kinds import RouteKind as Described
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bus.messages import RouteRef, SetWeights
 from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.weights import backends_of, difference
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.route_entries import WEIGHT_MAX
 from reactor.demo.kube.patch import json_patch
 from rules.rulefile.route_kinds import ROUTE_KINDS

@@ -10,7 +10,7 @@ import pytest
 from reactor.actions import execution
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined, OutOfTime, failed
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.runtime.clock import Clock
 
 

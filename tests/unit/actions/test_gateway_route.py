@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.weights import difference
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube.patch import json_patch
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import Backends, as_read, backend_ref, http_route, refs, route, set_weights, weights_of

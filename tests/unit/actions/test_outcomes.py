@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor.actions.outcomes import Declined, NotAsAsked, failed
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 

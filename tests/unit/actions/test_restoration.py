@@ -7,7 +7,7 @@ import pytest
 from bus.messages import RouteRef
 from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.restore import restoration
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube.patch import json_patch
 from rules.rulefile.route_kinds import ROUTE_KINDS
 from tests.unit.actions.builders import as_read, http_route, refs, route, split, weights_of

@@ -13,7 +13,7 @@ from bus.messages import Route
 from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.restore import restoration
 from reactor.actions.traffic.weights import backends_of, difference
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube.patch import json_patch
 from reactor.sources.kubernetes.route_projection import route_from
 from rules.kinds.traffic.apportion import apportion

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.workbench.livecheck.series import metrics
+from reactor.workbench.livecheck.live_series import metrics
 
 
 @pytest.mark.parametrize(

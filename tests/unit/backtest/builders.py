@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.series import Answer, series_of
+from reactor.workbench.backtest.value_runs import Answer, series_of
 from rules.rulefile import loader
 from rules.rulefile.loader import RuleSet
 

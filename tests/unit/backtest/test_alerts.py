@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from reactor.workbench.backtest.alerts import Alerts
-from reactor.workbench.backtest.outages import Outages
-from reactor.workbench.backtest.series import Answer, series_of
-from reactor.workbench.backtest.targets import Targets
+from reactor.workbench.backtest.label_targets import Targets
+from reactor.workbench.backtest.prometheus_gaps import Outages
+from reactor.workbench.backtest.value_runs import Answer, series_of
 from rules.rulefile.sources import AlertmanagerWebhook, Confirm
 from tests.unit.backtest.builders import STEP, chunk
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reactor.workbench.backtest.run import Backtested
-from reactor.workbench.backtest.text import lines
+from reactor.workbench.backtest.backtest_run import Backtested
+from reactor.workbench.backtest.backtest_text import lines
+from rules.rehearsal.backtest.backtest_report import as_json, false_within, numbers
 from rules.rehearsal.backtest.backtester import Sweep, backtest, sweep
-from rules.rehearsal.backtest.report import as_json, false_within, numbers
 from rules.rulefile.loader import RuleSet, load
 from tests.unit.backtest.test_story import H, U, seen
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from reactor.workbench.backtest.backtest_run import Backtested
+from reactor.workbench.backtest.backtest_text import lines
 from reactor.workbench.backtest.page import page
-from reactor.workbench.backtest.run import Backtested
-from reactor.workbench.backtest.text import lines
+from rules.rehearsal.backtest.backtest_report import as_json, false_within
 from rules.rehearsal.backtest.backtester import backtest
-from rules.rehearsal.backtest.report import as_json, false_within
 from rules.rulefile.loader import load
 from tests.unit.backtest.test_story import H, U, seen
 

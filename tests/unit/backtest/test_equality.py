@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Action, Hold, Observation, SetWeights
-from reactor.clients.promql import QueryFailed, Sample
-from reactor.sources.context import SourceContext
+from reactor.clients.instant_queries import QueryFailed, Sample
 from reactor.sources.prometheus.prometheus_query import _Reader
 from reactor.sources.republisher import no_facts_lost
-from reactor.workbench.backtest.outages import Outages
-from reactor.workbench.backtest.queries import observations
-from reactor.workbench.backtest.targets import Targets
+from reactor.sources.source_context import SourceContext
+from reactor.workbench.backtest.label_targets import Targets
+from reactor.workbench.backtest.prometheus_gaps import Outages
+from reactor.workbench.backtest.query_observations import observations
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.backtester import backtest
-from rules.rehearsal.simulate import START, Emitted, play, second
+from rules.rehearsal.simulation import START, Emitted, play, second
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import PrometheusQuery
 from tests.clock import HandClock

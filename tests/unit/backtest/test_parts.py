@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reactor.workbench.backtest.backtest_text import length
 from reactor.workbench.backtest.decode import NoAnswer, series
 from reactor.workbench.backtest.grid import CHUNK_POINTS, Grid, TooLong
-from reactor.workbench.backtest.history import fits
+from reactor.workbench.backtest.history_builder import fits
 from reactor.workbench.backtest.moments import BadMoment, moment
-from reactor.workbench.backtest.outages import outages
-from reactor.workbench.backtest.series import Answer, Corrupt, dump, load, series_of
+from reactor.workbench.backtest.prometheus_gaps import outages
 from reactor.workbench.backtest.store import SETTLED_MS, opened
-from reactor.workbench.backtest.text import length
+from reactor.workbench.backtest.value_runs import Answer, Corrupt, dump, load, series_of
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bus import subjects
-from bus.admission import CHANNELS, read, refusal
 from bus.envelope import MESSAGES, encode
 from bus.errors import Malformed
+from bus.message_admission import CHANNELS, read, refusal
 from bus.messages import (
     Cluster,
     Health,

@@ -10,7 +10,7 @@ from reactor.cli.shared.status_rows import row
 from reactor.runtime.errors import SettingsError
 from rules.core.group import Group, Paused
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 
 
 @pytest.mark.parametrize(

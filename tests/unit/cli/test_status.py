@@ -18,7 +18,7 @@ from rules.core.group import Group, Holding, Paused
 from rules.core.reasons import Held
 from rules.core.remedies import REMEDIES
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
 from rules.summary import State, state_of
 from tests.unit.rules.builders import (

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from reactor.cli.main import cli
 from reactor.cli.members import _shown
 from reactor.cli.shared.options import Seconds
-from reactor.workbench.backtest.asked import BadAsk, sweep
+from reactor.workbench.backtest.backtest_options import BadAsk, sweep
 from reactor.workbench.backtest.moments import moment
 from rules.rehearsal.simulator import clock
 from tests.unit.rules.builders import failover, rule_file

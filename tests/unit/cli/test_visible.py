@@ -22,7 +22,7 @@ from reactor.runtime.telemetry import _Formatter
 from reactor.runtime.visible import visible
 from rules.core.group import Group, Holding, NoState, Paused
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.explain import Chain
+from rules.rehearsal.causal_chain import Chain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ODD = {

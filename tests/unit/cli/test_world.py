@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from reactor.cli.main import cli
 from rules.core.desired import DesiredState
 from rules.core.reasons import Because
-from rules.kinds.traffic import desire as traffic
-from rules.rehearsal.world.checkers.finding import Promise
+from rules.kinds.traffic import desired_weights as traffic
+from rules.rehearsal.world.checkers.promise_finding import Promise
 
 SHOP = """\
 apiVersion: reactor/v1

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.clients.answers import JSON_PATCH, Request, permission, refusal
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.api_refusals import JSON_PATCH, Request, permission, refusal
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.clients.watching import Expired
 from reactor.runtime.errors import Retryable, Terminal
 

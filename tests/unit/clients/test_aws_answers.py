@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reactor.clients.aws import refusal
-from reactor.clients.port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
+from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.runtime.backoff import Backoff
+from reactor.runtime.retry_backoff import Backoff
 
 
 def test_waits_double_up_to_the_cap() -> None:

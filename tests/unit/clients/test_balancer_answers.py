@@ -9,7 +9,7 @@ import pytest
 
 from reactor.clients.balancers.route53 import Route53, batch_of
 from reactor.clients.balancers.target_groups import changed, forwarded, name_of
-from reactor.clients.port import Invalid
+from reactor.clients.kubernetes_port import Invalid
 from reactor.settings.balancers import Route53 as Settings
 
 ARN = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup"

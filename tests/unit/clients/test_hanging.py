@@ -9,7 +9,7 @@ import pytest
 
 from reactor.clients import hanging
 from reactor.clients.hanging import Hung, unless_hung
-from reactor.clients.port import ApiUnavailable
+from reactor.clients.kubernetes_port import ApiUnavailable
 
 
 @pytest.fixture(autouse=True)

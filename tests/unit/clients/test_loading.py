@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from reactor.clients import loading
+from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.loading import Loading
-from reactor.clients.port import ApiUnavailable
 from reactor.runtime.errors import SettingsError
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from reactor.demo import scene
+from reactor.demo.demo_world import read_settings
 from reactor.demo.folder import PREFIX, temporary_folder
 from reactor.demo.follow import RouteName, weights_of
 from reactor.demo.tally import Count, Second, Traffic
-from reactor.demo.world import read_settings
 from reactor.webhook.body import read
 from rules.rulefile.loader import load
 

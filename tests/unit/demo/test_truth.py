@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from reactor.demo import scene
+from reactor.demo.ground_truth import Shift, Verdict, judge, shifts
 from reactor.demo.kube import Emulator
 from reactor.demo.story import Figures
-from reactor.demo.truth import Shift, Verdict, judge, shifts
 from reactor.runtime.clock import Clock
 
 AWAY = ({"a": 1, "b": 0}, {"a": 0, "b": 1})

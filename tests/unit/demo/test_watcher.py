@@ -10,13 +10,13 @@ import pytest
 
 from bus.messages import Health
 from reactor.demo import scene, story
+from reactor.demo.demo_world import World
 from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
 from reactor.demo.kube import Emulator
 from reactor.demo.story import Story
 from reactor.demo.tally import Count, Second
 from reactor.demo.watcher import Watcher
-from reactor.demo.world import World
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Holding, Member, Window, with_state
 from rules.kinds.traffic.state import RouteState, TrafficState

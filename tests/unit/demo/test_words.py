@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bus.messages import Health
-from reactor.demo import words
+from reactor.demo import sentences
+from reactor.demo.ground_truth import Shift
 from reactor.demo.tally import Count, Second
-from reactor.demo.truth import Shift
 from rules.core.group import Member, Signal, Window
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -24,56 +24,56 @@ def second(**counts: Count) -> Second:
 
 
 def test_traffic_shows_success_only_where_something_was_sent() -> None:
-    shown = words.traffic(second(east=Count(49, 1), west=Count()))
+    shown = sentences.traffic(second(east=Count(49, 1), west=Count()))
     assert shown == "east 50/s 98% ok, west 0/s"
 
 
 @pytest.mark.parametrize("seen", [None, second(), second(east=Count())])
 def test_traffic_that_has_not_begun_is_no_failure(seen: Second | None) -> None:
-    assert words.traffic(seen) == "no traffic yet"
+    assert sentences.traffic(seen) == "no traffic yet"
 
 
 def test_requests_without_a_backend_are_shown() -> None:
-    assert words.traffic(second(east=Count(), **{"": Count(0, 50)})) == "east 0/s, no backend 50/s 0% ok"
+    assert sentences.traffic(second(east=Count(), **{"": Count(0, 50)})) == "east 0/s, no backend 50/s 0% ok"
 
 
 @pytest.mark.parametrize(
     ("part", "whole", "shown"), [(0, 50, "0%"), (50, 50, "100%"), (999, 1000, "99%"), (1, 1000, "1%"), (1, 2, "50%")]
 )
 def test_all_and_nothing_are_never_rounded_to(part: int, whole: int, shown: str) -> None:
-    assert words.percent(part, whole) == shown
+    assert sentences.percent(part, whole) == shown
 
 
 def test_a_window_counts_down() -> None:
     window = Window(healthy=False, since=START)
-    assert words.countdown("service/a", window, 5, after(1.8)) == "service/a bad: 3.2 s of 5 s left"
+    assert sentences.countdown("service/a", window, 5, after(1.8)) == "service/a bad: 3.2 s of 5 s left"
 
 
 def test_a_window_never_has_less_than_nothing_left() -> None:
-    assert words.seconds_left(Window(healthy=True, since=START), 5, after(60)) == 0
+    assert sentences.seconds_left(Window(healthy=True, since=START), 5, after(60)) == 0
 
 
 def test_a_window_that_waits_stands_still() -> None:
     window = Window(healthy=True, since=START, waiting_since=after(1))
-    shown = words.countdown("service/a", window, 8, after(6))
+    shown = sentences.countdown("service/a", window, 8, after(6))
     assert shown == "service/a good again: 7.0 s of 8 s left (waits: Unknown)"
 
 
 def test_a_reading_is_shown_with_what_was_seen() -> None:
     said = Signal(Health.UNHEALTHY, START, detail="HTTP 503")
-    assert words.seen("service/a", Member(Health.UNHEALTHY, START, signals={"probe": said})) == (
+    assert sentences.seen("service/a", Member(Health.UNHEALTHY, START, signals={"probe": said})) == (
         "service/a is Unhealthy (HTTP 503)"
     )
-    assert words.seen("service/a", Member(Health.HEALTHY, START)) == "service/a is Healthy"
+    assert sentences.seen("service/a", Member(Health.HEALTHY, START)) == "service/a is Healthy"
 
 
 def test_a_shift_shows_what_moved_and_how_long_it_took() -> None:
     shift = Shift(1.0, "alert-reactor", {"a": 1, "b": 0, "c": 0}, {"a": 0, "b": 1, "c": 0})
-    assert words.shifted("east/shop/a", shift, 5.04) == (
+    assert sentences.shifted("east/shop/a", shift, 5.04) == (
         "east/shop/a: a 1 → 0, b 0 → 1, c 0, 5.0 s after the first reading that said so"
     )
 
 
 def test_a_route_that_is_deleted_has_no_weights() -> None:
-    assert words.moved({"a": 1}, {}) == "a 1 → -"
-    assert words.moved({}, {}) == "no backends"
+    assert sentences.moved({"a": 1}, {}) == "a 1 → -"
+    assert sentences.moved({}, {}) == "no backends"

@@ -16,7 +16,15 @@ from reactor.cli.shared.bus_findings import INIT
 from reactor.cli.shared.bus_findings import Finding as Checked
 from reactor.fleet.presence import Process
 from reactor.settings.model import BusSettings, Settings
-from reactor.workbench.doctor import alertmanager, bus, disk, members, rules, servers, settings
+from reactor.workbench.doctor import (
+    alertmanager_diagnosis,
+    bus_diagnosis,
+    disk_diagnosis,
+    members_diagnosis,
+    rules_diagnosis,
+    servers_diagnosis,
+    settings_diagnosis,
+)
 from reactor.workbench.doctor.finding import Finding, limited
 from rules.rulefile.loader import Reading
 
@@ -68,7 +76,7 @@ async def test_a_look_in_time_is_given_as_it_is() -> None:
 async def test_settings_that_cannot_be_used_name_each_key(tmp_path: Path) -> None:
     file = tmp_path / "reactor.yaml"
     file.write_text("clusterz: {}\nbuss: {}\n")
-    loaded, found = await settings.findings(file, SECONDS)
+    loaded, found = await settings_diagnosis.findings(file, SECONDS)
     assert loaded is None
     assert said(found) == [("load", "failed")] * 2
     assert "clusterz: there is no such key" in found[0].detail
@@ -78,16 +86,16 @@ async def test_settings_that_cannot_be_used_name_each_key(tmp_path: Path) -> Non
 async def test_settings_that_can_be_used_are_given(tmp_path: Path) -> None:
     file = tmp_path / "reactor.yaml"
     file.write_text("name: here\n")
-    loaded, found = await settings.findings(file, SECONDS)
+    loaded, found = await settings_diagnosis.findings(file, SECONDS)
     assert loaded is not None
     assert (loaded.name, said(found)) == ("here", [("load", "ok")])
 
 
-async def rule_findings(folder: Path, text: str, **more: Any) -> tuple[rules.Rules, dict[str, Finding]]:
+async def rule_findings(folder: Path, text: str, **more: Any) -> tuple[rules_diagnosis.Rules, dict[str, Finding]]:
     file = folder / "shop.yaml"
     file.write_text(text)
     given = Settings(rule_files=(str(file),), **more)
-    read, found = await rules.findings(given, SECONDS)
+    read, found = await rules_diagnosis.findings(given, SECONDS)
     return read, {one.name: one for one in found}
 
 
@@ -123,12 +131,12 @@ async def test_a_broken_rule_file_fails_with_the_command_that_says_more(tmp_path
 
 
 async def test_without_rule_files_the_group_is_skipped() -> None:
-    _, found = await rules.findings(Settings(), SECONDS)
+    _, found = await rules_diagnosis.findings(Settings(), SECONDS)
     assert said(found) == [("files", "skipped")]
 
 
 async def test_a_file_that_is_not_there_fails() -> None:
-    _, found = await rules.findings(Settings(rule_files=("nowhere.yaml",)), SECONDS)
+    _, found = await rules_diagnosis.findings(Settings(rule_files=("nowhere.yaml",)), SECONDS)
     assert found[0].detail == "nowhere.yaml: no such rule file"
 
 
@@ -145,14 +153,14 @@ EMPTY = [
 
 
 def test_what_an_installation_makes_fails_after_it_with_the_command() -> None:
-    found = bus.findings(EMPTY, before_install=False, suffix=" --bus nats://nats:4222")
+    found = bus_diagnosis.findings(EMPTY, before_install=False, suffix=" --bus nats://nats:4222")
     assert [one.status for one in found] == ["ok", *["failed"] * 4, "skipped", "skipped"]
     assert {one.fix for one in found[1:5]} == {"reactor bus init --bus nats://nats:4222"}
     assert all(one.fix for one in found if one.status == "failed")
 
 
 def test_what_an_installation_makes_is_skipped_before_it() -> None:
-    found = bus.findings(EMPTY, before_install=True)
+    found = bus_diagnosis.findings(EMPTY, before_install=True)
     assert said(found) == [
         ("server", "ok"), ("streams", "skipped"), ("partitions", "skipped"), ("write", "skipped"),
         ("sync_interval", "skipped"), ("bus", "skipped"),
@@ -161,13 +169,13 @@ def test_what_an_installation_makes_is_skipped_before_it() -> None:
 
 def test_what_no_installation_mends_fails_before_it_too() -> None:
     wrong = [Checked("streams", "failed", "REACTOR_FACTS: subjects differ"), Checked("permissions", "failed", "denied")]
-    found = bus.findings([*wrong, Checked("write", "failed", "no answer")], before_install=True)
+    found = bus_diagnosis.findings([*wrong, Checked("write", "failed", "no answer")], before_install=True)
     assert [one.status for one in found] == [*["failed"] * 3, "skipped"]
     assert all(one.fix for one in found[:3])
 
 
 def test_clocks_apart_are_a_warning_in_a_group_of_their_own() -> None:
-    [found] = bus.findings([Checked("clock", "hint", "5 s ahead")], before_install=False)
+    [found] = bus_diagnosis.findings([Checked("clock", "hint", "5 s ahead")], before_install=False)
     assert (found.group, found.name, found.status) == ("clocks", "bus", "warning")
     assert "NTP" in found.fix
 
@@ -183,30 +191,33 @@ OWNED = [{"partition": 0, "alive": True}, {"partition": 1, "alive": True}]
 
 
 def test_members_that_are_alike_are_ok() -> None:
-    found = members.findings([process("a"), process("b")], OWNED, "d1", "1.0")
+    found = members_diagnosis.findings([process("a"), process("b")], OWNED, "d1", "1.0")
     assert said(found) == [("processes", "ok"), ("versions", "ok"), ("rules", "ok"), ("partitions", "ok")]
 
 
 def test_other_rules_on_one_member_are_a_warning() -> None:
-    found = {one.name: one for one in members.findings([process("a"), process("b", "d2")], OWNED, "", "1.0")}
+    found = {one.name: one for one in members_diagnosis.findings([process("a"), process("b", "d2")], OWNED, "", "1.0")}
     assert (found["rules"].status, found["rules"].detail) == ("warning", "rules differ: d1 on a; d2 on b")
 
 
 def test_other_rules_than_the_files_here_are_a_warning() -> None:
-    found = {one.name: one for one in members.findings([process("a")], OWNED, "d2", "1.0")}
+    found = {one.name: one for one in members_diagnosis.findings([process("a")], OWNED, "d2", "1.0")}
     assert found["rules"].status == "warning"
     assert "the files here are d2" in found["rules"].detail
 
 
 def test_rule_files_that_a_member_cannot_use_fail() -> None:
-    found = {one.name: one for one in members.findings([process("a", "d1", "x.yaml:1: wrong")], OWNED, "", "1.0")}
+    found = {
+        one.name: one for one in members_diagnosis.findings([process("a", "d1", "x.yaml:1: wrong")], OWNED, "", "1.0")
+    }
     assert found["files"].status == "failed"
     assert "x.yaml:1: wrong" in found["files"].detail
 
 
 def test_a_partition_without_a_living_owner_fails() -> None:
     found = {
-        one.name: one for one in members.findings([process("a")], [*OWNED, {"partition": 2, "alive": False}], "", "1.0")
+        one.name: one
+        for one in members_diagnosis.findings([process("a")], [*OWNED, {"partition": 2, "alive": False}], "", "1.0")
     }
     assert found["partitions"].detail == "1 of 3 partitions have no living owner: 2"
     assert found["partitions"].status == "failed"
@@ -216,13 +227,13 @@ def test_another_version_on_a_member_is_a_warning() -> None:
     older = Process.read(
         b'{"name": "old", "roles": [], "rules": "d1", "since": "2026-01-01T00:00:00Z", "problems": []}'
     )
-    found = {one.name: one for one in members.findings([process("a"), older], OWNED, "", "1.0")}
+    found = {one.name: one for one in members_diagnosis.findings([process("a"), older], OWNED, "", "1.0")}
     assert (found["versions"].status, found["versions"].detail) == ("warning", "1.0 here, an older version on old")
     assert found["versions"].fix
 
 
 def test_no_member_at_all_fails() -> None:
-    assert said(members.findings([], [], "", "1.0")) == [("processes", "failed")]
+    assert said(members_diagnosis.findings([], [], "", "1.0")) == [("processes", "failed")]
 
 
 # --- the disk ------------------------------------------------------------------------------------------------------
@@ -230,22 +241,26 @@ def test_no_member_at_all_fails() -> None:
 
 @pytest.mark.parametrize(
     ("free", "status"),
-    [(disk.FULL_BYTES - 1, "failed"), (disk.LOW_BYTES - 1, "warning"), (disk.LOW_BYTES, "ok")],
+    [
+        (disk_diagnosis.FULL_BYTES - 1, "failed"),
+        (disk_diagnosis.LOW_BYTES - 1, "warning"),
+        (disk_diagnosis.LOW_BYTES, "ok"),
+    ],
 )
 def test_free_space_decides(free: int, status: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
-    found = disk.room(tmp_path / "not" / "there")
+    found = disk_diagnosis.room(tmp_path / "not" / "there")
     assert found.status == status
     assert bool(found.fix) == (status != "ok")
 
 
 def test_a_store_that_is_no_folder_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert disk.room(tmp_path / "file").status == "failed"
+    assert disk_diagnosis.room(tmp_path / "file").status == "failed"
 
 
 async def test_the_disk_of_another_machine_is_skipped() -> None:
-    assert said(await disk.findings(BusSettings(), "nats://nats:4222", SECONDS)) == [("store", "skipped")]
+    assert said(await disk_diagnosis.findings(BusSettings(), "nats://nats:4222", SECONDS)) == [("store", "skipped")]
 
 
 # --- Alertmanager --------------------------------------------------------------------------------------------------
@@ -271,18 +286,18 @@ receivers:
     ],
 )
 def test_a_route_has_to_lead_to_the_webhook_of_each_source(url: str, source: str, status: str) -> None:
-    [found] = alertmanager.judged("main", CONFIG % url, [source])
+    [found] = alertmanager_diagnosis.judged("main", CONFIG % url, [source])
     assert found.status == status
     assert bool(found.fix) == (status == "failed")
 
 
 def test_without_such_a_source_the_route_is_skipped() -> None:
-    assert said(alertmanager.judged("main", CONFIG % "x", [])) == [("main route", "skipped")]
+    assert said(alertmanager_diagnosis.judged("main", CONFIG % "x", [])) == [("main route", "skipped")]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "a: {", "route: 5\nreceivers: {a: 1}", "route: {routes: [3]}"])
 def test_a_configuration_of_another_form_is_no_fall(text: str) -> None:
-    [found] = alertmanager.judged("main", text, ["pages"])
+    [found] = alertmanager_diagnosis.judged("main", text, ["pages"])
     assert found.status in ("failed", "skipped")
 
 
@@ -291,8 +306,8 @@ def test_a_configuration_of_another_form_is_no_fall(text: str) -> None:
 
 async def test_without_servers_in_the_settings_their_groups_are_skipped() -> None:
     found = [
-        *await servers.findings(Settings(), Reading(), SECONDS),
-        *await alertmanager.findings(Settings(), Reading(), SECONDS),
+        *await servers_diagnosis.findings(Settings(), Reading(), SECONDS),
+        *await alertmanager_diagnosis.findings(Settings(), Reading(), SECONDS),
     ]
     assert [(one.group, one.status) for one in found] == [
         ("clusters", "skipped"), ("prometheus", "skipped"), ("alertmanager", "skipped")
@@ -307,8 +322,9 @@ async def test_servers_that_cannot_be_reached_fail_each_with_its_name(tmp_path: 
     }  # fmt: skip
     given = Settings(**words)
     found = [
-        *await servers.findings(given, Reading(), SECONDS), *await alertmanager.findings(given, Reading(), SECONDS)
-    ]  # fmt: skip
+        *await servers_diagnosis.findings(given, Reading(), SECONDS),
+        *await alertmanager_diagnosis.findings(given, Reading(), SECONDS),
+    ]
     assert [(one.group, one.name, one.status) for one in found] == [
         ("clusters", "east", "failed"), ("prometheus", "main", "failed"), ("alertmanager", "pages", "failed")
     ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from bus.messages import Action, Mode, Notify, RouteRef, SetTaints, SetWeights, ZoneStep
 from reactor.execute.authority import refusal
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import failover, notification, rule_set
 
 NOW = at(0)

@@ -13,7 +13,7 @@ from bus.testing.memory import MemoryBus
 from reactor.actions.outcomes import Declined, Waited
 from reactor.execute.cancellation import ANSWER, FRESH, CancellationCheck
 from reactor.runtime.clock import Clock
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 
 PARTITION = 3
 STEP = ZoneStep(

@@ -14,7 +14,7 @@ from rules.core.group import Group, Holding, NoState
 from rules.kinds.workload.state import Relocation, WorkloadState
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.limits.state import LimiterState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.loader import LoadedRule
 from rules.summary import State, state_of
 from tests.unit.rules.builders import backends, healthy, route, step, the_rule, unhealthy

@@ -10,8 +10,8 @@ from bus.messages import Backend, Fact, Health, Hold, Notify, Observation, Outco
 from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
-from rules.rehearsal.simulate import Emitted, play
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, play
+from rules.rehearsal.simulation import at as at_
 from rules.rulefile.loader import LoadedRule, RuleSet, load
 
 Event = tuple[float, Fact]

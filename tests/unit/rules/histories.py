@@ -13,7 +13,7 @@ from bus.messages import Action, Fact, Health, Mode, Observation, Outcome
 from rules.core.group import Group
 from rules.engine.decide import Decision, decide
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.simulation import at, second
 from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import OBJECT, Event, paused, resumed, route, target, the_rule
 from tests.unit.rules.oracle import Heard

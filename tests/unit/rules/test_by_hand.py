@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bus.messages import FailbackTraffic, FailoverTraffic, ReleaseTraffic, SetWeights
 from rules.rehearsal.history import read, written
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, holds, moves, paused, route, said, unhealthy, unknown
 
 HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}

@@ -11,8 +11,8 @@ import rules
 from rules.catalog import KINDS
 from rules.core.reasons import Because, Held
 from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.coverage import Covered, coverage
 from rules.rehearsal.testing.possible import BECAUSE, HELD, LIVE, possible
+from rules.rehearsal.testing.reason_coverage import Covered, coverage
 from tests.unit.rules.builders import failover, rule_set
 from tests.unit.rules.test_tester import CHECKOUT, FAILS, MOVED, WEST, a_test, read_file, suite
 

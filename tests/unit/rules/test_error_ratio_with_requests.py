@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bus.messages import SetWeights
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Simulator, assumed_routes, at
+from rules.rehearsal.simulation import Simulator, assumed_routes, at
 from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, rule_file, seen
 

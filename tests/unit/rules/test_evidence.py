@@ -11,7 +11,7 @@ from rules.core.group import Group
 from rules.core.reader import Reader
 from rules.engine.decide import Decision, decide
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import (
     OBJECT,
     Event,

@@ -18,7 +18,7 @@ from bus.messages import Fact, Health, Observation, Outcome, SetWeights
 from rules.engine.decide import Decision
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import backends, failover, route, rule_set, target
 
 T, R, STEPS, CALM = 6, 4, 60, 40

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bus.messages import Observation, Outcome
-from rules.rehearsal.explain import chain
-from rules.rehearsal.proof import line
+from rules.rehearsal.basis import line
+from rules.rehearsal.causal_chain import chain
 from rules.rehearsal.reach import lines as told
 from rules.rehearsal.reach import reach
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.loader import load
 from tests.unit.rules.builders import failover, healthy, notification, outcome, route, rule_file, rule_set, unhealthy
 from tests.unit.rules.test_replay import kept

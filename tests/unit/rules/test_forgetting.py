@@ -12,11 +12,11 @@ from rules.catalog import new_group
 from rules.core.group import Group, Member, Signal
 from rules.engine.debounce import advance, deadline, heard
 from rules.engine.decide import decide
+from rules.engine.group_codec import dump, load
 from rules.engine.signals import combined
-from rules.engine.stored import dump, load
 from rules.kinds.quorum.kind import QuorumRule
 from rules.limits.limiter import LimiterRule, peer_health
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum

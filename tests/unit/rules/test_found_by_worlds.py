@@ -8,11 +8,11 @@ import pytest
 
 from bus.messages import Cluster, Hold, Mode, Outcome, Place, Workload, WorkloadCopy, ZoneStep
 from rules.core.group import Group, OutboxEntry
-from rules.engine.stored import dump, load
+from rules.engine.group_codec import dump, load
 from rules.kinds.zone.plan import settings_for
 from rules.kinds.zone.state import ZoneState
-from rules.rehearsal.simulate import Emitted, at
-from rules.rehearsal.simulate import play as play_
+from rules.rehearsal.simulation import Emitted, at
+from rules.rehearsal.simulation import play as play_
 from tests.unit.rules.builders import (
     Event,
     failover,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import SetWeights
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.engine.group_codec import dump, load
+from rules.rehearsal.simulation import at
 from rules.rulefile.model import STEPS_MAX
 from tests.unit.rules.builders import (
     OBJECT,

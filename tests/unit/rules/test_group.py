@@ -11,9 +11,9 @@ import pytest
 from bus.errors import Malformed
 from bus.messages import Action, Evict, Mode, Notify, Place, RouteRef, SetTaints, SetWeights, WorkloadRef, ZoneStep
 from rules.core.group import Group, NoState, OutboxEntry
-from rules.engine.stored import dump, load, unpacked
+from rules.engine.group_codec import dump, load, unpacked
 from rules.limits.state import LimiterState, QueuedRequest
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 
 ROUTE = RouteRef(cluster="east", kind="TrafficSplit", namespace="shop", name="web")
 MORE: dict[type[Any], dict[str, Any]] = {

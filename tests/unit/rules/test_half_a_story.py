@@ -12,7 +12,7 @@ from rules.engine.decide import decide
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import OBJECT, failover, healthy, route, rule_set, unhealthy
 from tests.unit.rules.histories import HOME, RULES, events, words

@@ -10,7 +10,7 @@ import pytest
 from bus.messages import Backend, Route, SetWeights
 from rules.core.errors import Problem
 from rules.rehearsal.history import read, written
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.testing import tester
 from rules.rulefile.loader import examine
 from tests.unit.rules.builders import Event, healthy, holds, moves, rule_file, said, unhealthy

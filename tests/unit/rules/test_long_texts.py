@@ -23,8 +23,8 @@ from rules.catalog import new_group
 from rules.core.desired import TEXT_MAX, cut
 from rules.engine.decide import decide
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Emitted, play
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, play
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set, seen, unhealthy
 
 LONG = "x" * TEXT_MAX

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bus.messages import Notify
 from rules.catalog import new_group
 from rules.engine.decide import decide
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.template import substitute
 from tests.unit.rules.builders import (
     backends,

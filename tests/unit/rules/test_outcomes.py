@@ -5,8 +5,8 @@ from __future__ import annotations
 from bus.messages import SetWeights
 from rules.core.group import Group
 from rules.engine.decide import Decision
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.engine.group_codec import dump, load
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import (
     OBJECT,
     backends,

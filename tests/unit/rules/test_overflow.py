@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from bus.messages import Backend, FailbackTraffic, Health, Hold, Observation, ReleaseTraffic, Route, SetWeights
 from rules.core.errors import InvalidFiles
+from rules.engine.group_codec import dump
+from rules.engine.group_codec import load as load_group
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump
-from rules.engine.stored import load as load_group
 from rules.kinds.traffic.overflow import loads
-from rules.rehearsal.simulate import Emitted, play
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, play
+from rules.rehearsal.simulation import at as at_
 from rules.rulefile.loader import load
 
 CASES = json.loads((Path(__file__).parents[2] / "data" / "traffic_overflow.json").read_text("utf-8"))["cases"]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bus.messages import Health, Observation, SetWeights
-from rules.rehearsal.simulate import at, play
+from rules.rehearsal.simulation import at, play
 from rules.rulefile.loader import load
 from tests.unit.rules.test_overflow import RULE, WELL
 

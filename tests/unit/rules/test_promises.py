@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bus.messages import Action, Mode, SetWeights
 from rules.engine.decide import decide
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.engine.group_codec import dump, load
+from rules.rehearsal.simulation import at
 from rules.rulefile.loader import LoadedRule
 from tests.unit.rules.builders import Event, route, the_rule
 from tests.unit.rules.histories import (

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 
 from bus.messages import Approve, DecisionRecord, Fact, SetWeights
-from reactor.audit.commands import audited
+from reactor.audit.command_records import audited
 from rules.engine import outbox as owing
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.replay import Match, recorded, replay
-from rules.rehearsal.simulate import at
+from rules.rehearsal.decision_replay import Match, recorded, replay
+from rules.rehearsal.simulation import at
 from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import failover, healthy, notification, paused, route, rule_set, unhealthy
 from tests.unit.rules.histories import events, words

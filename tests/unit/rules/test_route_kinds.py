@@ -12,7 +12,7 @@ from bus.messages import Hold, RouteKind, SetWeights
 from rules.core.errors import InvalidFiles
 from rules.kinds.traffic.route_state import route_ref, summed
 from rules.kinds.traffic.state import RouteState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS
 from tests.unit.rules.builders import (

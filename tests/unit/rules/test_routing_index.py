@@ -43,13 +43,13 @@ from rules.catalog import kind_of
 from rules.core.index import Index, pattern_of
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Address, Routing
-from rules.kinds.traffic.interests import explicit_targets, named_ref
-from rules.rehearsal.simulate import at
-from rules.rulefile.fleet import namespace_in
+from rules.kinds.traffic.route_interests import explicit_targets, named_ref
+from rules.rehearsal.simulation import at
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.kinds import AnyRule
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import OnAllDown, TrafficFailover
+from rules.rulefile.route_fleet import namespace_in
 from rules.rulefile.sources import Quorum
 from rules.rulefile.targets import matches
 from tests.unit.rules.builders import rule_set

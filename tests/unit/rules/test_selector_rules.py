@@ -9,7 +9,7 @@ from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.traffic.state import TrafficState
 from rules.kinds.workload.state import WorkloadState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import Event, failover, healthy, moves, paused, route, rule_set, unhealthy
 
 LABEL = {"failover.linkerd.io/controlled-by": "linkerd-failover"}

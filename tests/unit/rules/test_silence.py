@@ -12,7 +12,7 @@ from bus.messages import Observation
 from rules.core.errors import InvalidHistory
 from rules.engine.routing import Routing
 from rules.rehearsal import history
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import simulate
 from rules.rulefile.loader import load
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bus.errors import Malformed
-from rules.engine.stored import dump, load, unpacked
+from rules.engine.group_codec import dump, load, unpacked
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "groups"
 STORED = [line.encode() for path in sorted(GOLDEN.glob("*.json")) for line in path.read_text("utf-8").splitlines()]

@@ -6,12 +6,12 @@ from itertools import permutations
 
 from bus.messages import Pause, Resume
 from rules.core.group import Group
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.pauses import PAUSES
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
 from rules.rehearsal.history import read
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import (
     Event,
     failover,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bus.messages import Fact, SetWeights
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import failover, healthy, route, rule_set, unhealthy
 
 SELECTING = failover(route={"cluster": "east", "kind": "TrafficSplit", "selector": "a=b"})

@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from bus.messages import Health
-from reactor.clients.port import ApiUnavailable, Forbidden
+from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.watching import WatchApi
-from reactor.sources.context import SourceContext
 from reactor.sources.probes import cluster_probe
 from reactor.sources.probes.cluster_probe import TRIES, answer
 from reactor.sources.publisher import HealthPublisher
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import ClusterProbe
 from tests.clock import HandClock
 from tests.unit.sources.test_publisher import Bus

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.clients.fields import Malformed
+from reactor.clients.object_fields import Malformed
 from reactor.clients.quantities import quantity
-from reactor.sources.kubernetes import nodes, pods, service_zones
-from reactor.sources.kubernetes.nodes import Node, Tally, node_of, tally, verdict_of, zone_verdict
-from reactor.sources.kubernetes.pods import demand, quorum_members, requests
+from reactor.sources.kubernetes import node_health, pod_requests, service_zones
+from reactor.sources.kubernetes.node_health import Node, Tally, node_of, tally, verdict_of, zone_verdict
+from reactor.sources.kubernetes.pod_requests import demand, quorum_members, requests
 from reactor.sources.kubernetes.service_zones import single_zone_services
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
@@ -29,7 +29,7 @@ def node(name: str, zone: str = "a", ready: str | None = "True", cpu: str = "4",
         "metadata": {"name": name, "labels": {ZONE: zone, **labels} if zone else labels},
         "status": {"conditions": conditions, "allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
     }
-    return node_of(nodes.project(found), ZONE)
+    return node_of(node_health.project(found), ZONE)
 
 
 def pod(cpu: str = "1", on: str = "", *, owner: str = "ReplicaSet", phase: str = "Running", **more: Any) -> Any:
@@ -38,7 +38,7 @@ def pod(cpu: str = "1", on: str = "", *, owner: str = "ReplicaSet", phase: str =
         "spec": {"nodeName": on, "containers": [{"resources": {"requests": {"cpu": cpu}}}]},
         "status": {"phase": phase, "conditions": [{"type": "Ready", "status": more.get("ready", "True")}]},
     }
-    return pods.project(found)["pod"]
+    return pod_requests.project(found)["pod"]
 
 
 @pytest.mark.parametrize(("ready", "status"), [("True", H), ("False", U), ("Unknown", N), (None, N)])
@@ -48,7 +48,7 @@ def test_a_node_is_what_its_ready_condition_says(ready: str | None, status: Heal
 
 def test_a_node_says_by_an_annotation_that_its_cluster_is_maintained() -> None:
     def said(**notes: str) -> str:
-        return node_of(nodes.project({"metadata": {"name": "n", "annotations": notes}}), ZONE).maintenance
+        return node_of(node_health.project({"metadata": {"name": "n", "annotations": notes}}), ZONE).maintenance
 
     assert said(**{"reactor/maintenance": "kim: upgrade", "other": "x"}) == "node n: kim: upgrade"
     assert said(**{"reactor/maintenance": ""}) == "node n: reactor/maintenance"
@@ -57,7 +57,7 @@ def test_a_node_says_by_an_annotation_that_its_cluster_is_maintained() -> None:
 
 @pytest.mark.parametrize("odd", [{}, {"status": None}, {"status": {"conditions": "none"}}, {"status": []}])
 def test_a_node_that_makes_no_sense_is_unknown(odd: dict[str, Any]) -> None:
-    assert verdict_of(nodes.project(odd)).status is N
+    assert verdict_of(node_health.project(odd)).status is N
 
 
 @pytest.mark.parametrize("case", CASES["zone_disruption_state_k8s"]["cases"], ids=lambda case: str(case["id"]))
@@ -168,7 +168,7 @@ def test_without_labelled_pods_the_control_plane_is_the_quorum() -> None:
     {"spec": {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}},
 ])  # fmt: skip
 def test_a_pod_that_makes_no_sense_breaks_nothing(odd: dict[str, Any]) -> None:
-    found = pods.project(odd)["pod"]
+    found = pod_requests.project(odd)["pod"]
     assert found is None or found.requests["pods"] == 1
 
 

@@ -18,11 +18,11 @@ from reactor.clients.changes import Look
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from reactor.sources import republisher as standing_
-from reactor.sources.context import SourceContext
 from reactor.sources.probes.probing import TryFailed, probe, resolution
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import no_requests, requests_on
 from reactor.sources.republisher import LONG_AGO
+from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import TcpProbe
 from tests.clock import HandClock
 

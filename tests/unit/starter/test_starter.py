@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bus.messages import Backend, Route, RouteKind
 from reactor.workbench.starter.look import Copy, Found
 from reactor.workbench.starter.making import RULES_MAX, Starter, starter
-from reactor.workbench.starter.proof import text_of_test
-from reactor.workbench.starter.text import text_of_rules
+from reactor.workbench.starter.starter_tests import text_of_test
+from reactor.workbench.starter.starter_text import text_of_rules
 from rules.rehearsal.testing import tester
 from rules.rulefile import loader
 from rules.rulefile.route_kinds import ROUTE_KINDS

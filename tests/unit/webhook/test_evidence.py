@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from bus import subjects
 from bus.messages import Health, Observation, RefreshRequest
 from reactor.alerts.lifecycle import AlertLifecycle
-from reactor.alerts.requests import serve
+from reactor.alerts.look_requests import serve
 from tests.unit.webhook.builders import CONFIRM, SHOP, Api, World, alert, counted, moment, resolved, source
 
 

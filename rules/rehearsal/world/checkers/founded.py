@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from bus.messages import Evict, Place, SetTaints, SetWeights, ZoneStep
 from rules.core.reasons import Because
-from rules.rehearsal.world.checkers.finding import Promise, Question, Violation, kept
-from rules.rehearsal.world.checkers.traffic import primary_of, targets_of
+from rules.rehearsal.world.checkers.promise_finding import Promise, Question, Violation, kept
+from rules.rehearsal.world.checkers.traffic_promises import primary_of, targets_of
 from rules.rehearsal.world.truth import ROUNDING, SEEN_WITHIN
 from rules.rehearsal.world.weather import Interval
 from rules.rulefile.model import UnknownAs

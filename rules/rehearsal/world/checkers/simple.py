@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bus.messages import Health, Notify, SetTaints
-from rules.rehearsal.simulate import second as second_
-from rules.rehearsal.world.checkers.finding import (
+from rules.rehearsal.simulation import second as second_
+from rules.rehearsal.world.checkers.promise_finding import (
     GRACE,
     Promise,
     Question,
@@ -16,8 +16,8 @@ from rules.rehearsal.world.checkers.finding import (
     taken_for,
     was_bad,
 )
+from rules.rehearsal.world.spells import GOOD
 from rules.rehearsal.world.told import Told
-from rules.rehearsal.world.words import GOOD
 from rules.rulefile.model import Notification
 from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint

@@ -11,7 +11,7 @@ import aiohttp
 from bus.messages import Action, Outcome
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.workload.templates import Templates
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from tests.kube.deployed import Deployed
 

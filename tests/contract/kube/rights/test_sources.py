@@ -12,9 +12,9 @@ import pytest
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Cluster
-from reactor.sources.context import SourceContext
-from reactor.sources.context import scheduler as new_scheduler
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, workload_watch
+from reactor.sources.source_context import SourceContext
+from reactor.sources.source_context import scheduler as new_scheduler
 from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
 from tests.integration.sources.conftest import Heard, Running
 from tests.kube.api import PATIENCE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bus.messages import WorkloadRef
 from reactor.actions.workload.library import Library, dependencies
 from reactor.actions.zone.evictions import Answer, evict
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory, remembered
 from tests.contract.kube.objects import budget, pod

@@ -16,7 +16,7 @@ from bus.messages import Action, Outcome
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.clusters import Clusters
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.demo.kube import Cluster, Emulator, Write
 from reactor.demo.kube.crds import load
 from reactor.runtime.clock import Clock

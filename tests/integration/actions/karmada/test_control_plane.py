@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Taint
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube import Answer, Fault
 from tests.integration.actions.karmada.conftest import Plane, binding
 from tests.unit.actions.workload.builders import evict, set_taints

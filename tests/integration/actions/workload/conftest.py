@@ -12,7 +12,7 @@ from bus.messages import Action, Outcome
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Emulator, Write
 from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory

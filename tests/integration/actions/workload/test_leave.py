@@ -9,7 +9,7 @@ import pytest
 
 from bus.messages import Taint
 from reactor.actions.workload.taints import fact_of
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube import Answer, Cluster, Fault, Forbid, Hang, LoseAnswer, Reset
 from reactor.runtime.clock import Clock
 from tests.integration.actions.workload.conftest import Scene
@@ -21,8 +21,8 @@ EVICTING = "reactor/evicting"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Budgets are waited for a moment only."""
-    monkeypatch.setattr("reactor.actions.workload.pods.WAIT_SECONDS", 0.01)
-    monkeypatch.setattr("reactor.actions.workload.pods.BUDGET_SECONDS", 0.3)
+    monkeypatch.setattr("reactor.actions.workload.copy_pods.WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("reactor.actions.workload.copy_pods.BUDGET_SECONDS", 0.3)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube import Answer, ApiError, Cluster, Delay, Fault, Forbid, Hang, LoseAnswer, Reset
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import DECIDED, NEEDY, NGINX, deployment, evict, needed, place

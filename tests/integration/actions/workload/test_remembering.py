@@ -12,7 +12,7 @@ from bus.testing.memory import MemoryBus
 from bus.topology import TEMPLATES
 from reactor.actions.workload.remembering import one_round
 from reactor.actions.workload.templates import BYTES_MAX, BusTemplates, NotKept
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Fault, Reset
 from reactor.runtime.clock import Clock
 from rules.rulefile.workload import WorkloadFailover

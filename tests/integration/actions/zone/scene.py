@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from bus.messages import Outcome, ZoneStep
 from reactor.actions.zone.carrier import carry_out
-from reactor.actions.zone.context import ZoneWorld
+from reactor.actions.zone.isolation_context import ZoneWorld
 from reactor.clients.aws import Ec2
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.demo.kube import Cluster
 from reactor.runtime.clock import Clock
 from tests.integration.actions.zone.aws import Crash

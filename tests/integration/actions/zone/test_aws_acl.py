@@ -9,8 +9,8 @@ import pytest
 
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
-from reactor.actions.zone.context import Isolation, Stands, ZoneWorld
-from reactor.actions.zone.settings import StepSettings
+from reactor.actions.zone.isolation_context import Isolation, Stands, ZoneWorld
+from reactor.actions.zone.step_settings import StepSettings
 from reactor.clients.aws import Ec2
 from reactor.runtime.clock import Clock
 from tests.integration.actions.zone.aws import Crash, Crashing, Vpc

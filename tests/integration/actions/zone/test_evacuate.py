@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from reactor.clients.port import JsonObject, KubeApi
+from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.demo.kube import Cluster, Emulator
 from reactor.demo.kube.writelog import Write
 from tests.integration.actions.zone.aws import Vpc

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Emulator, Fault, LoseAnswer
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, node, pod
 

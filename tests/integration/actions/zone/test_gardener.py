@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Emulator
 from reactor.demo.kube.crds import load
 from tests.integration.actions.conftest import Connect

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from reactor.actions.zone.context import CALL_SECONDS, WRITE_SECONDS
+from reactor.actions.zone.isolation_context import CALL_SECONDS, WRITE_SECONDS
 from reactor.clients.aws import Boto
-from reactor.clients.port import ApiUnavailable, JsonObject, KubeApi
+from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi
 from reactor.demo.kube import Cluster
 from tests.integration.actions.zone.aws import REGION, Vpc
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, furnish, picture

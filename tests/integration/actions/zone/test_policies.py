@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster
 from tests.integration.actions.zone.scene import Hurried, Reactor, node, pod
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health, Observation, Outcome, ZoneInventory, Zones, ZoneStep
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster
 from rules.engine.decide import Decision
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rulefile.zone import ZoneIsolation
 from tests.integration.actions.zone.aws import Crash

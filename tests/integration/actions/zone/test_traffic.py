@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from reactor.actions.zone.carrier import carry_out
-from reactor.actions.zone.context import ZoneWorld
-from reactor.clients.port import KubeApi
+from reactor.actions.zone.isolation_context import ZoneWorld
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster, Emulator
 from tests.integration.actions.zone.scene import Hurried, Reactor, node
 

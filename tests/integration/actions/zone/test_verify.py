@@ -8,9 +8,9 @@ import pytest
 
 from bus.messages import Outcome
 from reactor.actions.zone.carrier import carry_out
-from reactor.actions.zone.context import ZoneWorld
-from reactor.clients.port import KubeApi
-from reactor.clients.promql import QueryFailed, QueryRefused, Sample
+from reactor.actions.zone.isolation_context import ZoneWorld
+from reactor.clients.instant_queries import QueryFailed, QueryRefused, Sample
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster
 from tests.integration.actions.zone.aws import Vpc
 from tests.integration.actions.zone.scene import Hurried, Reactor, node, pod

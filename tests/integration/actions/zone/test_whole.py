@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reactor.clients.port import KubeApi
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.demo.kube import Cluster
 from tests.integration.actions.zone.aws import Crash
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, furnish, picture

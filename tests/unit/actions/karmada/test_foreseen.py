@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reactor.actions.karmada.foreseen import WouldMove, refuse_if_lost, spread_by_region
 from reactor.actions.karmada.tasks import Placement
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from tests.karmada.scheduler import NoClusterFits, Unschedulable, spread
 
 NAMES = ("a1", "a2", "b1", "b2", "b3", "c1")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reactor.actions.karmada.moves import Limits, cancelled, limits_of, moved, purged
 from reactor.actions.karmada.tasks import Placement
 from reactor.actions.outcomes import Declined
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from tests.karmada.scheduler import Unschedulable, must_schedule, spread
 
 NAMES = "abcde"

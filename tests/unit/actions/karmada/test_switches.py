@@ -6,7 +6,7 @@ import pytest
 
 from reactor.actions.karmada.binding import name_of
 from reactor.actions.karmada.switches import fights
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from tests.unit.actions.workload.builders import NGINX
 
 

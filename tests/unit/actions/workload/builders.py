@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bus.messages import CancelEviction, Evict, Mode, Place, Purge, SetTaints, Taint, WorkloadRef
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 
 DECIDED = datetime(2100, 1, 1, tzinfo=UTC)
 """After everything that an emulated cluster has made, whose clock is the real one."""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.actions.workload.copy import contains, portable, scaled, travels
-from reactor.clients.port import JsonObject
+from reactor.clients.kubernetes_port import JsonObject
 from tests.unit.actions.workload.builders import deployment
 
 READ: JsonObject = {

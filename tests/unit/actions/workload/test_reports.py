@@ -10,7 +10,7 @@ from reactor.actions.outcomes import Declined
 from reactor.actions.workload.marks import is_ours, refuse_if_stale, stamps
 from reactor.actions.workload.refusals import word_for
 from reactor.actions.workload.reports import Report, outcome
-from reactor.clients.port import (
+from reactor.clients.kubernetes_port import (
     ApiUnavailable,
     Conflict,
     Forbidden,

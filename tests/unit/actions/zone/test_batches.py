@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.actions.zone.context import Isolation, ZoneWorld
 from reactor.actions.zone.fence import batch_ends
-from reactor.actions.zone.settings import Batches, StepSettings
+from reactor.actions.zone.isolation_context import Isolation, ZoneWorld
+from reactor.actions.zone.step_settings import Batches, StepSettings
 from reactor.runtime.clock import Clock
 from tests.unit.actions.zone.builders import zone_step
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.actions.zone.pods import hangs, has_volume, is_leaving, must_leave, next_to_leave, uid_of
+from reactor.actions.zone.evacuation_order import hangs, has_volume, is_leaving, must_leave, next_to_leave, uid_of
 from tests.unit.actions.builders import START
 
 Pod = dict[str, Any]

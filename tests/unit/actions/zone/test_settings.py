@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from reactor.actions.zone import carrier as carry
 from reactor.actions.zone import gardener
-from reactor.actions.zone.settings import StepSettings
+from reactor.actions.zone.step_settings import StepSettings
 from rules.kinds.zone.plan import settings_for
 from rules.rulefile.zone import StepName, ZoneIsolation
 

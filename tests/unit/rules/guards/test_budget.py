@@ -8,7 +8,7 @@ from bus.messages import AcquireReply, AcquireRequest, Action, Cluster, Fact, He
 from rules.catalog import new_group
 from rules.engine.decide import Decision, decide
 from rules.limits.limiter import LimiterRule
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.guards import Guards
 from tests.unit.rules.builders import failover, healthy, route, rule_set, unhealthy
 from tests.unit.rules.guards.world import World, down, home, never, shared, up, web, webs

@@ -19,7 +19,7 @@ from rules.kinds.quorum.state import QuorumState
 from rules.limits.limiter import LimiterRule
 from rules.limits.rates import PeerHealth, disrupted, rate, widespread
 from rules.limits.state import LimiterState
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import Guards
 from rules.rulefile.sources import Quorum
 from tests.unit.rules.builders import healthy, notification, paused, rule_set, step, unhealthy

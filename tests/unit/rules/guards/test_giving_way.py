@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bus.messages import AcquireRequest, Action, Fact
 from rules.limits.acquire import DENIED
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
 from tests.unit.rules.builders import rule_set, unhealthy
 from tests.unit.rules.guards.world import World, done_at_once, down, home, never, shared, web, webs

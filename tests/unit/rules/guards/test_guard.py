@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from bus.messages import Approve, Hold, Notify
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.stored import dump, load
+from rules.engine.group_codec import dump, load
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import (
     Event,
     backends,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bus.messages import AcquireReply, AcquireRequest, Place
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import rule_set
 from tests.unit.rules.workload.builders import cluster, clusters, placement, workload, workload_rule
 

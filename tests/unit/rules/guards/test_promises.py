@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Health, Observation, SetWeights
 from rules.core.group import Group
 from rules.engine.decide import decide
-from rules.engine.stored import dump, load
+from rules.engine.group_codec import dump, load
 from rules.limits.limiter import LimiterRule
 from rules.limits.state import LimiterState
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import FileGuard, Guards
 from tests.unit.rules.builders import Event, paused, resumed
 from tests.unit.rules.guards.world import Answers, Delays, World, down, home, shared, up, webs

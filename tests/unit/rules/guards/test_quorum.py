@@ -9,9 +9,9 @@ import pytest
 from bus.messages import Fact, Health, Observation
 from rules.catalog import new_group
 from rules.engine.decide import decide
-from rules.engine.stored import dump, load
+from rules.engine.group_codec import dump, load
 from rules.kinds.quorum.kind import QuorumRule, asked
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.sources import Quorum
 from tests.unit.rules.builders import notification, rule_set
 from tests.unit.rules.guards.world import World

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bus.messages import Hold, Reject
 from rules.core.group import Group
-from rules.engine.stored import dump, load
-from rules.rehearsal.explain import chain
+from rules.engine.group_codec import dump, load
+from rules.rehearsal.causal_chain import chain
 from rules.rehearsal.history import read, written
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import Event, healthy, holds, moves, paused, resumed, rule_set, said, step, unhealthy
 from tests.unit.rules.guards.test_guard import ASKING, BACK, CHANGES, HOME, MOVED, THREE, WITH_C, approved
 from tests.unit.rules.test_replay import kept

@@ -9,10 +9,10 @@ from typing import Any
 from bus.messages import AcquireReply, AcquireRequest, Action, Fact, Hold, Mode, Notify, Outcome
 from rules.core.group import Group
 from rules.engine.decide import Decision
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at, second
+from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum

@@ -7,8 +7,8 @@ from typing import Any
 
 from bus.messages import Cluster, Fact, Hold, Taint, Workload, WorkloadCopy
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Emitted, play
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, play
+from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import line
 from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set, seen

@@ -11,7 +11,7 @@ from rules.kinds.workload.division import NotEnoughRoom, backwards, by_room, by_
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Bounds, GroupOption, Insufficient, Option, best_groups, by_cluster, by_group
 from rules.kinds.workload.state import ClusterState, Copy, Relocation, WorkloadState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.placement import OnInsufficient, Placement
 from rules.rulefile.workload import Policy
 

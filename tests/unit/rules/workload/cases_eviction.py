@@ -16,7 +16,7 @@ from rules.kinds.workload import facts as workload_facts
 from rules.kinds.workload.eviction import armed_at, blocked, bound, fails_at, next_purge, purged_because
 from rules.kinds.workload.state import Copy, Departure, Relocation, WorkloadState
 from rules.kinds.workload.tolerations import earliest, leaves_at, may_come, used
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
 from rules.rulefile.placement import Toleration
 from rules.rulefile.workload import (

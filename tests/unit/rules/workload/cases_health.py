@@ -7,11 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 from bus.messages import Health, Taint
-from reactor.actions.karmada.clusters import removed
+from reactor.actions.karmada.cluster_taints import removed
 from rules.kinds.cluster_health import Sample, damped, heartbeat, probe_reading
 from rules.kinds.workload.tolerations import added, system_taint
 from rules.limits.rates import Bucket, PeerHealth, disrupted, rate
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.guards import Disruption, Guards
 
 Case = dict[str, Any]

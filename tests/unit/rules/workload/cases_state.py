@@ -8,7 +8,7 @@ from typing import Any
 
 from rules.kinds.workload.preservation import injected, labels_of, state_of
 from rules.kinds.workload.state import Relocation
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.workload import PreservationRule, StatePreservation
 
 Case = dict[str, Any]

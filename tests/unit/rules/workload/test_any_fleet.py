@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bus.messages import CancelEviction, Evict, Hold, Place, Purge
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import Emitted, Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, Simulator
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

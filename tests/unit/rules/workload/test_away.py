@@ -7,7 +7,7 @@ from typing import Any
 from bus.messages import Action, Evict, Hold, Purge
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.workload.builders import (
     acts,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from bus.messages import Hold
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Simulator
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, failover, healthy, route, rule_set
 from tests.unit.rules.workload.builders import (
     acts,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

@@ -13,7 +13,7 @@ from rules.kinds.workload.candidates import SchedulingRequest
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
 from rules.kinds.workload.state import ClusterState, Copy, Relocation, WorkloadState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.placement import OnInsufficient, Placement
 from rules.rulefile.workload import Policy
 from tests.unit.rules.workload.builders import acts, cluster, clusters, holds, member, workload, workload_rule

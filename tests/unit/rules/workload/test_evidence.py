@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bus.messages import ClusterTaints, Taint
-from rules.rehearsal.simulate import at as moment
+from rules.rehearsal.simulation import at as moment
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import acts, cluster, copy, holds, placement, workload, workload_rule
 

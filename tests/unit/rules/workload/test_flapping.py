@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
 from rules.kinds.workload.state import WorkloadState
-from rules.rehearsal.simulate import Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Simulator
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import CancelEviction, Evict, Fact, Health, Observation, Place, Purge
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import Emitted, Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, Simulator
+from rules.rehearsal.simulation import at as at_
 from rules.rulefile.loader import RuleSet
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import OBJECT, cluster, copy, in_time, placement, short, workload, workload_rule

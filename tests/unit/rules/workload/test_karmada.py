@@ -7,9 +7,9 @@ from dataclasses import replace
 from bus.messages import Mode, Outcome, Place
 from rules.core.group import Group, OutboxEntry
 from rules.engine.observe import observe
-from rules.kinds.workload import desire as workload_wish
+from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.workload.state import Departure, WorkloadState
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from rules.rulefile.workload import WorkloadFailover
 from tests.unit.actions.workload.builders import place
 from tests.unit.rules.builders import rule_set

@@ -11,10 +11,10 @@ from bus.messages import Evict, Hold
 from rules.catalog import new_group
 from rules.core.group import Group
 from rules.engine.decide import decide
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import Simulator, at
+from rules.rehearsal.simulation import Simulator, at
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

@@ -10,11 +10,11 @@ import pytest
 from bus.messages import WorkloadCopy
 from rules.core.group import Group
 from rules.engine.decide import decide
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
 from rules.kinds.workload.state import WorkloadState
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event, rule_set
 from tests.unit.rules.workload.builders import (
     OBJECT,

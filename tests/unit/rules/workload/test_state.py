@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Evict, Hold, Place, WorkloadCopy
 from rules.core.errors import InvalidFiles
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from rules.rulefile.jsonpath import NoValue, read
 from tests.unit.rules.builders import Event, outcome, rule_set
 from tests.unit.rules.workload.builders import (

@@ -22,8 +22,8 @@ from bus.messages import (
     Zones,
     ZoneStep,
 )
-from rules.rehearsal.simulate import Emitted, play
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Emitted, play
+from rules.rehearsal.simulation import at as at_
 from rules.rulefile.zone import ZoneIsolation
 from tests.unit.rules.builders import Event
 

@@ -7,8 +7,8 @@ from typing import Any
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.state import ZoneState
-from rules.rehearsal.simulate import Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Simulator
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.zone.builders import (
     STEPS,
     ZONES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.rehearsal.simulate import at as moment
+from rules.rehearsal.simulation import at as moment
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import ZONES, holds, isolate, listed, said, seen, steps, zone_rule
 

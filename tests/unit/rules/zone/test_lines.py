@@ -10,19 +10,19 @@ import pytest
 from rules.core.errors import InvalidFiles
 from rules.core.group import Group
 from rules.engine.decide import decide
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
 from rules.kinds.zone.plan import mode_of, plan
 from rules.kinds.zone.record import zone_seen
 from rules.kinds.zone.request import request_for
 from rules.kinds.zone.state import ZoneState
 from rules.rehearsal import history
-from rules.rehearsal.simulate import Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Simulator
+from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.loader import Suite
+from rules.rehearsal.testing.suite_loader import Suite
 from tests.unit.rules.builders import rule_file, rule_set
 from tests.unit.rules.zone.builders import STEPS, ZONES, failback, healthy, isolate, listed, retry, unhealthy, zone_rule
 

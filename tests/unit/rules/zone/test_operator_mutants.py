@@ -12,11 +12,11 @@ from hypothesis.stateful import run_state_machine_as_test
 from rules.core.reasons import Because
 from rules.engine import guard
 from rules.kinds.zone import admission as zone_admission
-from rules.kinds.zone import commands as zone_commands
-from rules.kinds.zone import desire as zone_wish
+from rules.kinds.zone import next_step as zone_wish
 from rules.kinds.zone import plan as zone_plan
 from rules.kinds.zone import record as zone_record
 from rules.kinds.zone import request as zone_request
+from rules.kinds.zone import zone_commands as zone_commands
 from rules.kinds.zone.record import begun
 from rules.kinds.zone.state import ZoneState
 from tests.unit.rules.zone.test_operators import Operators

@@ -29,10 +29,10 @@ from bus.messages import (
     ZoneStep,
 )
 from rules.engine.decide import Decision
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.zone.builders import ZONES, zone_rule
 
 CLUSTERS = ("prod", "test")

@@ -10,13 +10,13 @@ import pytest
 from bus.messages import ZoneStep
 from reactor.cli.shared.zone_isolation import not_to_remove
 from reactor.cli.shared.zone_words import as_data, in_words, left_behind, planned
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.kinds.zone.failback import way_back
+from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rehearsal.simulate import Simulator
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import Simulator
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
     STEPS,

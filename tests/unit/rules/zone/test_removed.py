@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
 from rules.kinds.zone.kind import way_back_only
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.zone.builders import (
     ZONES,
     failback,

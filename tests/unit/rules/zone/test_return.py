@@ -8,7 +8,7 @@ import pytest
 
 from bus.messages import Outcome
 from rules.kinds.zone.plan import ASKED_AGAIN_SECONDS, seconds_for
-from rules.rehearsal.simulate import at as at_
+from rules.rehearsal.simulation import at as at_
 from tests.unit.rules.builders import Event
 from tests.unit.rules.zone.builders import (
     STEPS,

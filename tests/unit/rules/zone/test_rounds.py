@@ -9,10 +9,10 @@ import pytest
 from bus.messages import Fact, Outcome, ZoneStep
 from rules.core.group import Group
 from rules.engine.decide import Decision
+from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
-from rules.engine.stored import dump, load
-from rules.rehearsal.simulate import at
+from rules.rehearsal.simulation import at
 from tests.unit.rules.zone.builders import STEPS, ZONES, healthy, listed, paused, resumed, unhealthy, zone_rule
 
 FIRST_LOOK = len(STEPS) + 1

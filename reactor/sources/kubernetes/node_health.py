@@ -1,0 +1,123 @@
+"""What a node says of itself, and what a zone's nodes say of the zone: pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from bus.messages import Health
+from reactor.clients.changes import metadata_of, state_of_objects, strings_of
+from reactor.clients.kubernetes_port import JsonObject
+from reactor.clients.object_fields import Malformed, condition, get
+from reactor.clients.quantities import quantity
+from reactor.sources.kubernetes.workload_health import Verdict
+
+EXCLUDED = "node.kubernetes.io/exclude-disruption"
+"""The label with which Kubernetes' own node lifecycle leaves a node out of its zone; its value does not matter."""
+MAINTENANCE = "reactor/maintenance"
+"""The annotation of any node by which people, or what upgrades a cluster, say that they are at it: who, and why."""
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/etcd")
+DISRUPTED_PERCENT, DISRUPTED_NODES = 55, 3
+"""Kubernetes' --unhealthy-zone-threshold, and the least number of bad nodes for which it counts."""
+
+
+class Node(NamedTuple):
+    """One node, as far as it matters here."""
+
+    name: str
+    zone: str
+    """Empty: it carries no such label."""
+    counts: bool
+    """Whether it counts for its zone."""
+    control_plane: bool
+    verdict: Verdict
+    room: Mapping[str, float]
+    """Allocatable `cpu`, `memory` and `pods`; empty where it cannot be read."""
+    version: str = ""
+    """The state of the object."""
+    maintenance: str = ""
+    """Who maintains the cluster, by this node's annotation."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is Ready."""
+        return self.verdict.status is Health.HEALTHY
+
+
+class Tally(NamedTuple):
+    """The nodes of one zone that count."""
+
+    nodes: int
+    ready: int
+
+
+def project(found: JsonObject) -> JsonObject:
+    """Keep of a node what is read here: its images and addresses are most of it."""
+    metadata = metadata_of(found)
+    status = found.get("status") if isinstance(found.get("status"), dict) else {}
+    notes = strings_of(metadata.get("annotations"))
+    kept = {key: metadata.get(key) for key in ("name", "labels", "uid", "resourceVersion")}
+    return {
+        "metadata": kept | {"annotations": {key: notes[key] for key in (MAINTENANCE,) if key in notes}},
+        "status": {key: status.get(key) for key in ("conditions", "allocatable")} if isinstance(status, dict) else {},
+    }
+
+
+def node_of(found: JsonObject, zone_label: str) -> Node:
+    """Read a projected node."""
+    metadata = metadata_of(found)
+    labels = strings_of(metadata.get("labels"))
+    return Node(
+        str(metadata.get("name")), labels.get(zone_label, ""), EXCLUDED not in labels,
+        any(role in labels for role in CONTROL_PLANE), verdict_of(found), _room(found),
+        state_of_objects([found]), maintenance_of(found),
+    )  # fmt: skip
+
+
+def maintenance_of(found: JsonObject) -> str:
+    """Who maintains the cluster, by the annotation of a node; empty: it says nothing."""
+    said = strings_of(metadata_of(found).get("annotations")).get(MAINTENANCE)
+    return "" if said is None else f"node {metadata_of(found).get('name')}: {said or MAINTENANCE}"[:1000]
+
+
+def verdict_of(found: JsonObject) -> Verdict:
+    """Ready True is Healthy, False Unhealthy; Unknown is what the node controller says of a kubelet that is silent."""
+    try:
+        ready = condition(found, "Ready")
+    except Malformed as error:
+        return Verdict(Health.UNKNOWN, str(error))
+    status = {"True": Health.HEALTHY, "False": Health.UNHEALTHY}.get(ready or "", Health.UNKNOWN)
+    return Verdict(status, f"Ready is {ready}" if ready else "has no condition Ready")
+
+
+def _room(found: JsonObject) -> Mapping[str, float]:
+    try:
+        allocatable = get(found, "status", "allocatable") or {}
+        return {name: quantity(allocatable[name]) for name in ("cpu", "memory", "pods")}
+    except (Malformed, KeyError, TypeError):
+        return {}
+
+
+def tally(nodes: Iterable[Node]) -> dict[str, Tally]:
+    """Count the nodes of each zone; nodes without a zone, and those that are excluded, are in none."""
+    found: dict[str, Tally] = defaultdict(lambda: Tally(0, 0))
+    for node in nodes:
+        if node.zone and node.counts:
+            before = found[node.zone]
+            found[node.zone] = Tally(before.nodes + 1, before.ready + node.ready)
+    return dict(found)
+
+
+def zone_verdict(zone: Tally) -> Verdict:
+    """Unhealthy as soon as Kubernetes would call the zone disrupted.
+
+    That is when no node is ready, or when at least three nodes and at least 55% are not. A percentage alone is of no
+    use for small zones: of two nodes one is 50%, of one it is all. Not ready is False and Unknown alike: nodes of a
+    zone without power are Unknown. Source: kubernetes pkg/controller/nodelifecycle, ComputeZoneState.
+    """
+    bad = zone.nodes - zone.ready
+    full = zone.ready == 0 and bad > 0
+    partial = bad >= DISRUPTED_NODES and 100 * bad >= DISRUPTED_PERCENT * zone.nodes
+    status = Health.UNHEALTHY if full or partial else Health.HEALTHY
+    return Verdict(status, f"{zone.ready} of {zone.nodes} nodes are ready")

@@ -1,0 +1,169 @@
+"""What a WorkloadFailover or ClusterTaint needs: kinds, workloads, namespaces and permissions in all its clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from reactor.actions.karmada.switches import DEPLOYMENT, fights
+from reactor.actions.outcomes import Declined
+from reactor.actions.workload.paths import base, kind_of
+from reactor.clients.kubernetes_port import Forbidden
+from reactor.workbench.livecheck.live import WATCHES, ClusterJob, Grant, Live, Site, gravity, quoted
+from rules.core.errors import Problem
+from rules.rulefile.lint.coverage import clusters_of
+from rules.rulefile.targets import matches
+from rules.rulefile.workload import ClusterTaint, ResourceSelector, WorkloadFailover
+
+WRITES = ("create", "patch")
+"""Server-side apply of an object that is not there yet needs both."""
+_DEPENDENCIES = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
+_WORK, _CLUSTER, _POLICY = "work.karmada.io", "cluster.karmada.io", "policy.karmada.io"
+KARMADA = "karmada"
+"""The control plane, by its name in the settings."""
+
+
+@dataclass(slots=True)
+class Sought:
+    """A workload that has to be in one of several clusters: known only when all of them were asked."""
+
+    site: Site
+    what: str
+    waiting: set[str]
+    """Clusters that have not answered."""
+    is_there: bool = False
+    asked: list[str] = field(default_factory=list)
+
+    def problems(self) -> list[Problem]:
+        """Give the finding, where every cluster has answered that it is not there."""
+        if self.is_there or self.waiting:
+            return []
+        return [self.site.says(f"none of the clusters {', '.join(sorted(self.asked))} has {self.what}")]
+
+
+def jobs(rule: WorkloadFailover, site: Site, known: list[str], sought: list[Sought]) -> Iterator[ClusterJob]:
+    """Give what is asked of each cluster where copies may be. `known`: those of the settings."""
+    if rule.carrier == "Karmada":
+        yield ClusterJob(KARMADA, site.at("carrier"), partial(_karmada, rule=rule, site=site))
+        return
+    names = clusters_of(rule.placement)
+    names = tuple(known) if names == ("*",) else names
+    mine = [
+        Sought(site.at("resourceSelectors", index, "name"), f"the {one.kind} {one.namespace}/{one.name}", set(names))
+        if one.name is not None and one.namespace is not None
+        else None
+        for index, one in enumerate(rule.resource_selectors)
+    ]
+    sought += [one for one in mine if one is not None]
+    for name in names:
+        yield ClusterJob(name, site.at("placement"), partial(_member, rule=rule, site=site, sought=mine))
+
+
+async def _member(live: Live, rule: WorkloadFailover, site: Site, sought: list[Sought | None]) -> list[Problem]:
+    problems: list[Problem] = []
+    for index, one in enumerate(rule.resource_selectors):
+        here = site.at("resourceSelectors", index)
+        try:
+            kind = await kind_of(live.api, one.api_version, one.kind)
+        except Declined as error:
+            problems.append(here.at("kind").says(str(error)))
+            continue
+        namespace = (one.namespace or "") if kind.namespaced else ""
+        reads, writes = _grants(rule, one, kind.plural, namespace)
+        problems += await live.refusals(reads, here, "error")
+        problems += await live.refusals(writes, here, gravity(rule))
+        if namespace and await live.sees_no(f"/api/v1/namespaces/{quoted(namespace)}"):
+            message = f"{live.api.cluster}: there is no namespace {namespace}: no copy can be placed there"
+            problems.append(here.at("namespace").says(message, "warning"))
+        wanted = sought[index]
+        if wanted is not None:
+            inside = f"{base(one.api_version)}/namespaces/{quoted(namespace)}" if namespace else base(one.api_version)
+            await _seek(live, f"{inside}/{kind.plural}/{quoted(one.name or '')}", wanted)
+    return problems
+
+
+async def _seek(live: Live, path: str, wanted: Sought) -> None:
+    try:
+        found = await live.found(path)
+    except Forbidden:
+        return  # nobody knows; that we may not look is said already
+    wanted.is_there = wanted.is_there or found is not None  # only now: others have answered meanwhile
+    wanted.asked.append(live.api.cluster)
+    wanted.waiting.discard(live.api.cluster)
+
+
+def _grants(
+    rule: WorkloadFailover, one: ResourceSelector, plural: str, namespace: str
+) -> tuple[list[Grant], list[Grant]]:
+    """What the carrier reads, and what it writes."""
+    group = one.api_version.rpartition("/")[0]
+    reads = [Grant(group, plural, ("get", "list"), namespace), Grant("", "pods", ("list",), namespace)]
+    if (one.api_version, one.kind) == ("apps/v1", "Deployment"):
+        reads.append(Grant("apps", "replicasets", ("list",), namespace))
+    writes = [
+        Grant(group, plural, (*WRITES, "delete"), namespace), Grant("", "pods/eviction", ("create",), namespace),
+    ]  # fmt: skip
+    if rule.copies_deps:
+        reads += [Grant("", resource, ("get",), namespace) for resource in _DEPENDENCIES]
+        writes += [Grant("", resource, WRITES, namespace) for resource in _DEPENDENCIES]
+    return reads, writes
+
+
+async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Problem]:
+    plurals = ("resourcebindings", "clusterresourcebindings")
+    problems = await _served(live, site)
+    if problems:
+        return problems
+    reads = [Grant(_WORK, plural, WATCHES) for plural in plurals] + [Grant(_CLUSTER, "clusters", WATCHES)]
+    if rule.policies is not None:
+        policies = ("propagationpolicies", "clusterpropagationpolicies")
+        reads += [Grant(_POLICY, name, ("list", "watch")) for name in policies]
+    writes = [Grant(_WORK, plural, ("patch",)) for plural in plurals] + [Grant(_CLUSTER, "clusters", ("patch",))]
+    problems += await live.refusals(reads, site.at("carrier"), "error")
+    problems += await live.refusals(writes, site.at("carrier"), gravity(rule))
+    try:
+        found = await live.found(DEPLOYMENT)
+    except Forbidden:
+        found = None  # most control planes do not show it
+    problems += [site.at("carrier").says(f"{live.api.cluster}: {one}", gravity(rule)) for one in fights(found or {})]
+    for name in clusters_of(rule.placement):
+        if name != "*" and await live.sees_no(f"/apis/{_CLUSTER}/v1alpha1/clusters/{quoted(name)}"):
+            problems.append(site.at("placement").says(f"{live.api.cluster}: there is no member cluster {name}"))
+    for index, one in enumerate(rule.resource_selectors):
+        here = site.at("resourceSelectors", index)
+        sought = Sought(here.at("name"), f"the {one.kind} {one.namespace}/{one.name}", {live.api.cluster})
+        try:
+            kind = await kind_of(live.api, one.api_version, one.kind)
+        except Declined as error:
+            problems.append(here.at("kind").says(str(error)))
+            continue
+        if one.name is not None and (one.namespace is not None or not kind.namespaced):
+            inside = f"/namespaces/{quoted(one.namespace)}" if one.namespace and kind.namespaced else ""
+            await _seek(live, f"{base(one.api_version)}{inside}/{kind.plural}/{quoted(one.name)}", sought)
+            problems += sought.problems()
+    return problems
+
+
+async def _served(live: Live, site: Site) -> list[Problem]:
+    for group, version in ((_WORK, "v1alpha2"), (_CLUSTER, "v1alpha1")):
+        if await live.found(f"/apis/{group}/{version}") is None:
+            message = f"{live.api.cluster}: serves no {group}/{version}: this is no Karmada control plane"
+            return [site.at("carrier").says(message)]
+    return []
+
+
+async def taint(live: Live, rule: ClusterTaint, site: Site) -> list[Problem]:
+    """What a ClusterTaint asks of the Karmada control plane."""
+    if problems := await _served(live, site):
+        return problems
+    problems = await live.refusals([Grant(_CLUSTER, "clusters", WATCHES)], site.at("match"), "error")
+    problems += await live.refusals([Grant(_CLUSTER, "clusters", ("patch",))], site.at("match"), gravity(rule))
+    try:
+        names = [str(one["metadata"]["name"]) for one in await live.api.list(f"/apis/{_CLUSTER}/v1alpha1/clusters")]
+    except Forbidden:
+        return problems
+    if not any(matches(rule.match, f"cluster/{name}") for name in names):
+        there = ", ".join(sorted(names)) or "none"
+        problems.append(site.at("match").says(f"{live.api.cluster}: no member cluster is meant; there are {there}"))
+    return problems

@@ -1,0 +1,82 @@
+"""Which questions rule files have for which server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from bus.messages import Mode
+from reactor.workbench.livecheck import live_routes, live_series, live_watches, live_workloads, live_zones
+from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Site
+from reactor.workbench.livecheck.live_workloads import Sought
+from rules.core.errors import Problem
+from rules.rulefile.kinds import LoadedRule, LoadedSource
+from rules.rulefile.loader import Reading
+from rules.rulefile.model import TrafficFailover
+from rules.rulefile.route_kinds import RouteKinds
+from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
+from rules.rulefile.zone import ZoneIsolation
+
+
+def jobs(reading: Reading, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
+    """Give all questions. `known`: clusters of the settings, `custom`: their route kinds.
+
+    `sought` gets what only all answers together say.
+    A rule that is off asks nothing.
+    """
+    for source, document, at in reading.sources:
+        yield from _of_source(source, Site(document, at))
+    for rule, document, at in reading.rules:
+        if rule.mode is not Mode.OFF:
+            yield from _of_rule(rule, Site(document, at), known, sought, custom)
+
+
+def _of_source(source: LoadedSource, site: Site) -> Iterator[Job]:
+    match source:
+        case PrometheusQuery():
+            ask = partial(
+                live_series.ask,
+                query=source.query,
+                site=site.at("query"),
+                target=source.target,
+                when=source.unhealthy_when,
+            )
+            yield PrometheusJob(source.prometheus, site.at("prometheus"), ask)
+        case AlertmanagerWebhook() if source.confirm is not None:
+            here = site.at("confirm")
+            ask = partial(live_series.ask, query=source.confirm.query, site=here.at("query"))
+            yield PrometheusJob(source.confirm.prometheus, here.at("prometheus"), ask)
+        case _ if isinstance(source, live_watches.Watching):
+            yield ClusterJob(source.cluster, site.at("cluster"), partial(live_watches.ask, source=source, site=site))
+
+
+def _of_rule(
+    rule: LoadedRule, site: Site, known: Sequence[str], sought: list[Sought], custom: RouteKinds
+) -> Iterator[Job]:
+    match rule:
+        case TrafficFailover() if rule.route.in_cluster:
+            ask = partial(live_routes.ask, rule=rule, site=site, custom=custom)
+            yield ClusterJob(rule.route.cluster, site.at("route", "cluster"), ask)
+        case WorkloadFailover():
+            yield from live_workloads.jobs(rule, site, list(known), sought)
+        case ClusterTaint() if rule.carrier == "Karmada":
+            yield ClusterJob(
+                live_workloads.KARMADA, site.at("carrier"), partial(live_workloads.taint, rule=rule, site=site)
+            )
+        case ZoneIsolation():
+            yield from live_zones.jobs(rule, site)
+            if rule.verify is not None:
+                here = site.at("verify")
+                ask = partial(live_series.ask, query=rule.verify.query, site=here.at("query"))
+                yield PrometheusJob(rule.verify.prometheus, here.at("prometheus"), ask)
+
+
+def notifiers(reading: Reading, known: Mapping[str, object]) -> Iterator[Problem]:
+    """Names of people to tell that the settings do not have."""
+    for rule, document, at in reading.rules:
+        for index, name in enumerate(rule.notify):
+            if name not in known:
+                there = ", ".join(sorted(known)) or "none"
+                message = f"notifiers.{name}: the settings do not name it (they name: {there})"
+                yield Site(document, (*at, "notify", index)).says(message)

@@ -1,0 +1,106 @@
+"""Who fails again soon after the return waits longer: the wait doubles, up to a maximum, and is forgotten in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Health, RouteRef
+from rules.core.group import Member, with_state
+from rules.kinds.traffic.route_state import route_ref
+from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup
+from rules.limits.backoff import BASE_SECONDS, failures_with, longer, times
+from rules.rulefile.failback_policy import FailbackMode
+from rules.rulefile.model import TrafficFailover
+from rules.rulefile.targets import encode_segment
+
+
+def wait_of(rule: TrafficFailover, failures: int) -> timedelta:
+    """Give how long who has failed again so often has to be good, or not bad, before it gets traffic."""
+    base = rule.recovery_seconds
+    if rule.failback.mode is FailbackMode.TRIAL:
+        base = max(base, rule.failback.trial.seconds)
+    if not failures or not rule.backs_off:
+        return timedelta(seconds=base)
+    return longer(rule.failback.backoff, base or BASE_SECONDS, failures, least=rule.recovery_seconds)
+
+
+def waits_until(rule: TrafficFailover, flap: Flap, member: Member | None) -> datetime | None:
+    """Give until when a backend has to stay away although it has recovered; None: as long as its window says."""
+    if not flap.away or not flap.failures or member is None or member.settled is not True or member.settled_at is None:
+        return None
+    return member.settled_at + wait_of(rule, flap.failures) - timedelta(seconds=rule.recovery_seconds)
+
+
+def why(service: str, flap: Flap, until: datetime) -> str:
+    """Say until when it waits, and why."""
+    return f"until {until.isoformat()}: {service} has failed again {times(flap.failures)} after it had got traffic back"
+
+
+def failed_again(rule: TrafficFailover, flap: Flap | None, at: datetime) -> int:
+    """How often it has failed again, with this time."""
+    return failures_with(rule.failback.backoff, flap.failures, flap.returned_at, at) if flap is not None else 0
+
+
+def moved(
+    rule: TrafficFailover, before: TrafficGroup, group: TrafficGroup, primary: str, at: datetime, *, own: bool
+) -> TrafficGroup:
+    """Take note of who was left for being bad, and who has got traffic back by our own hand (`own`)."""
+    state = group.state.failover or FailoverState()
+    flaps, was = dict(state.flaps), weights_of(before)
+    tried = rule.failback.mode is FailbackMode.TRIAL and state.override is None
+    back = []
+    for service, weight in weights_of(group).items():
+        flap = flaps.get(service)
+        if was.get(service) and not weight and not (flap is not None and flap.away):
+            member = group.members.get(target_of(rule, group, service))
+            if member is not None and member.settled is False:
+                good_since = None if member.status is Health.UNHEALTHY else at
+                flaps[service] = Flap(True, at, failed_again(rule, flap, at), good_since=good_since)
+        elif own and not was.get(service) and weight and flap is not None and flap.away:
+            if service == primary and tried:
+                continue  # a trial's percent is no return
+            flaps[service] = replace(flap, away=False, returned_at=at)
+            back += [service] if service == primary and rule.own_way_back else []
+    if flaps == state.flaps:
+        return group
+    group = with_state(group, failover=replace(state, flaps=flaps))
+    return trusted(group, target_of(rule, group, primary), at) if back else group
+
+
+def left(group: TrafficGroup, service: str, at: datetime) -> TrafficGroup:
+    """Take note that traffic has left a backend, whoever has moved it."""
+    state = group.state.failover or FailoverState()
+    return with_state(group, failover=replace(state, flaps={**state.flaps, service: Flap(True, at)}))
+
+
+def trusted(group: TrafficGroup, target: str, at: datetime) -> TrafficGroup:
+    """Take the backend as healthy: what it was found by counts more than the window of all signals."""
+    member = group.members.get(target)
+    if member is None or member.settled is True or member.status is Health.UNHEALTHY:
+        return group
+    member = replace(member, settled=True, settled_at=at, unproven=False, window=None)
+    return replace(group, members={**group.members, target: member})
+
+
+def weights_of(group: TrafficGroup) -> Mapping[str, int]:
+    """The weights as they stand, or in a dry run as they would. A service that stands twice has its larger one."""
+    if group.state.asked is not None:
+        return group.state.asked
+    out: dict[str, int] = {}
+    for service, weight in group.state.route.backends if group.state.route else ():
+        out[service] = max(weight, out.get(service, 0))
+    return out
+
+
+def service_target(route: RouteRef, service: str) -> str:
+    """`service/<cluster>/<namespace>/<service>`, for `namespace/service` too."""
+    namespace, _, name = service.rpartition("/")
+    return "/".join(("service", encode_segment(route.cluster), namespace or route.namespace, encode_segment(name)))
+
+
+def target_of(rule: TrafficFailover, group: TrafficGroup, service: str) -> str:
+    """Give whose health speaks for a backend."""
+    own = next((backend.target for backend in rule.backends or () if backend.service == service), None)
+    return own or service_target(route_ref(rule, group.object), service)

@@ -1,0 +1,224 @@
+"""What an isolation wants now: the step that is next, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bus.messages import Mode, ZoneStep
+from rules.core.desired import DesiredState, Evidence, PlannedAction
+from rules.core.reasons import Because, Held
+from rules.kinds.zone import progress as zone_time
+from rules.kinds.zone.admission import SOURCES_MIN, admit, checks
+from rules.kinds.zone.machine import ABORTING, BACK_FAILED, BACK_PENDING, BACK_RUNNING, FAILED, PENDING, RUNNING
+from rules.kinds.zone.plan import RETRIES_MAX, settings_for
+from rules.kinds.zone.record import next_step, next_undo, place_of, zone_seen
+from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_of, request_for
+from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
+from rules.kinds.zone.zone_commands import ABORTED
+from rules.limits.windows import open_until
+from rules.rulefile.zone import StepName, ZoneIsolation
+
+CONCURRENCY_KEY = "zone"
+AGAIN = timedelta(seconds=30)
+"""A guard that refuses is asked again after this, also when nothing was heard."""
+REFUSAL_SHOWN = timedelta(seconds=30)
+"""How long a refused command is what the rule holds for."""
+STOP_CONDITIONS = (
+    Held.CONTROL_PLANE_UNREACHABLE, Held.ZONES_UNKNOWN, Held.SINGLE_ZONE, Held.WIDESPREAD_FAILURE,
+    Held.SINGLE_ZONE_SERVICES, Held.QUORUM_AT_RISK,
+)  # fmt: skip
+"""What stops a running isolation before its next step: a blind view, and what must never go with a zone."""
+
+
+def stands_for_real(rule: ZoneIsolation, isolation: Isolation) -> bool:
+    """In mode DryRun: whether this isolation was carried out before. Then there is nothing that could be rehearsed."""
+    return rule.mode is Mode.DRY_RUN and bool(isolation.touched) and not isolation.rehearsed
+
+
+def desire(rule: ZoneIsolation, group: ZoneGroup, _shared_group: ZoneGroup | None, now: datetime) -> DesiredState:
+    """Give the step that is to be done now, or why none is."""
+    state = group.state
+    isolation = state.isolation
+    desired = DesiredState() if isolation is None else _next(rule, group, state, isolation, now)
+    if isolation is not None and desired.held is not None:
+        desired = replace(desired, about=f"{rule.object}/{isolation.zone}")
+    elif (other := _not_isolated(rule, group, isolation, now)) is not None:
+        desired = replace(
+            desired, held=other.held, about=other.about, requeue_at=_first(desired.requeue_at, now + AGAIN)
+        )
+    moments = [desired.requeue_at, zone_time.next_moment(rule, group, state, now)]
+    refused = state.refused
+    if refused is not None and now < refused.at + REFUSAL_SHOWN:
+        held = (Held(refused.reason), refused.detail)
+        desired = replace(desired, held=held, about=f"{rule.object}/{refused.zone}")
+        moments.append(refused.at + REFUSAL_SHOWN)
+    return replace(desired, requeue_at=_first(*moments))
+
+
+def _first(*moments: datetime | None) -> datetime | None:
+    return min((at for at in moments if at is not None), default=None)
+
+
+def _not_isolated(
+    rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation | None, now: datetime
+) -> DesiredState | None:
+    """A zone is bad and is not isolated: say why."""
+    left_open = group.state.left_open
+    for zone in bad_zones(rule, group):
+        if isolation is not None and isolation.zone == zone:
+            continue
+        if zone in left_open:
+            detail = f"{left_open[zone]}: the rule isolates {zone} by itself again once it was well"
+            return DesiredState(held=(Held.OVERRIDDEN, detail), about=f"{rule.object}/{zone}")
+        answer = admit(request_for(rule, group, zone, now), limits_of(rule))
+        if not answer.admit and answer.reason is not None:
+            return DesiredState(held=(answer.reason, answer.detail), about=f"{rule.object}/{zone}")
+    return None
+
+
+def _next(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime) -> DesiredState:
+    if stands_for_real(rule, isolation):
+        return DesiredState(held=(Held.ISOLATION_STANDS, f"{isolation.zone} was isolated in another mode than DryRun"))
+    place = place_of(isolation)
+    if place == PENDING:
+        return _start(rule, group, isolation, now)
+    if place == RUNNING:
+        return _forward(rule, group, isolation, now)
+    if place == ABORTING:
+        return _again(isolation, _back(rule, isolation, Because.ABORTED))
+    if place in (FAILED, BACK_FAILED):
+        return DesiredState(held=_failed(isolation))
+    if place in (BACK_PENDING, BACK_RUNNING):
+        return _again(isolation, _failback(rule, group, isolation, now))
+    return _isolated(rule, group, state, isolation, now)
+
+
+def _failed(isolation: Isolation) -> tuple[Held, str]:
+    if not isolation.touched:
+        return Held.START_EXPIRED, isolation.failure
+    last = isolation.tries > RETRIES_MAX
+    return Held.RETRIES_EXHAUSTED if last else Held.STEP_FAILED, isolation.failure
+
+
+def _again(isolation: Isolation, desired: DesiredState) -> DesiredState:
+    """While a failed step is tried again, the hold stays what it was: people are told once, not with every try."""
+    if not isolation.failure or desired.held is not None:
+        return desired
+    return replace(desired, held=(Held.STEP_FAILED, isolation.failure))
+
+
+def _start(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
+    answer = admit(zone_time.request_of(rule, group, isolation, now), limits_of(rule))
+    if not answer.admit and answer.reason is not None:
+        return DesiredState(held=(answer.reason, answer.detail), requeue_at=now + AGAIN)
+    # What was begun goes on: half an isolation is no safe place to stop, and leave was given for all of it.
+    desired = _do(rule, isolation, follows=bool(isolation.touched))
+    if isolation.touched or isolation.by or isolation.practice:
+        return desired
+    target = rule.target(isolation.zone)
+    member = group.members.get(target)
+    since = (member.settled_at or member.since) if member is not None else isolation.since
+    # The second signal may have agreed for long enough only later.
+    agreed = sorted(agreed_at(rule, group.state, isolation.zone).values())
+    since = max([since, *agreed[SOURCES_MIN - 1 : SOURCES_MIN]])
+    needs = (Evidence(target, healthy=False, since=since, signals=SOURCES_MIN),)
+    return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
+
+
+def _forward(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
+    # One that was called back on its way, as by a pause, is asked for anew.
+    if isolation.asked_at is None or not any(entry.wanted for entry in group.outbox):
+        request = zone_time.request_of(rule, group, isolation, now)
+        for check in checks(request, limits_of(rule)):
+            if check.reason in STOP_CONDITIONS and not check.passed:
+                return DesiredState(held=(check.reason, check.detail), requeue_at=now + AGAIN)
+    return _again(isolation, _do(rule, isolation, follows=True))
+
+
+def _do(rule: ZoneIsolation, isolation: Isolation, *, follows: bool) -> DesiredState:
+    step = next_step(isolation)
+    return DesiredState(acts=(_act(rule, isolation, step, follows=follows),)) if step is not None else DesiredState()
+
+
+def _back(
+    rule: ZoneIsolation, isolation: Isolation, because: str, *, safe: bool = True, detail: str = ""
+) -> DesiredState:
+    step = next_undo(rule, isolation)
+    if step is None:
+        return DesiredState()
+    return DesiredState(acts=(_act(rule, isolation, step, undo=True, because=because, safe=safe, detail=detail),))
+
+
+def _failback(rule: ZoneIsolation, group: ZoneGroup, isolation: Isolation, now: datetime) -> DesiredState:
+    """Each step back waits until the zone is proven healthy; one that is on its way is not called back."""
+    because = Because.COMMANDED if isolation.back_by else Because.ZONE_RECOVERED
+    if isolation.practice:
+        because = Because.PRACTICE
+    if isolation.waived:
+        because = Because.ABORTED if isolation.waived == ABORTED else because
+        return _back(rule, isolation, because, detail="" if isolation.waived == ABORTED else isolation.waived)
+    if isolation.asked_at is not None:
+        return _back(rule, isolation, because)
+    ends = [end for window in rule.failback.blocked_windows if (end := open_until(window, now)) is not None]
+    if ends:
+        detail = f"failback.blockedWindows: until {max(ends).isoformat()}"
+        return DesiredState(held=(Held.IN_BLOCKED_WINDOW, detail), requeue_at=max(ends))
+    recovery = recovery_of(rule, group, isolation, now)
+    if not recovery.proven:
+        reason = Held.BACKING_OFF if recovery.backs_off else Held.ZONE_NOT_RECOVERED
+        return DesiredState(held=(reason, recovery.detail), requeue_at=recovery.at)
+    safe = isolation.status != "Pending" or bool(isolation.back_by)  # nothing stands in the way of a person's word
+    desired = _back(rule, isolation, because, safe=safe, detail=recovery.detail)
+    if isolation.back_by or isolation.practice or recovery.since is None:
+        return desired
+    target, names = rule.target(isolation.zone), rule.failback.signals
+    needs = (
+        Evidence(target, healthy=True, since=recovery.since, signals=len(names) if names else SOURCES_MIN, names=names),
+    )
+    return replace(desired, acts=tuple(replace(act, needs=needs) for act in desired.acts))
+
+
+def _isolated(
+    rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, isolation: Isolation, now: datetime
+) -> DesiredState:
+    """It stands. Nodes that join are fenced too, and all of it is gone over about every minute.
+
+    One that stands for too long is somebody's business.
+    """
+    seen = zone_seen(state, isolation.zone)
+    acts: tuple[PlannedAction, ...] = ()
+    if seen is not None and isolation.nodes is not None and seen.nodes > isolation.nodes:
+        acts = (_act(rule, isolation, StepName.FENCE, because=Because.NODES_JOINED, follows=True),)
+    elif isolation.look_at is not None and now >= isolation.look_at:
+        acts = (_act(rule, isolation, StepName.VERIFY, follows=True),)
+    expires = isolation.since + timedelta(seconds=rule.expiry_seconds)
+    if now < expires:
+        look_at, recovery = None if acts else isolation.look_at, recovery_of(rule, group, isolation, now)
+        held = (Held.BACKING_OFF, recovery.detail) if recovery.backs_off else None
+        return DesiredState(acts=acts, held=held, requeue_at=_first(expires, look_at, recovery.at))
+    detail = f"isolated since {isolation.since.isoformat()}; expirySeconds is {rule.expiry_seconds:g}"
+    return DesiredState(acts=acts, held=(Held.ISOLATION_EXPIRED, detail))
+
+
+def _act(
+    rule: ZoneIsolation, isolation: Isolation, step: str, *, undo: bool = False, because: str = "", safe: bool = False,
+    follows: bool = False, detail: str = "",
+) -> PlannedAction:  # fmt: skip
+    known = rule.zone(isolation.zone)
+    status = "InProgress" if isolation.status == "Pending" else isolation.status
+    fields = {
+        "cluster": rule.cluster_name, "zone": isolation.zone,
+        "zone_id": (known.id or "") if known else isolation.zone_id,
+        "carrier": rule.carrier, "phase": isolation.phase, "status": status, "step": str(step), "undo": undo,
+        "settings": settings_for(
+            rule, isolation.zone, step, undo=undo, mode=isolation.mode, steps=isolation.steps,
+            targets=isolation.targets, unproven=bool(isolation.waived) or isolation.status == "Aborting",
+        ),
+    }  # fmt: skip
+    why = f"{isolation.by}: {isolation.reason}" if isolation.by and isolation.phase == "Failover" else ""
+    return PlannedAction(
+        ZoneStep, fields, because=because or isolation.because, detail=detail or why, concurrency_key=CONCURRENCY_KEY,
+        object=f"{rule.object}/{isolation.zone}", safe=safe, follows=follows,
+        by_hand=bool(isolation.back_by if undo else isolation.by),
+    )  # fmt: skip

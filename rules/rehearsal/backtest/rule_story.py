@@ -1,0 +1,156 @@
+"""What a backtest remembers of each rule: a few numbers for each thing that happened, however long the past was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from bus.messages import Action, SetWeights
+from rules.core.reasons import Because
+from rules.rulefile.failback_policy import FailbackMode
+from rules.rulefile.loader import LoadedRule
+from rules.rulefile.model import TrafficFailover
+
+COLUMNS = 1000
+"""How finely a target's health is kept for the picture: in this many parts of the range, each with its worst."""
+MARKS_MAX = 100_000
+"""How many actions, holds and flaps are kept one by one. What comes after is counted only."""
+
+UNHEARD, HEALTHY, UNKNOWN, UNHEALTHY = range(4)
+"""What a column holds, better before worse."""
+
+
+_UNASKED = (Because.RETURNING, Because.DRIFT, Because.TRIAL_FAILED)
+
+
+class Move(StrEnum):
+    """Where an action leads."""
+
+    AWAY = "Away"
+    """It leaves the healthy state: a failover, or bad news."""
+    HOME = "Home"
+    """It comes back to it."""
+    BETWEEN = "Between"
+    """It stays on the same side: other secondaries, a step of a gradual return, somebody else's write undone."""
+
+
+@dataclass(slots=True)
+class Act:
+    """An action, and what became of its reason."""
+
+    at: float
+    """Second, like all times here."""
+    action: Action
+    why: tuple[str, ...]
+    move: Move
+    target: str | None = None
+    """Whose bad time led to it; None: nobody's in particular."""
+    bad_since: float | None = None
+    recovered_at: float | None = None
+    """When that target was next Healthy; None: not within the range."""
+
+    @property
+    def reaction_seconds(self) -> float | None:
+        """How long the target had been bad."""
+        return None if self.bad_since is None else self.at - self.bad_since
+
+    def false(self, within_seconds: float) -> bool:
+        """Whether the target recovered so soon that it would have been better to wait."""
+        return (
+            self.move is Move.AWAY and self.recovered_at is not None and self.recovered_at - self.at <= within_seconds
+        )
+
+
+@dataclass(slots=True)
+class Wait:
+    """A hold: the rule had reason to look, and did nothing."""
+
+    at: float
+    object: str
+    reason: str
+    detail: str
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flap:
+    """A bad time that ended before the toleration did: nothing was done, and nothing had to be."""
+
+    at: float
+    object: str
+    target: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class Lane:
+    """One target's health as one group saw it."""
+
+    object: str
+    target: str
+    columns: bytearray = field(default_factory=lambda: bytearray(COLUMNS))
+    bad_seconds: float = 0.0
+    unknown_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class RuleTimeline:
+    """One rule's part."""
+
+    rule: LoadedRule
+    blind: Mapping[str, str] = field(default_factory=dict)
+    """Signals that know nothing of a backend without traffic, and why: what they say of the time in which the rule
+    would have moved it away was read with all the traffic."""
+    asks_people: bool = False
+    """It asks people before it begins something."""
+    acts: list[Act] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    flaps: list[Flap] = field(default_factory=list)
+    away: list[tuple[str, float, float]] = field(default_factory=list)
+    """Object, from, until: failed over, or people told that it is bad."""
+    lanes: dict[tuple[str, str], Lane] = field(default_factory=dict)
+    """By object and target."""
+    left_out: int = 0
+    """How many marks were too many to keep."""
+
+    def asks(self, act: Act) -> bool:
+        """Whether a person would have been asked first: for what begins something, and is no step back to safety."""
+        return self.asks_people and act.move is not Move.HOME and act.action.because not in _UNASKED
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether traffic comes back by a trial."""
+        return isinstance(self.rule, TrafficFailover) and self.rule.failback.mode is FailbackMode.TRIAL
+
+    @property
+    def away_seconds(self) -> float:
+        """The time in failed-over state, over all objects."""
+        return sum(until - since for _, since, until in self.away)
+
+    def room(self) -> bool:
+        """Whether one more mark is kept; counts it where it is not."""
+        if len(self.acts) + len(self.waits) + len(self.flaps) < MARKS_MAX:
+            return True
+        self.left_out += 1
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """All of it, for one version of the rules."""
+
+    first: float
+    until: float
+    stories: dict[str, RuleTimeline]
+    """By rule, in the order of the files."""
+    observations: int
+
+
+def effect(action: Action) -> tuple[str, str, str, str]:
+    """What an action does, without when and why: two versions of a rule that do this do the same."""
+    if isinstance(action, SetWeights):
+        what = ",".join(f"{service}={weight}" for service, weight in sorted(action.weights.items()))
+    else:
+        what = action.because
+    return action.rule, action.object, type(action).__name__, what

@@ -1,0 +1,155 @@
+"""What a rule test may say of zones and of people: how zones stand, and commands, in the words of histories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from bus.messages import (
+    AnyCommand,
+    Approve,
+    FailbackTraffic,
+    FailbackZone,
+    FailoverTraffic,
+    IsolateZone,
+    Pause,
+    Reject,
+    ReleaseTraffic,
+    Resume,
+    RetryZone,
+    ZoneInventory,
+    Zones,
+)
+from rules.rehearsal.simulation import at
+from rules.rulefile.model import YEAR, ClusterName, Model
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+Count = Annotated[int, Field(ge=0, le=1_000_000)]
+
+
+class ZoneGiven(Model):
+    """One zone's nodes."""
+
+    nodes: Count
+    healthy_nodes: Count
+
+
+class ZonesGiven(Model):
+    """The zones of a cluster. Without them no rule isolates one."""
+
+    cluster: ClusterName
+    zones: Mapping[Text, ZoneGiven]
+    demand_nodes: Count | None = None
+    quorum_members: Mapping[Text, Count] = {}
+    quorum_size: Count | None = None
+    single_zone_services: tuple[Text, ...] = ()
+    leases_expired: Mapping[Text, Annotated[float, Field(ge=0, le=1)]] = {}
+    api_reachable: bool = True
+    maintenance: Annotated[str, StringConstraints(max_length=1024)] = ""
+    """Who maintains the cluster: no zone is isolated meanwhile."""
+
+    def fact(self, second: float) -> Zones:
+        """What the rules hear of it."""
+        zones = {
+            name: ZoneInventory(nodes=one.nodes, healthy_nodes=one.healthy_nodes) for name, one in self.zones.items()
+        }
+        return Zones(
+            cluster=self.cluster, zones=zones, demand_nodes=self.demand_nodes,
+            quorum_members=dict(self.quorum_members), quorum_size=self.quorum_size,
+            single_zone_services=self.single_zone_services, leases_expired=dict(self.leases_expired),
+            api_reachable=self.api_reachable, maintenance=self.maintenance, observed_at=at(second),
+        )  # fmt: skip
+
+
+class Said(Model):
+    """A command to a rule, or to all rules that match a pattern."""
+
+    rule: Text
+    by: Text = "tester"
+    reason: Text = "test"
+
+
+class Stopped(Said):
+    """A pause."""
+
+    for_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
+
+
+class Approved(Said):
+    """An approval."""
+
+    object: Annotated[str, StringConstraints(min_length=1, max_length=1100)]
+
+
+class Rejected(Approved):
+    """A rejection."""
+
+    for_seconds: Annotated[float, Field(gt=0, le=YEAR)] = 3600
+
+
+class OfZone(Said):
+    """A command about a zone."""
+
+    zone: Text
+
+
+class Isolated(OfZone):
+    """Take the zone out of service."""
+
+    force: bool = False
+    allow_single_zone: tuple[Text, ...] = ()
+
+
+class OfTraffic(Said):
+    """A command about the traffic of a rule."""
+
+    object: Annotated[str, StringConstraints(min_length=1, max_length=1100)] | None = None
+    """Which route; all of the rule by default."""
+
+
+class Returned(OfTraffic):
+    """Bring it back."""
+
+    for_seconds: Annotated[float, Field(gt=0, le=YEAR)] | None = None
+    force: bool = False
+
+
+class Moved(Returned):
+    """Move it away."""
+
+    to: tuple[Text, ...] = ()
+
+
+class Commanded(Model):
+    """A command, from a second on. Exactly one of its kinds."""
+
+    at: Annotated[float, Field(ge=0, le=YEAR)]
+    pause: Stopped | None = None
+    resume: Said | None = None
+    approve: Approved | None = None
+    reject: Rejected | None = None
+    isolate_zone: Isolated | None = None
+    failback_zone: OfZone | None = None
+    retry_zone: OfZone | None = None
+    failover_traffic: Moved | None = None
+    failback_traffic: Returned | None = None
+    release_traffic: OfTraffic | None = None
+
+    @property
+    def given(self) -> Mapping[str, Said]:
+        """The kinds that it has; one, where it is right."""
+        return {name: word for name in COMMANDS if isinstance(word := getattr(self, name), Said)}
+
+    def fact(self) -> AnyCommand:
+        """What the rules hear of it."""
+        name, word = next(iter(self.given.items()))
+        return COMMANDS[name](**word.model_dump(by_alias=False), observed_at=at(self.at))
+
+
+COMMANDS: Mapping[str, type[AnyCommand]] = {
+    "pause": Pause, "resume": Resume, "approve": Approve, "reject": Reject, "isolate_zone": IsolateZone,
+    "failback_zone": FailbackZone, "retry_zone": RetryZone, "failover_traffic": FailoverTraffic,
+    "failback_traffic": FailbackTraffic, "release_traffic": ReleaseTraffic,
+}  # fmt: skip
