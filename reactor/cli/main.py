@@ -34,6 +34,7 @@ COMMANDS = {
     "members": "List members and partitions.",
     "bus": "Set up, check and inspect the bus.",
     "doctor": "Find what keeps the reactor from working.",
+    "support-bundle": "Collect what a person needs to help, without secrets.",
     "explain": "Trace an action back to its cause.",
     "replay": "Repeat recorded decisions, and compare the results.",
     "audit": "Verify and export the record of decisions.",
@@ -55,8 +56,9 @@ class Lazy(click.Group):
         """Import the command; None where there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"reactor.cli.{FILES.get(cmd_name, cmd_name)}"), function)
+        name = cmd_name.replace("-", "_")
+        function = f"{name}_" if iskeyword(name) else name
+        command: click.Command = getattr(import_module(f"reactor.cli.{FILES.get(name, name)}"), function)
         return command
 
     def resolve_command(

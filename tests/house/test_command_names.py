@@ -50,7 +50,7 @@ def test_a_command_in_a_sentence_exists_with_its_options(path: Path) -> None:
 
 
 def test_the_glossary_has_all_commands_as_help_has_them() -> None:
-    rows = re.findall(r"^\| `reactor ([a-z]+)` \| (.+) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `reactor ([a-z-]+)` \| (.+) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
     assert rows == list(COMMANDS.items())
 
 

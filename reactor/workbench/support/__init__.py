@@ -1,0 +1,1 @@
+"""`reactor support-bundle`: what a person needs to help from afar, in one file, without secrets."""
