@@ -14,7 +14,7 @@ PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check install
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run servers test prove newer check fuzz bench chaos kills kube karmada gardener soak lock clean
+.PHONY: help setup demo run servers test prove newer check docs fuzz bench chaos kills kube karmada gardener soak lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
@@ -45,11 +45,16 @@ newer: ## run the unit and contract tests on the Python that the production imag
 	@python=$$(scripts/python-of-the-image) && $(MAKE) PYTHON="$$python" VENV="$(VENV)-newer" test \
 		ARGS="tests/unit tests/contract -m 'not alone' --numprocesses 4 --dist loadfile --timeout 600"
 
-check: $(VENV)/.test ## lint, format, types and import layers
+check: $(VENV)/.test ## lint, format, types, import layers, and whether the documentation builds
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet
+
+docs: $(VENV)/.test ## build the documentation as a site: build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet
+	@echo "docs: build/site/index.html; .venv/bin/mkdocs serve shows it while you write"
 
 fuzz: $(VENV)/.test ## fuzz all that reads what others wrote: make fuzz SECONDS=3600 (ARGS="--target yaml")
 	@$(VENV)/bin/python -m tests.fuzz --seconds $(or $(SECONDS),60) $(ARGS)
