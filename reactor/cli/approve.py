@@ -38,7 +38,7 @@ def approve(asker: Asker, rule: str, object_: str | None) -> None:
         def make(at: datetime) -> Approve:
             return Approve(rule=rule, object=about(group), request=request_of(group), **asker.words(at))
 
-        finish(send(asker, make, lambda groups, at: _approved(groups, group, at)))
+        finish(send(asker, make, lambda groups, at: approval_seen(groups, group, at)))
 
 
 @click.command()
@@ -69,7 +69,7 @@ def reject(asker: Asker, rule: str, object_: str | None, for_: float) -> None:
             words = {**asker.words(at), "for_seconds": for_}
             return Reject(rule=rule, object=about(group), request=request_of(group), **words)
 
-        finish(send(asker, make, lambda groups, at: _rejected(groups, group, at)))
+        finish(send(asker, make, lambda groups, at: rejection_seen(groups, group, at)))
 
 
 def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
@@ -88,7 +88,8 @@ def _waiting(groups: Iterable[Group], rule: str, object_: str | None) -> Group:
     raise SettingsError(f"{rule} waits for approval of {', '.join(objects)}: {hint}")
 
 
-def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
+def approval_seen(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
+    """Give what became of an approval given at `at`; None: nothing yet. `asked`: the group as it was then."""
     now = _again(groups, asked)
     request = now.grants.request if now is not None and now.grants is not None else None
     if request is not None and request.approved_at is not None and request.approved_at >= at:
@@ -98,7 +99,8 @@ def _approved(groups: Iterable[Group], asked: Group, at: datetime) -> str | None
     return None
 
 
-def _rejected(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
+def rejection_seen(groups: Iterable[Group], asked: Group, at: datetime) -> str | None:
+    """Give what became of a rejection given at `at`; None: nothing yet. `asked`: the group as it was then."""
     now, plan = _again(groups, asked), request_of(asked)
     rejected = now.grants.rejected if now is not None and now.grants is not None else ()
     if (no := next((no for no in rejected if no.desired == plan and no.since >= at), None)) is not None:

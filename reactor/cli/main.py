@@ -25,6 +25,7 @@ COMMANDS = {
     "demo": "Watch a failover on this machine.",
     "run": "Run the reactor.",
     "status": "Show rules and their current state.",
+    "watch": "Watch rules live; approve and pause.",
     "pause": "Pause rules: they take no action until you resume them.",
     "resume": "Resume paused rules.",
     "approve": "Approve a pending action.",

@@ -46,7 +46,7 @@ def pause(asker: Asker, pattern: str, for_: float | None) -> None:
         def make(at: datetime) -> Pause:
             return Pause(rule=pattern, for_seconds=for_, **asker.words(at))
 
-        finish(send(asker, make, lambda found, at: _paused(found, make(at))))
+        finish(send(asker, make, lambda found, at: pause_seen(found, make(at))))
 
 
 @click.command()
@@ -63,7 +63,7 @@ def resume(asker: Asker, pattern: str) -> None:
     with told():
         groups = _meant(look(asker.settings, asker.bus_url), pattern)
         asker.confirmed(_plan("resume", pattern, groups))
-        seen = partial(_resumed, pattern=pattern)
+        seen = partial(resumption_seen, pattern=pattern)
         finish(send(asker, lambda at: Resume(rule=pattern, **asker.words(at)), seen))
 
 
@@ -95,13 +95,14 @@ def _plan(verb: str, pattern: str, groups: Sequence[Group], length: str = "") ->
     return "\n".join(map(visible, dict.fromkeys(lines)))
 
 
-def _paused(groups: Iterable[Group], asked: Pause) -> str | None:
-    """The pause in effect once the command is processed: it, or one that ends later or at the same time."""
+def pause_seen(groups: Iterable[Group], asked: Pause) -> str | None:
+    """Give the pause in effect once the command is processed: it, or one that ends later or at the same time."""
     standing = next((g.paused for g in groups if g.rule == PAUSES and g.object == asked.rule), None)
     return standing.words if standing is not None and lasting(standing, asked) is standing else None
 
 
-def _resumed(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
+def resumption_seen(groups: Iterable[Group], _at: datetime, pattern: str) -> str | None:
+    """Give what became of the end of a pause; None: nothing yet."""
     groups = list(groups)
     standing = [group for group in groups if group.rule == PAUSES and matches(pattern, group.object)]
     still = [group for group in _matching(groups, pattern) if group.paused is not None]

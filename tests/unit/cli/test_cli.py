@@ -577,3 +577,13 @@ def test_labels_that_are_none_are_a_mistake_of_the_command_line(labels: str, tmp
     told = reactor("explain", "--rules", file, "--match", labels)
     assert told.exit_code == 2
     assert "Error: --match: " in told.output
+
+
+@pytest.mark.parametrize(("typed", "completed"), [("reactor doc", "doctor"), ("reactor traffic fail", "failback")])
+def test_a_shell_completes_commands(typed: str, completed: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_REACTOR_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from reactor.cli.main import cli; cli(prog_name='reactor')"],
+        env={**os.environ, **words}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"plain,{completed}" in done.stdout.splitlines()
