@@ -33,6 +33,7 @@ from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObjec
 from reactor.clients.loading import Loading
 from reactor.clients.sessions import Purpose, Sessions
 from reactor.clients.shared_watch import SharedWatches
+from reactor.clients.watching import Silent
 from reactor.runtime import telemetry
 from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Cluster
@@ -344,7 +345,9 @@ async def _lines(request: Request, response: aiohttp.ClientResponse) -> AsyncIte
     while True:
         try:
             line = await response.content.readline()
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except TimeoutError as error:
+            raise Silent(f"{request.text}: the open watch says nothing") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError: a line longer than the read buffer, twice the largest object that etcd takes.
             raise _unreachable(request, error) from error
         if not line:

@@ -2,7 +2,8 @@
 
 It survives what real API servers and the networks before them do: 410 Gone, cut connections, watches that end at once
 (a proxy that answers 200 and nothing else), stalls, 429 and 5xx with Retry-After, HTML instead of JSON, half a line.
-After a relist, the difference to what was known is told as one batch, so that nobody decides on half of it.
+A watch that broke is followed by a LIST: the server may have been restored meanwhile, and would not say so. After a
+relist, the difference to what was known is told as one batch, so that nobody decides on half of it.
 
 `seen` says until when the server has proved that the copy is true, or that it cannot be believed now. A source dates
 what it repeats accordingly, and falls silent where nobody vouches for it: silence is what makes a target Unknown. An
@@ -24,7 +25,7 @@ from reactor.clients.changes import Change, Key, Kind, Look, key_of, parsed_even
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.hanging import Hung
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
-from reactor.clients.watching import Expired, WatchApi
+from reactor.clients.watching import Expired, Silent, WatchApi
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
@@ -33,9 +34,12 @@ from reactor.runtime.standstill import NEVER
 
 PAGE_OBJECTS = 500  # client-go's page size
 MAX_PAGES = 2000  # a million objects: more is a server that never stops saying "continue"
-WATCH_SECONDS = 15.0
+WATCH_SECONDS = 3.0
 """So long one watch is asked for. Its orderly end is the server's word that nothing else has happened: a connection
-that died says nothing either, and bookmarks come once a minute only. So the copy is never older unnoticed."""
+that died says nothing either, and bookmarks come once a minute only."""
+SILENT_SECONDS = 1.0
+"""A watch that ends so much later than it was asked for is left for a LIST. What a silent watch hides is then seen
+within four seconds: in less time than an action may be late."""
 RELIST_SECONDS = 40.0
 """Heals what no watch tells: an API server that was restored from a backup, at a lower or a higher resourceVersion.
 A watch that is open then ends in time."""
@@ -92,7 +96,7 @@ class Reflector:
         self._on_changes = on_changes
         self._selector = {"labelSelector": label_selector} if label_selector else {}
         self._project = project
-        self._idle_seconds = min(idle_seconds, WATCH_SECONDS + GRACE_SECONDS)
+        self._idle_seconds = min(idle_seconds, WATCH_SECONDS + SILENT_SECONDS)
         self._watch_seconds = max(min(WATCH_SECONDS, self._idle_seconds * 3 / 4), 2 * SHORT_SECONDS)
         self._relist_seconds = relist_seconds
         self._not_found_max = not_found_max
@@ -105,6 +109,9 @@ class Reflector:
         self._opened_at: float | None = None  # of the watch that is open now
         self._watching: asyncio.Task[None] | None = None
         self._telling = False
+        self._broken = False
+        """Whether a watch has broken since the last LIST: the server may be another one by now, restored from a backup,
+        which tells nothing of what it has lost."""
         self._list_began = NEVER  # of the newest LIST that was believed
         self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
         self._doubt = Doubt(api.cluster, path)
@@ -194,7 +201,7 @@ class Reflector:
 
     def _must_list(self, now: float) -> bool:
         due = AGAIN_SECONDS if self._doubt.keys else self.relist_seconds
-        wanted = self._not_before is not None or self._outdated
+        wanted = self._not_before is not None or self._outdated or (self._broken and self._may_list)
         return self._version is None or wanted or now - self._listed_at >= due
 
     @property
@@ -248,7 +255,7 @@ class Reflector:
             elif key not in found:
                 changes.append(Change(Kind.DELETED, stored.object, unbroken=False))
         self._stored, self._version = found, version
-        self._listed_at, self._list_began = _now(), look.began
+        self._listed_at, self._list_began, self._broken = _now(), look.began, False
         self._proved(look)
         self._not_found = 0
         if self._not_before is not None and look.began >= self._not_before:
@@ -301,6 +308,9 @@ class Reflector:
                     self._recovered()
                     if self._not_before is not None:
                         return
+            except (Retryable, Terminal):
+                self._broken = True
+                raise
             finally:
                 self._opened_at, self._telling = None, False
 
@@ -340,7 +350,7 @@ class Reflector:
 
     async def _failed(self, error: Retryable | Terminal, *, lasted: float) -> None:
         """Count it, say it once, wait."""
-        if lasted > GOOD_SECONDS or isinstance(error, Hung):
+        if lasted > GOOD_SECONDS or isinstance(error, Hung | Silent):
             self._backoff.succeeded()
         self._not_found = self._not_found + 1 if isinstance(error, NotFound) else 0
         if self._not_found >= self._not_found_max:

@@ -26,11 +26,11 @@ NAMESPACES_MAX = 10
 """So many namespaces of one kind are watched each by itself."""
 REFUSED_SECONDS = 600.0
 """How long after a 403 a watch of the whole cluster is asked for again."""
-WATCH_SECONDS = 15
+WATCH_SECONDS = 3
 """So long the shared watch is asked for: as reflectors do, for the same reason."""
-SHORT_SECONDS = 6.0
+SHORT_SECONDS = 2.0
 """Who wants a watch for less time needs to list soon, and is not made to wait for the shared one's end."""
-YOUNG_SECONDS = 2.0
+YOUNG_SECONDS = 1.5
 """Who came so lately does not end with the shared watch: a watch that ends at once counts as failed."""
 KEPT_EVENTS = 2000
 WAITING_MAX = 10_000  # lines that one reader has not taken
@@ -70,6 +70,11 @@ class _Reader:
             self.end(ApiUnavailable(f"a watch of namespace {self.namespace} is {WAITING_MAX} events behind"))
         else:
             self._waiting.put_nowait(event.line)
+
+    def vouch(self, bookmark: _Event) -> None:
+        """Pass on that all is known up to this version, also where nothing has happened."""
+        self.version = max(self.version, bookmark.version)
+        self._waiting.put_nowait(bookmark.line)
 
     def end(self, error: Exception | None) -> None:
         """End it: in an orderly way, or with this error."""
@@ -143,10 +148,11 @@ class _Shared:
             async for line in lines:
                 self._take(line)
                 read = read or bool(self._readers)
-        for reader in [one for one in self._readers if _now() - one.began >= YOUNG_SECONDS]:
-            self._readers.discard(reader)
-            reader.offer(self._bookmark())  # it goes on from here, however quiet its own namespace was
-            reader.end(None)
+        for reader in [*self._readers]:
+            reader.vouch(self._bookmark())  # it goes on from here, however quiet its own namespace was
+            if _now() - reader.began >= YOUNG_SECONDS:
+                self._readers.discard(reader)
+                reader.end(None)
         return read
 
     def _bookmark(self) -> _Event:

@@ -13,6 +13,10 @@ class Expired(ApiUnavailable):
     """410: the server no longer knows this resourceVersion or continue token. List again from the start."""
 
 
+class Silent(ApiUnavailable):
+    """An open watch said nothing, not even that it ends, for longer than it was asked for."""
+
+
 class WatchApi(KubeApi, Protocol):
     """One cluster that can also be watched."""
 
@@ -32,6 +36,6 @@ class WatchApi(KubeApi, Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Open a watch and give its lines as they come; the end of the lines is the end of the watch.
 
-        Raises as KubeApi does, and Expired; `idle_seconds` without a byte are ApiUnavailable.
+        Raises as KubeApi does, and Expired; Silent after `idle_seconds` without a byte.
         """
         ...

@@ -59,7 +59,7 @@ _SPANS = {
     owe: ("RESEND",),
     observe: ("RETRY_FIRST", "RETRY_MAX"),
     route_inventory: ("REFRESH_SECONDS",),
-    reflector: ("WATCH_SECONDS", "GRACE_SECONDS"),
+    reflector: ("GRACE_SECONDS",),
     reloading: ("LOOK_SECONDS",),
 }
 
