@@ -17,8 +17,9 @@ from rules.rulefile.model import Rule
 
 RETRY_FIRST = timedelta(seconds=5)
 RETRY_MAX = timedelta(minutes=5)
-RETRY_AWAY = timedelta(seconds=3)
-"""Where the API server does not answer: once it is back, what is still wanted is done within five seconds."""
+RETRY_AWAY = timedelta(seconds=1.5)
+"""Where the API server does not answer. What is wanted is to be done within five seconds once it is back, and most of
+these are left for the rest."""
 WAITED = "Waited"
 NON_FAILURES = {"InProgress": RETRY_FIRST, "Maintained": timedelta(minutes=1), WAITED: timedelta(seconds=1)}
 """Reasons of an action that is not done and has not failed, and how soon the same one is asked for again.

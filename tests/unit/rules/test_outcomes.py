@@ -272,11 +272,11 @@ def test_a_done_of_the_moment_of_the_last_look_counts() -> None:
     assert decision.actions == ()
 
 
-def test_where_the_api_server_does_not_answer_it_is_tried_again_every_three_seconds() -> None:
+def test_where_the_api_server_does_not_answer_it_is_tried_again_every_one_and_a_half_seconds() -> None:
     rule = the_rule(backends=backends("a", "b"))
     group = step(rule, None, 0, route({"a": 1, "b": 0}), healthy("b", at=0), unhealthy("a", at=0)).group
     for when in (12, 27, 42, 57):
         [owed] = group.outbox
         group = step(rule, group, when, outcome(owed.action.id, "Failed", at=when, reason="ApiUnavailable")).group
-        assert group.outbox[0].retry_at == at(when + 3)
-        group = step(rule, group, when + 3).group
+        assert group.outbox[0].retry_at == at(when + 1.5)
+        group = step(rule, group, when + 1.5).group
