@@ -160,7 +160,7 @@ async def vouching() -> Result:
 async def _watch() -> dict[str, Any]:
     heard, api = _Heard(), _Api()
     source = EndpointsWatch(name="readiness", kind="EndpointsWatch", cluster="east")
-    watch = endpoints_watch.Watch(source, heard.world(api), cast("Any", api))
+    watch = endpoints_watch.ServiceWatcher(source, heard.world(api), cast("Any", api))
     async with _running(watch.run()):
         await heard.until(lambda: heard.messages == TARGETS)
         groups = [("readiness", WATCHED[number::REQUESTS]) for number in range(REQUESTS)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS
-from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
+from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
 from rules.engine.group_codec import load
 from rules.summary import route_of
@@ -36,7 +36,7 @@ rules:
 class World:
     """One cluster with routes, and a reactor that looks after them in a process of its own."""
 
-    cluster: Cluster
+    cluster: EmulatedCluster
     url: str
     """Of the cluster's API."""
     bus: JetStreamBus
@@ -118,7 +118,7 @@ logLevel: warning
 """
 
 
-def _route(cluster: Cluster, number: int) -> None:
+def _route(cluster: EmulatedCluster, number: int) -> None:
     services = [f"app{number}", f"app{number}-west", f"app{number}-central"]
     for service in services:
         cluster.set_endpoints(NAMESPACE, service, ready=1)

@@ -33,7 +33,7 @@ class Refused(BusError):
     """A revision or an epoch was not the one expected: a newer owner has written."""
 
 
-class NotFound(BusError):
+class KeyNotFound(BusError):
     """The key holds nothing."""
 
 

@@ -69,7 +69,7 @@ class StreamBounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyValueEntry:
     """A key's value."""
 
     key: str
@@ -135,8 +135,8 @@ class WorkQueue(Protocol):
 class Store(Protocol):
     """A key-value bucket. Keys are made by bus.subjects.key."""
 
-    async def get(self, key: str) -> Entry:
-        """Raises NotFound, Unavailable."""
+    async def get(self, key: str) -> KeyValueEntry:
+        """Raises KeyNotFound, Unavailable."""
         ...
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
@@ -154,15 +154,15 @@ class Store(Protocol):
         """Remove. No error where nothing stands. Raises Refused, Unavailable."""
         ...
 
-    async def entries(self, pattern: str) -> Sequence[Entry]:
+    async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
         """All that stand under a pattern (`17.*`, `>`), read in one go."""
         ...
 
-    async def scan(self, pattern: str) -> Sequence[Entry]:
+    async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
         """The same by one request for each, for few: any user who may read the bucket may. Raises Unavailable."""
         ...
 
-    def watch(self, pattern: str) -> AbstractAsyncContextManager[AsyncIterator[Entry | str]]:
+    def watch(self, pattern: str) -> AbstractAsyncContextManager[AsyncIterator[KeyValueEntry | str]]:
         """What stands under a pattern, then each change as it comes; a removed key is given as its bare name."""
         ...
 

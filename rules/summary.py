@@ -18,7 +18,7 @@ from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_fleet import of_object
 
 
-class State(StrEnum):
+class GroupStatus(StrEnum):
     """In which state a group is: exactly one."""
 
     WATCHING = "Watching"
@@ -48,7 +48,7 @@ TIMED = frozenset({
 class Summary:
     """One group."""
 
-    state: State
+    state: GroupStatus
     since: datetime | None
     """Since when; None: nothing has happened yet."""
     ends_at: datetime | None
@@ -62,30 +62,32 @@ def summary(group: Group) -> Summary:
     return Summary(state, since, _ends_at(group, state), detail)
 
 
-def state_of(group: Group) -> State:
+def state_of(group: Group) -> GroupStatus:
     """The state alone: metrics ask for it of all groups every few seconds."""
     if group.held is not None:
-        return State.HELD
+        return GroupStatus.HELD
     if group.paused is not None:
-        return State.PAUSED
+        return GroupStatus.PAUSED
     if group.outbox:
-        return State.ACTING
+        return GroupStatus.ACTING
     windows = [member.window.healthy for member in group.members.values() if member.window is not None]
     if windows:
-        return State.RECOVERING if all(windows) else State.TOLERATING
-    return State.ACTED if any(member.settled is False for member in group.members.values()) else State.WATCHING
+        return GroupStatus.RECOVERING if all(windows) else GroupStatus.TOLERATING
+    return (
+        GroupStatus.ACTED if any(member.settled is False for member in group.members.values()) else GroupStatus.WATCHING
+    )
 
 
-def _state(group: Group) -> tuple[State, datetime | None, str]:
+def _state(group: Group) -> tuple[GroupStatus, datetime | None, str]:
     state = state_of(group)
-    if state is State.HELD and group.held is not None:
+    if state is GroupStatus.HELD and group.held is not None:
         return state, group.held.since, f"{group.held.reason}: {group.held.detail}"
-    if state is State.PAUSED and group.paused is not None:
+    if state is GroupStatus.PAUSED and group.paused is not None:
         return state, group.paused.since, f"by {group.paused.by}: {group.paused.reason}"
-    if state is State.ACTING:
+    if state is GroupStatus.ACTING:
         first = group.outbox[0]
         return state, first.action.decided_at, first.failed or first.action.id
-    if state in (State.TOLERATING, State.RECOVERING):
+    if state in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
         open_ = {name: member for name, member in group.members.items() if member.window is not None}
         since = min(member.window.since for member in open_.values() if member.window is not None)
         return state, since, ", ".join(f"{name}: {member.status}" for name, member in open_.items())
@@ -95,7 +97,7 @@ def _state(group: Group) -> tuple[State, datetime | None, str]:
     return state, max((member.settled_at or member.since for member in group.members.values()), default=None), ""
 
 
-def _ends_at(group: Group, state: State) -> datetime | None:
+def _ends_at(group: Group, state: GroupStatus) -> datetime | None:
     if group.paused is not None:
         return group.paused.until  # no window of a paused rule leads to anything before
     override = failover_of(group).override
@@ -103,7 +105,7 @@ def _ends_at(group: Group, state: State) -> datetime | None:
         return override.until
     timed = group.held is not None and group.held.reason in TIMED
     windows = any(member.window is not None for member in group.members.values())
-    return group.next_deadline if timed or (windows and state is not State.ACTING) else None
+    return group.next_deadline if timed or (windows and state is not GroupStatus.ACTING) else None
 
 
 def wanted_weights(group: Group) -> Mapping[str, int] | None:

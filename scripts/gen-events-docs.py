@@ -35,8 +35,8 @@ from bus.messages import (  # noqa: E402
     Hold,
     Inventory,
     Message,
+    MessagePart,
     Observation,
-    Part,
     WebhookPost,
 )
 from bus.testing.memory_parts import matches  # noqa: E402
@@ -190,7 +190,7 @@ def field_docs(model: type[Message]) -> dict[str, str]:
     """Give what stands under each field in the source: the docs are where the fields are."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        if not issubclass(base, Part) or base in (Part, Message):
+        if not issubclass(base, MessagePart) or base in (MessagePart, Message):
             continue
         [body] = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         statements = body.body if isinstance(body, ast.ClassDef) else []

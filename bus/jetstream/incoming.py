@@ -19,7 +19,7 @@ REMOVED = ("KV-Operation", "Nats-Marker-Reason")  # a message with one of these 
 
 
 @dataclass(frozen=True, slots=True)
-class Stored(Delivery):
+class JetStreamDelivery(Delivery):
     """A delivery as JetStream gives it."""
 
     number: int = 0
@@ -28,12 +28,12 @@ class Stored(Delivery):
     """In a bucket: not a value but the mark of a key that was removed."""
 
 
-def stored(message: Msg) -> Stored:
+def stored(message: Msg) -> JetStreamDelivery:
     """Read a message's metadata out of its reply subject."""
     parts = message.reply.split(".")
     delivered, sequence, number, nanoseconds, pending = parts[4:9] if len(parts) == _PLAIN else parts[6:11]
     headers = message.headers or {}
-    return Stored(
+    return JetStreamDelivery(
         message.subject,
         message.data,
         int(sequence),

@@ -13,14 +13,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bus.errors import NotFound, Refused, StreamRecreated, Unavailable
+from bus.errors import KeyNotFound, Refused, StreamRecreated, Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import Stored
+from bus.jetstream.incoming import JetStreamDelivery
 from bus.jetstream.lookup import last
 from bus.jetstream.ordered_reading import OrderedReading
 from bus.jetstream.publishing import PendingPublish, Publisher
 from bus.jetstream.scanning import ScannedReading
-from bus.port import Entry
+from bus.port import KeyValueEntry
 from bus.topology import Bucket
 
 MARK = {"KV-Operation": "DEL", "Nats-TTL": "24h"}  # long enough for every watch to see it, not for ever
@@ -40,18 +40,18 @@ class KeyValueStore:
         self._stream = f"KV_{bucket.name}"
         self._prefix = f"$KV.{bucket.name}."
 
-    async def get(self, key: str) -> Entry:
-        """Raises NotFound, Unavailable."""
+    async def get(self, key: str) -> KeyValueEntry:
+        """Raises KeyNotFound, Unavailable."""
         newest = await last(self._connection, self._stream, self._prefix + key)
         if newest.removed:
-            raise NotFound(key)
-        return Entry(key, newest.body, newest.sequence, newest.stored_at)
+            raise KeyNotFound(key)
+        return KeyValueEntry(key, newest.body, newest.sequence, newest.stored_at)
 
     async def written_at(self, key: str) -> datetime:
-        """When the key was last written, by the server's clock. Raises NotFound, Unavailable."""
+        """When the key was last written, by the server's clock. Raises KeyNotFound, Unavailable."""
         newest = await last(self._connection, self._stream, self._prefix + key)
         if newest.removed:
-            raise NotFound(key)
+            raise KeyNotFound(key)
         return newest.stored_at
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
@@ -82,22 +82,22 @@ class KeyValueStore:
         if isinstance(result, Refused):
             raise Refused(f"{key} stands at revision {newest.sequence}, not at {revision}: {result}")
 
-    async def entries(self, pattern: str) -> Sequence[Entry]:
+    async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
         """All that stand under a pattern. Raises Unavailable."""
         return await self._whole(pattern, ScannedReading if self._connection.read_only else OrderedReading)
 
-    async def scan(self, pattern: str) -> Sequence[Entry]:
+    async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
         """All that stand under a pattern, one request for each. Raises Unavailable."""
         return await self._whole(pattern, ScannedReading)
 
-    async def _whole(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[Entry]:
+    async def _whole(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[KeyValueEntry]:
         try:
             return await self._standing(pattern, kind)
         except StreamRecreated as error:
             raise Unavailable(f"what stood under {pattern} was only half read: {error}") from error
 
-    async def _standing(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[Entry]:
-        found: dict[str, Entry] = {}
+    async def _standing(self, pattern: str, kind: type[ScannedReading | OrderedReading]) -> Sequence[KeyValueEntry]:
+        found: dict[str, KeyValueEntry] = {}
         async with kind(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             until = _in(STALL)
             while not reading.current:
@@ -109,7 +109,7 @@ class KeyValueStore:
                     raise Unavailable(f"{self._stream} did not come to an end of {pattern}")
                 for one in deliveries:
                     change = self._change(one)
-                    if isinstance(change, Entry):
+                    if isinstance(change, KeyValueEntry):
                         found[change.key] = change
                     else:
                         found.pop(change, None)
@@ -118,12 +118,12 @@ class KeyValueStore:
         return list(found.values())
 
     @asynccontextmanager
-    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
+    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
         """What stands under a pattern, then each change; where the bucket was made anew, what stands in that."""
         async with OrderedReading(self._connection, self._stream, self._prefix + pattern, after=0) as reading:
             yield self._changes(reading)
 
-    async def _changes(self, reading: OrderedReading) -> AsyncIterator[Entry | str]:
+    async def _changes(self, reading: OrderedReading) -> AsyncIterator[KeyValueEntry | str]:
         while True:
             try:
                 changes = await reading.next(FOREVER)
@@ -134,9 +134,9 @@ class KeyValueStore:
             for one in changes:
                 yield self._change(one)
 
-    def _change(self, one: Stored) -> Entry | str:
+    def _change(self, one: JetStreamDelivery) -> KeyValueEntry | str:
         key = one.subject.removeprefix(self._prefix)
-        return key if one.removed else Entry(key, one.body, one.sequence, one.stored_at)
+        return key if one.removed else KeyValueEntry(key, one.body, one.sequence, one.stored_at)
 
     def _post(self, key: str, value: bytes, revision: int | None) -> PendingPublish:
         headers = {"Nats-Msg-Id": self._publisher.new_id()}

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import Stored, ring
+from bus.jetstream.incoming import JetStreamDelivery, ring
 from bus.jetstream.lookup import last
 from bus.jetstream.pushing import PushConsumer
 
@@ -15,9 +15,9 @@ QUIET = timedelta(seconds=0.5)  # nothing came although there should be more: it
 STALL = timedelta(seconds=5)  # nothing came although there is more
 
 
-async def last_of_each(connection: Connection, stream: str, subject: str) -> list[Stored]:
+async def last_of_each(connection: Connection, stream: str, subject: str) -> list[JetStreamDelivery]:
     """Raises Unavailable."""
-    loop, bell, found = asyncio.get_running_loop(), asyncio.Event(), list[Stored]()
+    loop, bell, found = asyncio.get_running_loop(), asyncio.Event(), list[JetStreamDelivery]()
     consumer = PushConsumer(connection, bell)
     try:
         await consumer.start(stream, subject, None)

@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from bus.errors import StreamRecreated, Unavailable
 from bus.jetstream.connection import INSTEAD, Connection
-from bus.jetstream.incoming import Stored, ring
+from bus.jetstream.incoming import JetStreamDelivery, ring
 from bus.jetstream.lookup import last
 from bus.jetstream.pushing import PushConsumer
 
@@ -58,7 +58,7 @@ class OrderedReading:
         self._connection.stalled.pop(self._what, None)
         await self._drop()
 
-    async def next(self, timeout: timedelta) -> Sequence[Stored]:
+    async def next(self, timeout: timedelta) -> Sequence[JetStreamDelivery]:
         """Give what has come, at most 1,000 at once. Raises StreamRecreated, at most some seconds after it was."""
         loop = asyncio.get_running_loop()
         until = loop.time() + timeout.total_seconds()

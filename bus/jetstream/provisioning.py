@@ -30,7 +30,7 @@ KEPT_UP = ("discard", "allow_direct", "allow_rollup_hdrs", "allow_msg_ttl", "den
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProvisioningStep:
     """What is to be done for one stream, bucket or queue."""
 
     name: str
@@ -52,7 +52,7 @@ class Step:
         return f"{self.name}: {told or 'as expected'}"
 
 
-async def provision(bus: JetStreamBus, *, replicas: int = 1, only_missing: bool = False) -> Sequence[Step]:
+async def provision(bus: JetStreamBus, *, replicas: int = 1, only_missing: bool = False) -> Sequence[ProvisioningStep]:
     """Make what is missing, and give what was done. Raises Unavailable, and WrongServer where something is there that
     cannot be used: then nothing was changed.
 
@@ -79,7 +79,7 @@ async def _ask(connection: Connection, api: str, request: Mapping[str, Any]) -> 
         raise
 
 
-async def plan(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[Step]:
+async def plan(bus: JetStreamBus, *, replicas: int = 1) -> Sequence[ProvisioningStep]:
     """What `provision` would do, in its order. Raises Unavailable."""
     connection = bus.connection
     streams = [await _stream(connection, _stream_config(stream, replicas)) for stream in topology.STREAMS]
@@ -123,18 +123,18 @@ async def copies(bus: JetStreamBus) -> Mapping[str, int]:
     return found
 
 
-async def _stream(connection: Connection, wanted: dict[str, Any]) -> Step:
+async def _stream(connection: Connection, wanted: dict[str, Any]) -> ProvisioningStep:
     name = wanted["name"]
     try:
         there = (await connection.api(f"STREAM.INFO.{name}", {}))["config"]
     except ApiError as error:
         if error.code != NO_STREAM:
             raise
-        return Step(name, new=True, request=(f"STREAM.CREATE.{name}", wanted))
+        return ProvisioningStep(name, new=True, request=(f"STREAM.CREATE.{name}", wanted))
     # An older version's stream has fewer subjects: those that are missing are added.
     grown = set(there.get("subjects") or ()) < set(wanted["subjects"])
     if wrong := _other(there, wanted, tuple(key for key in FIXED if key != "subjects" or not grown)):
-        return Step(name, wrong=wrong)
+        return ProvisioningStep(name, wrong=wrong)
     needed = {key: wanted[key] for key in KEPT_UP}
     if grown:
         needed["subjects"] = wanted["subjects"]
@@ -145,7 +145,7 @@ async def _stream(connection: Connection, wanted: dict[str, Any]) -> Step:
     return _update(name, there, needed, f"STREAM.UPDATE.{name}", {**there, **needed})
 
 
-async def _queue(connection: Connection, queue: Queue) -> Step:
+async def _queue(connection: Connection, queue: Queue) -> ProvisioningStep:
     name = f"{queue.stream} > {queue.name}"
     wanted = {
         "durable_name": queue.name, "filter_subject": queue.filter, "ack_policy": "explicit", "deliver_policy": "all",
@@ -158,15 +158,17 @@ async def _queue(connection: Connection, queue: Queue) -> Step:
     except ApiError as error:
         if error.code not in (NO_CONSUMER, NO_STREAM):
             raise
-        return Step(name, new=True, request=(create, {"stream_name": queue.stream, "config": wanted}))
+        return ProvisioningStep(name, new=True, request=(create, {"stream_name": queue.stream, "config": wanted}))
     if wrong := _other(there, wanted, ("filter_subject", "ack_policy")):
-        return Step(name, wrong=wrong)
+        return ProvisioningStep(name, wrong=wrong)
     return _update(name, there, wanted, create, {"stream_name": queue.stream, "config": {**there, **wanted}})
 
 
-def _update(name: str, there: dict[str, Any], needed: dict[str, Any], api: str, body: dict[str, Any]) -> Step:
+def _update(
+    name: str, there: dict[str, Any], needed: dict[str, Any], api: str, body: dict[str, Any]
+) -> ProvisioningStep:
     changes = {key: (there.get(key), value) for key, value in needed.items() if there.get(key, False) != value}
-    return Step(name, changes=changes, request=(api, body)) if changes else Step(name)
+    return ProvisioningStep(name, changes=changes, request=(api, body)) if changes else ProvisioningStep(name)
 
 
 def _other(there: dict[str, Any], wanted: dict[str, Any], keys: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from nats.errors import Error
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import Stored, foreign, status, stored
+from bus.jetstream.incoming import JetStreamDelivery, foreign, status, stored
 
 HEARTBEAT = timedelta(seconds=1)
 SILENCE = 2.5 * HEARTBEAT  # two heartbeats missed: the consumer is gone, or cannot reach us
@@ -37,7 +37,7 @@ class PushConsumer:
         self._stalled = False
         self._broken = False
         self._heard_at = 0.0
-        self.buffer: list[Stored] = []
+        self.buffer: list[JetStreamDelivery] = []
         self.reached = 0
         """Sequence of the last message that came."""
 
@@ -100,7 +100,7 @@ class PushConsumer:
             and asyncio.get_running_loop().time() < self.silent_at
         )
 
-    async def take(self) -> Sequence[Stored]:
+    async def take(self) -> Sequence[JetStreamDelivery]:
         """Give what came since, in order, up to the first doubt."""
         taken, self.buffer = self.buffer[:TAKE_MAX], self.buffer[TAKE_MAX:]
         if not self.buffer:

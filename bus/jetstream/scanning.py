@@ -15,7 +15,7 @@ from nats.errors import Error
 
 from bus.errors import Unavailable
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import REMOVED, TRACEPARENT, Stored
+from bus.jetstream.incoming import REMOVED, TRACEPARENT, JetStreamDelivery
 from bus.jetstream.lookup import last
 
 BATCH = 500
@@ -39,7 +39,7 @@ class ScannedReading:
     async def __aexit__(self, *_: object) -> None:
         return
 
-    async def next(self, timeout: timedelta) -> Sequence[Stored]:
+    async def next(self, timeout: timedelta) -> Sequence[JetStreamDelivery]:
         """Give what has come, at most 500 at once. Raises Unavailable."""
         loop, before = asyncio.get_running_loop(), self._drained
         until = loop.time() + timeout.total_seconds()
@@ -67,9 +67,9 @@ class ScannedReading:
         """Raises Unavailable."""
         return (await last(self._connection, self._stream, self._subject)).sequence
 
-    async def _batch(self) -> list[Stored]:
+    async def _batch(self) -> list[JetStreamDelivery]:
         client, timeout = self._connection.client, self._connection.timeout
-        inbox, found = client.new_inbox(), list[Stored]()
+        inbox, found = client.new_inbox(), list[JetStreamDelivery]()
         request = {"seq": self._after + 1, "next_by_subj": self._subject, "batch": BATCH}
         try:
             subscription = await client.subscribe(inbox)
@@ -93,9 +93,9 @@ def _ended(message: Msg) -> bool:
     return bool(code)
 
 
-def _stored(message: Msg) -> Stored:
+def _stored(message: Msg) -> JetStreamDelivery:
     headers = message.headers or {}
-    return Stored(
+    return JetStreamDelivery(
         headers["Nats-Subject"], message.data, int(headers["Nats-Sequence"]),
         datetime.fromisoformat(headers["Nats-Time-Stamp"]), int(headers.get("Nats-Num-Pending", 0)),
         traceparent=headers.get(TRACEPARENT), removed=any(name in headers for name in REMOVED),

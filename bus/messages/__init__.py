@@ -7,7 +7,7 @@ message (measured, design 4).
 
 from __future__ import annotations
 
-from bus.messages.base import ActionMessage, Health, Message, Mode, Name, Part, Target, Text, iso
+from bus.messages.base import ActionMessage, Health, Message, MessagePart, Mode, Name, Target, Text, iso
 from bus.messages.commands import (
     Approve,
     Command,
@@ -98,12 +98,12 @@ __all__ = [
     "LoadBalancerKind",
     "LookSeen",
     "Message",
+    "MessagePart",
     "Mode",
     "Name",
     "Notify",
     "Observation",
     "Outcome",
-    "Part",
     "Pause",
     "Place",
     "Purge",

@@ -40,7 +40,7 @@ ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=1100), _S
 ActionId = Annotated[str, StringConstraints(min_length=1, max_length=1400), _Seen]
 
 
-class Part(BaseModel):
+class MessagePart(BaseModel):
     """A piece of a message. Frozen; unknown keys are refused; camelCase on the wire, snake_case here."""
 
     model_config = ConfigDict(
@@ -49,7 +49,7 @@ class Part(BaseModel):
     )  # fmt: skip
 
 
-class Message(Part):
+class Message(MessagePart):
     """One thing said."""
 
     type: ClassVar[str]

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import Health, Message, Name, Part, Target, Text
+from bus.messages.base import Health, Message, MessagePart, Name, Target, Text
 
 
 class Observation(Message):
@@ -52,7 +52,7 @@ class Observation(Message):
         return self.target
 
 
-class RefreshRequest(Part):
+class RefreshRequest(MessagePart):
     """Asks a source for what it sees of these targets at `not_before` or later. The answer is an Observation of each.
 
     Sent on a core subject and stored nowhere: whoever needs the answer asks again until it has come.

@@ -6,14 +6,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
 
-from bus.messages.base import ActionMessage, Message, Name, Part
+from bus.messages.base import ActionMessage, Message, MessagePart, Name
 
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Phase = Literal["Failover", "Failback"]
 ZoneStatus = Literal["Pending", "InProgress", "Aborting", "Done", "Failed"]
 
 
-class ZoneInventory(Part):
+class ZoneInventory(MessagePart):
     """One zone and its nodes."""
 
     nodes: Count

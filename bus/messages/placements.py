@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import ActionMessage, Message, Name, Part
+from bus.messages.base import ActionMessage, Message, MessagePart, Name
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 PurgeMode = Literal["Directly", "Gracefully", "Never"]
@@ -16,7 +16,7 @@ Carrier = Literal["Kubernetes", "Karmada"]
 Replicas = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class Taint(Part):
+class Taint(MessagePart):
     """Why a cluster should not hold workloads. Key and effect are its identity."""
 
     key: Annotated[str, StringConstraints(min_length=1, max_length=317)]
@@ -63,7 +63,7 @@ class ClusterTaints(Message):
         return f"cluster/{self.cluster}"
 
 
-class WorkloadRef(Part):
+class WorkloadRef(MessagePart):
     """Which workload is meant, wherever its copies are."""
 
     namespace: Annotated[str, StringConstraints(max_length=253)] = ""
@@ -129,7 +129,7 @@ class WorkloadAction(ActionMessage):
     carrier: Carrier
 
 
-class Eviction(Part):
+class Eviction(MessagePart):
     """How a copy leaves its cluster."""
 
     from_: Annotated[Name, Field(alias="from")]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from bus.messages.base import ActionId, ActionMessage, Health, Message, Name, ObjectName, Part, Target, Text
+from bus.messages.base import ActionId, ActionMessage, Health, Message, MessagePart, Name, ObjectName, Target, Text
 
 
 class Outcome(Message):
@@ -31,7 +31,7 @@ class Outcome(Message):
         return self.action
 
 
-class WantedRequest(Part):
+class WantedRequest(MessagePart):
     """An executor asks the decider whether an action that it is about to carry out is still wanted.
 
     Sent as a request on the core subject `reactor.wanted.<partition>` and stored nowhere.
@@ -42,7 +42,7 @@ class WantedRequest(Part):
     object: ObjectName
 
 
-class WantedReply(Part):
+class WantedReply(MessagePart):
     """The decider's answer to a WantedRequest, decided on evidence from after the question."""
 
     wanted: bool
@@ -83,7 +83,7 @@ class Hold(Message):
         return self.object
 
 
-class LookSeen(Part):
+class LookSeen(MessagePart):
     """The last look of one signal before a decision."""
 
     signal: Name
@@ -97,7 +97,7 @@ class LookSeen(Part):
     detail: Text = ""
 
 
-class TargetEvidence(Part):
+class TargetEvidence(MessagePart):
     """What an action rests on for one target."""
 
     target: Target
@@ -110,7 +110,7 @@ class TargetEvidence(Part):
     """The newest look of each signal that agrees with the status."""
 
 
-class ChainLink(Part):
+class ChainLink(MessagePart):
     """What ties a record to the one before it in its partition."""
 
     number: Annotated[int, Field(ge=1)]

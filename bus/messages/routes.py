@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import AwareDatetime, Field, StringConstraints, model_validator
 
-from bus.messages.base import ActionMessage, Message, Name, Part, Text
+from bus.messages.base import ActionMessage, Message, MessagePart, Name, Text
 
 RouteKind = Literal[
     "TrafficSplit", "HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "VirtualService", "TraefikService", "HTTPProxy",
@@ -18,7 +18,7 @@ LOAD_BALANCERS = frozenset(get_args(LoadBalancerKind))
 """Kinds of routes that stand in no cluster: what is moved is an entry of the settings' `loadBalancers`."""
 
 
-class Backend(Part):
+class Backend(MessagePart):
     """One entry of a route's list of backends."""
 
     service: Name
@@ -35,7 +35,7 @@ def check_place(kind: str, **place: str) -> None:
             raise ValueError(msg)
 
 
-class RouteRef(Part):
+class RouteRef(MessagePart):
     """Which object's weights are meant."""
 
     cluster: Name | Literal[""] = ""

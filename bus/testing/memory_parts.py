@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from bus.errors import NotFound, Refused, StreamRecreated, Unavailable
-from bus.port import Delivery, Entry
+from bus.errors import KeyNotFound, Refused, StreamRecreated, Unavailable
+from bus.port import Delivery, KeyValueEntry
 from bus.topology import DUPLICATE_WINDOW, Queue
 
 Check = Callable[[], None]
@@ -216,20 +216,20 @@ class MemoryStore:
     def __init__(self, check: Check, now: Callable[[], datetime]) -> None:
         self._check, self._now = check, now
         self._log = Log(now())
-        self._standing: dict[str, Entry] = {}
+        self._standing: dict[str, KeyValueEntry] = {}
 
-    async def get(self, key: str) -> Entry:
-        """Raises NotFound, Unavailable."""
+    async def get(self, key: str) -> KeyValueEntry:
+        """Raises KeyNotFound, Unavailable."""
         self._check()
         if key not in self._standing:
-            raise NotFound(key)
+            raise KeyNotFound(key)
         return self._standing[key]
 
     async def put(self, key: str, value: bytes, *, revision: int | None) -> int:
         """Write if the key stands at `revision`. Raises Refused, Unavailable."""
         self._expect(key, revision)
         new = self._log.roll_up(key, value, self._now())
-        self._standing[key] = Entry(key, value, new, self._now())
+        self._standing[key] = KeyValueEntry(key, value, new, self._now())
         return new
 
     async def put_all(self, writes: Sequence[tuple[str, bytes, int]]) -> Sequence[int | None]:
@@ -249,23 +249,23 @@ class MemoryStore:
             del self._standing[key]
             self._log.roll_up(key, b"", self._now())
 
-    async def entries(self, pattern: str) -> Sequence[Entry]:
+    async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
         """All that stand under a pattern, in the order of their revisions."""
         self._check()
         found = [entry for entry in self._standing.values() if matches(pattern, entry.key)]
         return sorted(found, key=lambda entry: entry.revision)
 
-    async def scan(self, pattern: str) -> Sequence[Entry]:
+    async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
         """The same."""
         return await self.entries(pattern)
 
     @asynccontextmanager
-    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
+    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
         """What stands under a pattern, then each change."""
         self._check()
         yield self._changes(pattern)
 
-    async def _changes(self, pattern: str) -> AsyncIterator[Entry | str]:
+    async def _changes(self, pattern: str) -> AsyncIterator[KeyValueEntry | str]:
         position = self._log.sequence
         for entry in await self.entries(pattern):
             yield entry

@@ -63,7 +63,7 @@ class CarrierContext:
     http: aiohttp.ClientSession
     instance: str = CONTROLLER
     """This process's name, as Kubernetes Events show it."""
-    told: notify.Told = field(default_factory=notify.Told)
+    told: notify.NotifiedLog = field(default_factory=notify.NotifiedLog)
     background: BackgroundTasks | None = None
     """Does what nobody has to wait for; None: it is waited for."""
     templates: Templates | None = None

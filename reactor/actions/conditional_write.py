@@ -40,7 +40,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConditionalChange:
     """What is to become of an object: pure functions of it."""
 
     plan: Plan
@@ -50,12 +50,14 @@ class Change:
     """After a write without an answer: whether it was that write which made the object so."""
 
 
-async def conditional_write(api: KubeApi, route: RouteRef, kind: RouteKind, change: Change) -> Written | None:
+async def conditional_write(
+    api: KubeApi, route: RouteRef, kind: RouteKind, change: ConditionalChange
+) -> Written | None:
     """Make the route as planned. None: it already was, and nothing was written. Raises as settle_object does."""
     return await conditional_write_object(api, route.object, partial(_read, api, route, kind), change)
 
 
-async def conditional_write_object(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
+async def conditional_write_object(api: KubeApi, name: str, read: Read, change: ConditionalChange) -> Written | None:
     """Make the object as planned. None: it already was, and nothing was written. `name` is for people.
 
     Raises Declined, NotAsAsked and what the API raises; ApiUnavailable also after SETTLE_SECONDS.
@@ -67,7 +69,7 @@ async def conditional_write_object(api: KubeApi, name: str, read: Read, change: 
         raise ApiUnavailable(f"{name}: not settled within {SETTLE_SECONDS:g} s") from error
 
 
-async def _settle(api: KubeApi, name: str, read: Read, change: Change) -> Written | None:
+async def _settle(api: KubeApi, name: str, read: Read, change: ConditionalChange) -> Written | None:
     unanswered: JsonObject | None = None
     async for attempt in attempts():
         with attempt:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.route_entries import WEIGHT_MAX, Entry
+from reactor.clients.route_entries import WEIGHT_MAX, RouteEntry
 from reactor.clients.route_entries import escape as escape
 
 
-def changes(entries: Sequence[Entry], weights: Mapping[str, int]) -> list[JsonObject]:
+def changes(entries: Sequence[RouteEntry], weights: Mapping[str, int]) -> list[JsonObject]:
     """Give the operations that bring every entry of the named services to its weight; none where all stand so.
 
     Raises Declined: BackendMissing where a service has no entry (any more), Invalid where a weight is out of range.
@@ -37,7 +37,7 @@ def changes(entries: Sequence[Entry], weights: Mapping[str, int]) -> list[JsonOb
     ]
 
 
-def _change(entry: Entry, weight: int) -> Iterable[JsonObject]:
+def _change(entry: RouteEntry, weight: int) -> Iterable[JsonObject]:
     for field, value in entry.tests:
         yield {"op": "test", "path": f"{entry.at}/{field}", "value": value}
     yield {"op": "add" if entry.weight is None else "replace", "path": f"{entry.at}/{entry.field}", "value": weight}

@@ -27,7 +27,7 @@ class Proof:
     """Since when the status has been so without a break."""
 
 
-class Evidence:
+class AlertEvidence:
     """When each alert was last seen to fire, and each recovery to be confirmed."""
 
     def __init__(self, *, pollable: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from reactor.alerts.cache import AlertCache
-from reactor.alerts.states import Opinion, key_of
+from reactor.alerts.states import AlertOpinion, key_of
 from reactor.runtime.clock import Clock
 from reactor.sources.target_limit import ALERTS, TARGETS, Refusals, SourceLimit
 from rules.rulefile.sources import AlertmanagerWebhook
@@ -25,17 +25,17 @@ class Admission:
     """Knows who has how many."""
 
     def __init__(self, alert_cache: AlertCache, clock: Clock) -> None:
-        self._targets = _Places[Opinion](TARGETS, alert_cache.knows, alert_cache.targets_of, clock)
+        self._targets = _Places[AlertOpinion](TARGETS, alert_cache.knows, alert_cache.targets_of, clock)
         self._alerts = _Places[str](ALERTS, alert_cache.has, alert_cache.alerts_of, clock)
 
-    def admits(self, opinion: Opinion, fingerprint: str, source: AlertmanagerWebhook) -> bool:
+    def admits(self, opinion: AlertOpinion, fingerprint: str, source: AlertmanagerWebhook) -> bool:
         """Whether the source may have this alert of this target; counted and told where it may not."""
         if not self._targets.admits(opinion, source.name, source.max_targets, told=opinion.target):
             return False
         key = key_of(opinion, fingerprint)
         return self._alerts.admits(key, source.name, source.max_alerts, told=opinion.target)
 
-    def written(self, alerts: Iterable[tuple[str, Opinion]]) -> None:
+    def written(self, alerts: Iterable[tuple[str, AlertOpinion]]) -> None:
         """Take note that these may be in the bucket by now, by their keys, so that they do not count twice."""
         for key, opinion in alerts:
             self._targets.written(opinion, opinion.source)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from bus.port import Entry
-from reactor.alerts.states import AlertState, Opinion
+from bus.port import KeyValueEntry
+from reactor.alerts.states import AlertOpinion, AlertState
 from reactor.runtime import telemetry
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class CachedState:
     """A state as it stands in the bucket."""
 
     state: AlertState | None
@@ -25,18 +25,18 @@ class Held:
     revision: int
 
 
-NOTHING = Held(None, 0)
+NOTHING = CachedState(None, 0)
 
 
 class AlertCache:
     """States by key and by opinion. Never longer than the bucket, whose size is limited."""
 
     def __init__(self) -> None:
-        self._held: dict[str, Held] = {}
-        self._by_opinion: defaultdict[Opinion, set[str]] = defaultdict(set)
+        self._held: dict[str, CachedState] = {}
+        self._by_opinion: defaultdict[AlertOpinion, set[str]] = defaultdict(set)
         self._targets: Counter[str] = Counter()
         self._alerts: Counter[str] = Counter()
-        self._changed: set[Opinion] = set()
+        self._changed: set[AlertOpinion] = set()
 
     def __iter__(self) -> Iterator[AlertState]:
         return iter([held.state for held in self._held.values() if held.state])
@@ -49,11 +49,11 @@ class AlertCache:
         """All keys, those included that hold nothing readable."""
         return self._held.keys()
 
-    def held(self, key: str) -> Held:
+    def held(self, key: str) -> CachedState:
         """What stands at a key."""
         return self._held.get(key, NOTHING)
 
-    def opinions(self) -> list[Opinion]:
+    def opinions(self) -> list[AlertOpinion]:
         """All that there may be something to say about."""
         return list(self._by_opinion)
 
@@ -69,21 +69,21 @@ class AlertCache:
         """Whether an alert stands at a key."""
         return self.held(key).state is not None
 
-    def knows(self, opinion: Opinion) -> bool:
+    def knows(self, opinion: AlertOpinion) -> bool:
         """Whether an alert feeds it."""
         return opinion in self._by_opinion
 
-    def of(self, opinion: Opinion) -> list[AlertState]:
+    def of(self, opinion: AlertOpinion) -> list[AlertState]:
         """All alerts that feed an opinion."""
         held = (self._held[key].state for key in self._by_opinion.get(opinion, ()))
         return [state for state in held if state]
 
-    def take_changed(self) -> set[Opinion]:
+    def take_changed(self) -> set[AlertOpinion]:
         """Give the opinions whose alerts have changed since this was last asked."""
         changed, self._changed = self._changed, set()
         return changed
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: KeyValueEntry) -> None:
         """Take in what the bucket says. Older than what we hold: our own write that comes back, or one that is late."""
         if entry.revision <= self.held(entry.key).revision:
             return
@@ -94,9 +94,9 @@ class AlertCache:
             reason = error.errors(include_url=False, include_input=False)[0]["msg"]
             log.error("an alert's state cannot be read", extra={"key": entry.key, "reason": reason})  # noqa: TRY400 - the trace says nothing more
             state = None
-        self.keep(entry.key, Held(state, entry.revision))
+        self.keep(entry.key, CachedState(state, entry.revision))
 
-    def keep(self, key: str, held: Held) -> None:
+    def keep(self, key: str, held: CachedState) -> None:
         """Hold this from now on."""
         self._unlist(key)
         self._held[key] = held

@@ -16,14 +16,14 @@ from bus.errors import Unavailable
 from bus.messages import RefreshRequest, WebhookPost
 from bus.port import Store
 from reactor.alerts.alert import Alert, BadAlert
-from reactor.alerts.alert_evidence import Evidence
+from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.alert_limits import Admission
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.polling import AlertsApi
 from reactor.alerts.publisher import AlertPublisher, Tell
 from reactor.alerts.reconcile import ABSENT, ABSENT_UNLISTED, Reconciler
 from reactor.alerts.recovery import Confirming, Query
-from reactor.alerts.states import AlertOutcome, AlertState, Opinion, key_of, take
+from reactor.alerts.states import AlertOpinion, AlertOutcome, AlertState, key_of, take
 from reactor.alerts.store import AlertStore, Change, fold
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -54,7 +54,7 @@ class _Fold:
 
     alert: Alert
     at: datetime
-    opinion: Opinion
+    opinion: AlertOpinion
     believe: bool
     fate: AlertOutcome = AlertOutcome.IGNORED
 
@@ -85,7 +85,7 @@ class AlertLifecycle:
         self._alert_store = AlertStore(store)
         self._admission = Admission(self._alert_store.alert_cache, clock)
         self._origins = Origins(sources, throttle, self._admission)
-        self._evidence = Evidence(pollable=bool(alertmanagers))
+        self._evidence = AlertEvidence(pollable=bool(alertmanagers))
         self._reconciler = Reconciler(
             self._alert_store, self._origins, clock, alertmanagers, throttle, self._evidence, absent_for=absent_for,
             unlisted_for=unlisted_for,
@@ -135,7 +135,7 @@ class AlertLifecycle:
         What no Alertmanager lists any more is not said to fire; in its time it counts as gone. Raises Unavailable.
         """
         signals = {origin.source.says for origin in self._origins.all if origin.source.name == source}
-        asked = [Opinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
+        asked = [AlertOpinion(source, signal, target) for target in request.targets for signal in sorted(signals)]
         states = [state for opinion in asked for state in self._alert_store.alert_cache.of(opinion)]
         looks = [self._confirming.ask(states, request.not_before)]
         if any(state.status == "firing" and self._evidence.seen_at(state) < request.not_before for state in states):
@@ -193,7 +193,7 @@ class AlertLifecycle:
             # The receiver lets none of these through; anybody may publish on the bus.
             self._count(post, AlertOutcome.QUARANTINED)
             return []
-        found: dict[Opinion, Origin] | None = self._origins.of_post(post.source, alert)
+        found: dict[AlertOpinion, Origin] | None = self._origins.of_post(post.source, alert)
         if not found:
             self._count(post, AlertOutcome.QUARANTINED if found is None else AlertOutcome.UNMATCHED)
             return []

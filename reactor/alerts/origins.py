@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from bus.messages import Target
 from reactor.alerts.alert import Alert
 from reactor.alerts.alert_limits import Admission
-from reactor.alerts.states import AlertState, Opinion
+from reactor.alerts.states import AlertOpinion, AlertState
 from reactor.runtime import telemetry
 from reactor.runtime.log_throttle import LogThrottle
 from rules.rulefile.matchers import Matchers
@@ -38,9 +38,9 @@ class Origin:
         """Whether resolved alone counts as recovered."""
         return self.source.on_resolved == "Healthy"
 
-    def opinion(self, target: str) -> Opinion:
+    def opinion(self, target: str) -> AlertOpinion:
         """What it says about a target."""
-        return Opinion(self.source.name, self.source.says, target)
+        return AlertOpinion(self.source.name, self.source.says, target)
 
 
 class Origins:
@@ -51,14 +51,14 @@ class Origins:
         self._throttle = throttle
         self._admission = admission
 
-    def of_post(self, source: str, alert: Alert) -> dict[Opinion, Origin] | None:
+    def of_post(self, source: str, alert: Alert) -> dict[AlertOpinion, Origin] | None:
         """Give the opinions that an alert posted to this source feeds. Several sources may have one name.
 
         None: a source means it, but no target can be made of it, or it has too many; counted and logged.
         """
         return self._among([origin for origin in self.all if origin.source.name == source], alert)
 
-    def of_listed(self, alert: Alert) -> dict[Opinion, Origin]:
+    def of_listed(self, alert: Alert) -> dict[AlertOpinion, Origin]:
         """Give the opinions that an alert found in Alertmanager's API feeds: those of sources with matchers."""
         return self._among([origin for origin in self.all if origin.narrow], alert) or {}
 
@@ -70,8 +70,8 @@ class Origins:
                 return origin
         return None
 
-    def _among(self, origins: Sequence[Origin], alert: Alert) -> dict[Opinion, Origin] | None:
-        found: dict[Opinion, Origin] = {}
+    def _among(self, origins: Sequence[Origin], alert: Alert) -> dict[AlertOpinion, Origin] | None:
+        found: dict[AlertOpinion, Origin] = {}
         failed = False
         for origin in origins:
             if not origin.matches(alert.labels):

@@ -26,7 +26,7 @@ class AlertsApi(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class ListedAlert(NamedTuple):
     """One alert that is listed."""
 
     alert: Alert
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 class Poll(NamedTuple):
     """What all of them list together."""
 
-    listed: dict[str, Found]
+    listed: dict[str, ListedAlert]
     """By fingerprint: active where any Alertmanager has it active."""
     present: frozenset[str] | None
     """All fingerprints that any of them lists, also of alerts that cannot be read. None: one did not answer."""
@@ -56,7 +56,7 @@ class Polling:
         """Ask all of them. One that does not answer within ANSWER_SECONDS is logged."""
         answers = dict(zip(self.endpoints, await asyncio.gather(*map(self._ask, self.endpoints)), strict=True))
         raws = [(name, raw) for name, answer in answers.items() for raw in answer or ()]
-        listed: dict[str, Found] = {}
+        listed: dict[str, ListedAlert] = {}
         present: set[str] = set()
         async for name, raw in sliced(raws):
             present.add(str(raw.get("fingerprint")))
@@ -80,9 +80,9 @@ class Polling:
                 log.warning("an Alertmanager does not answer", extra={"alertmanager": name, "reason": why})
             return None
 
-    def _read(self, name: str, raw: Mapping[str, Any]) -> Found | None:
+    def _read(self, name: str, raw: Mapping[str, Any]) -> ListedAlert | None:
         try:
-            return Found(*from_api(raw))
+            return ListedAlert(*from_api(raw))
         except BadAlert as error:
             telemetry.source_errors.labels(name, "BadAlert").inc()
             if self._throttle(("bad alert", name, str(error))):

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bus.messages import Health, Observation
-from reactor.alerts.alert_evidence import Evidence
+from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.cache import AlertCache
 from reactor.alerts.origins import Origin, Origins
-from reactor.alerts.states import AlertState, Opinion, health_of, speaker
+from reactor.alerts.states import AlertOpinion, AlertState, health_of, speaker
 from reactor.runtime.slices import sliced
 
 LOOKS = 1000
@@ -41,14 +41,14 @@ class _Told:
 class AlertPublisher:
     """Knows what this process has said."""
 
-    def __init__(self, alert_cache: AlertCache, origins: Origins, tell: Tell, evidence: Evidence) -> None:
+    def __init__(self, alert_cache: AlertCache, origins: Origins, tell: Tell, evidence: AlertEvidence) -> None:
         self._alert_cache = alert_cache
         self._origins = origins
         self._tell = tell
         self._evidence = evidence
-        self._told: dict[Opinion, _Told] = {}
+        self._told: dict[AlertOpinion, _Told] = {}
 
-    async def speak(self, opinions: Iterable[Opinion], now: datetime) -> None:
+    async def speak(self, opinions: Iterable[AlertOpinion], now: datetime) -> None:
         """Say what has to be said of these. Raises what `tell` raises, after all were tried."""
         wanted = list(opinions)
         failures: list[BaseException] = []
@@ -72,7 +72,7 @@ class AlertPublisher:
         ]
         await self.speak(due, now)
 
-    async def last_word(self, opinion: Opinion, now: datetime) -> None:
+    async def last_word(self, opinion: AlertOpinion, now: datetime) -> None:
         """Say it once more, never to go stale: nothing is said after it until an alert fires again.
 
         An alert that is over is no longer remembered; its target is as healthy as before, not unknown.
@@ -80,7 +80,7 @@ class AlertPublisher:
         if found := self._speaker(opinion):
             await self._tell(self._observation(*found, now, lasting=True))
 
-    async def answer(self, opinions: Iterable[Opinion], not_before: datetime, now: datetime) -> None:
+    async def answer(self, opinions: Iterable[AlertOpinion], not_before: datetime, now: datetime) -> None:
         """Say of these what was seen since. What was not seen since is not said. Raises what `tell` raises."""
         answers = [(one, said) async for one in sliced([*opinions]) if (said := self._answer(one, not_before, now))]
         for start in range(0, len(answers), AT_ONCE):
@@ -88,7 +88,7 @@ class AlertPublisher:
             if failures:
                 raise failures[0]
 
-    def _answer(self, opinion: Opinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
+    def _answer(self, opinion: AlertOpinion, not_before: datetime, now: datetime) -> tuple[Observation, _Told] | None:
         found = self._speaker(opinion)
         if found is None or _lasting(found[0], now):
             return None
@@ -105,11 +105,11 @@ class AlertPublisher:
         observation = self._observation(state, origin, at, lasting=False)
         return observation, _Told(health_of(state), at, told.again_at if told else slot + refresh)
 
-    def _again(self, opinion: Opinion, now: datetime) -> bool:
+    def _again(self, opinion: AlertOpinion, now: datetime) -> bool:
         told = self._told.get(opinion)
         return told is None or now >= told.again_at
 
-    def _due(self, opinion: Opinion, now: datetime) -> tuple[Observation, _Told] | None:
+    def _due(self, opinion: AlertOpinion, now: datetime) -> tuple[Observation, _Told] | None:
         found = self._speaker(opinion)
         if found is None:
             self._told.pop(opinion, None)
@@ -129,13 +129,13 @@ class AlertPublisher:
         lasting = _lasting(state, now)
         return self._observation(state, origin, at, lasting=lasting), _Told(health_of(state), at, slot + refresh)
 
-    def _changed_at(self, opinion: Opinion) -> datetime:
+    def _changed_at(self, opinion: AlertOpinion) -> datetime:
         """When what there is to say last changed. A POST of a standing alert counts where nothing else proves it."""
         states = self._alert_cache.of(opinion)
         posts = [state.last_post_at for state in states if state.status == "firing" and not self._evidence.pollable]
         return max(*(state.changed_at for state in states), *posts, _EPOCH)
 
-    def _speaker(self, opinion: Opinion) -> tuple[AlertState, Origin] | None:
+    def _speaker(self, opinion: AlertOpinion) -> tuple[AlertState, Origin] | None:
         state = speaker(self._alert_cache.of(opinion))
         origin = self._origins.of_state(state) if state else None
         return (state, origin) if state and origin else None
@@ -152,7 +152,7 @@ class AlertPublisher:
             detail=f"ended, recovery not proven: {state.detail}" if state.waits else state.detail,
         )  # fmt: skip
 
-    async def _say(self, due: list[tuple[Opinion, Observation, _Told]]) -> list[BaseException]:
+    async def _say(self, due: list[tuple[AlertOpinion, Observation, _Told]]) -> list[BaseException]:
         """Say all at once, remember what was said, and give what failed."""
         results = await asyncio.gather(*(self._tell(said) for _, said, _ in due), return_exceptions=True)
         for (opinion, _, told), result in zip(due, results, strict=True):
@@ -168,7 +168,7 @@ def _lasting(state: AlertState, now: datetime) -> bool:
     return state.confirmed and now - state.changed_at > LASTING
 
 
-def _slot(opinion: Opinion, refresh: timedelta, now: datetime) -> datetime:
+def _slot(opinion: AlertOpinion, refresh: timedelta, now: datetime) -> datetime:
     """Give the start of the slot that `now` is in; each opinion has its own, so that not all speak at once."""
     digest = hashlib.sha256(f"{opinion.source}\0{opinion.signal}\0{opinion.target}".encode()).digest()
     offset = refresh * (int.from_bytes(digest[:4], "big") / 2**32)

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from reactor.alerts.alert import Alert
-from reactor.alerts.alert_evidence import Evidence
+from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.origins import Origin, Origins
-from reactor.alerts.polling import AlertsApi, Found, Poll, Polling
-from reactor.alerts.states import LISTED_AGAIN, SILENT, AlertOutcome, AlertState, Opinion, began_anew, key_of, take
+from reactor.alerts.polling import AlertsApi, ListedAlert, Poll, Polling
+from reactor.alerts.states import LISTED_AGAIN, SILENT, AlertOpinion, AlertOutcome, AlertState, began_anew, key_of, take
 from reactor.alerts.store import AlertStore, Change
 from reactor.runtime.clock import Clock
 from reactor.runtime.log_throttle import LogThrottle
@@ -41,7 +41,7 @@ class Reconciler:
 
     def __init__(
         self, alert_store: AlertStore, origins: Origins, clock: Clock, endpoints: Mapping[str, AlertsApi],
-        throttle: LogThrottle, evidence: Evidence, *, absent_for: timedelta = ABSENT,
+        throttle: LogThrottle, evidence: AlertEvidence, *, absent_for: timedelta = ABSENT,
         unlisted_for: timedelta = ABSENT_UNLISTED,
     ) -> None:  # fmt: skip
         self._alert_store = alert_store
@@ -119,7 +119,7 @@ class Reconciler:
         return changes
 
     def _still_there(
-        self, key: str, state: AlertState, found: Found, origin: Origin, asked_at: datetime
+        self, key: str, state: AlertState, found: ListedAlert, origin: Origin, asked_at: datetime
     ) -> Change | None:
         seen_at = max(self._evidence.seen_at(state), state.last_post_at)
         known = (
@@ -166,7 +166,7 @@ def _gone(gone: AlertState, asked_at: datetime, why: str) -> Change:
 
 
 def _opened(
-    found: Found, opinion: Opinion, origin: Origin, asked_at: datetime, seen_at: datetime | None = None
+    found: ListedAlert, opinion: AlertOpinion, origin: Origin, asked_at: datetime, seen_at: datetime | None = None
 ) -> Change:
     """It is listed. `seen_at`: when it was last seen to fire: one that began after that has not stood all the time."""
 

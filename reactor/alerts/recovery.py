@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from reactor.alerts.alert_evidence import Evidence
+from reactor.alerts.alert_evidence import AlertEvidence
 from reactor.alerts.origins import Origin, Origins
 from reactor.alerts.states import AlertState
 from reactor.alerts.store import AlertStore, Change
@@ -46,7 +46,7 @@ class Confirming:
         clock: Clock,
         query: Query,
         throttle: LogThrottle,
-        evidence: Evidence,
+        evidence: AlertEvidence,
     ) -> None:
         self._alert_store = alert_store
         self._origins = origins

@@ -44,7 +44,7 @@ class AlertOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class AlertOpinion:
     """Whose word about which target: several alerts may feed one opinion."""
 
     source: str
@@ -80,8 +80,8 @@ class AlertState(BaseModel):
     """Alertmanager's API has shown it in this episode: from then on its absence there means something."""
 
     @cached_property
-    def opinion(self) -> Opinion:
-        return Opinion(self.source, self.signal, self.target)
+    def opinion(self) -> AlertOpinion:
+        return AlertOpinion(self.source, self.signal, self.target)
 
     @cached_property
     def key(self) -> str:
@@ -94,13 +94,13 @@ class AlertState(BaseModel):
         return self.status == "resolved" and self.opened and not self.confirmed
 
 
-def key_of(opinion: Opinion, fingerprint: str) -> str:
+def key_of(opinion: AlertOpinion, fingerprint: str) -> str:
     """Give the key: the target is part of it, as several sources of one name may make several targets of one alert."""
     return subjects.key(opinion.source, fingerprint, opinion.signal, opinion.target)
 
 
 def take(
-    state: AlertState | None, alert: Alert, at: datetime, *, opinion: Opinion, believe: bool
+    state: AlertState | None, alert: Alert, at: datetime, *, opinion: AlertOpinion, believe: bool
 ) -> tuple[AlertState, AlertOutcome]:
     """Fold in what was posted `at`, by the receiver's clock. The state given back is the same one if nothing changed.
 
@@ -125,7 +125,7 @@ def take(
     return _ended(state, alert, at, opinion, believe=believe), AlertOutcome.TAKEN
 
 
-def _begin(alert: Alert, at: datetime, opinion: Opinion, *, opened: bool, believe: bool) -> AlertState:
+def _begin(alert: Alert, at: datetime, opinion: AlertOpinion, *, opened: bool, believe: bool) -> AlertState:
     resolved = alert.status == "resolved"
     return AlertState(
         source=opinion.source, signal=opinion.signal, target=opinion.target, fingerprint=alert.fingerprint,
@@ -135,7 +135,7 @@ def _begin(alert: Alert, at: datetime, opinion: Opinion, *, opened: bool, believ
     )  # fmt: skip
 
 
-def _ended(state: AlertState, alert: Alert, at: datetime, opinion: Opinion, *, believe: bool) -> AlertState:
+def _ended(state: AlertState, alert: Alert, at: datetime, opinion: AlertOpinion, *, believe: bool) -> AlertState:
     ended = _begin(alert, at, opinion, opened=True, believe=believe)
     return ended.model_copy(update={"starts_at": alert.starts_at or state.starts_at})
 

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 
-from bus.errors import NotFound, Refused, Unavailable
-from bus.port import Entry, Store
-from reactor.alerts.cache import AlertCache, Held
+from bus.errors import KeyNotFound, Refused, Unavailable
+from bus.port import KeyValueEntry, Store
+from reactor.alerts.cache import AlertCache, CachedState
 from reactor.alerts.states import AlertState
 from reactor.runtime.slices import paused, sliced
 
@@ -92,7 +92,7 @@ class AlertStore:
             if revision is None:
                 refused.append(key)
             else:
-                self.alert_cache.keep(key, Held(state, revision))
+                self.alert_cache.keep(key, CachedState(state, revision))
         return refused
 
     async def _delete(self, key: str) -> bool:
@@ -106,7 +106,7 @@ class AlertStore:
     async def _read_one(self, key: str) -> None:
         try:
             self.alert_cache.apply(await self._store.get(key))
-        except NotFound:
+        except KeyNotFound:
             self.alert_cache.forget(key)
 
     async def _follow(self) -> None:
@@ -114,7 +114,7 @@ class AlertStore:
             try:
                 async with self._store.watch(">") as changes, aclosing(paused(changes)) as one_by_one:
                     async for change in one_by_one:
-                        if isinstance(change, Entry):
+                        if isinstance(change, KeyValueEntry):
                             self.alert_cache.apply(change)
                         else:
                             self.alert_cache.forget(change)

@@ -15,7 +15,7 @@ from bus.messages import DecisionRecord
 from bus.port import Delivery
 from bus.topology import DECISIONS, GROUPS
 from reactor.audit.chain import Head, digest
-from reactor.audit.links import Stored
+from reactor.audit.links import StoredRecord
 from reactor.audit.position import Position
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ FULL = 0.9
 
 
 @dataclass(slots=True)
-class Audit:
+class AuditTrail:
     """All of it."""
 
     heads: Mapping[str, Head]
@@ -37,10 +37,10 @@ class Audit:
     kept_since: datetime | None
     """Nothing that was decided later has been removed by retention; None: the stream was full."""
     records: list[DecisionRecord] = field(default_factory=list)
-    stored: list[Stored] = field(default_factory=list)
+    stored: list[StoredRecord] = field(default_factory=list)
 
 
-async def audit_of(bus: JetStreamBus) -> Audit:
+async def audit_of(bus: JetStreamBus) -> AuditTrail:
     """Read the states first: what they name was stored before. Raises Unavailable."""
     heads: dict[str, Head] = {}
     for entry in await bus.store(GROUPS).entries("*.position"):
@@ -50,7 +50,7 @@ async def audit_of(bus: JetStreamBus) -> Audit:
             log.warning(
                 "%s: %s; it is not known whether the newest records of its audit were cut off", entry.key, error
             )
-    found = Audit(heads, _kept_since(await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {})))
+    found = AuditTrail(heads, _kept_since(await bus.connection.api(f"STREAM.INFO.{DECISIONS.name}", {})))
     async with bus.read(DECISIONS, DECISIONS.subjects[0], after=0) as reading:
         while not reading.current:
             for one in await reading.next(END):
@@ -66,15 +66,15 @@ def _kept_since(info: Mapping[str, Any]) -> datetime | None:
     return now - age + CLOCKS if age else datetime.fromisoformat(info["created"])
 
 
-def _take(audit: Audit, one: Delivery) -> None:
+def _take(audit: AuditTrail, one: Delivery) -> None:
     try:
         record = read(one.subject, one.body).data
     except Malformed:
         record = None
     if not isinstance(record, DecisionRecord):
         audit.stored.append(
-            Stored(one.sequence, one.subject.split(".")[2], "?", one.stored_at, one.stored_at, "", None)
+            StoredRecord(one.sequence, one.subject.split(".")[2], "?", one.stored_at, one.stored_at, "", None)
         )
         return
     audit.records.append(record)
-    audit.stored.append(Stored.of(one, record, digest(one.body)))
+    audit.stored.append(StoredRecord.of(one, record, digest(one.body)))

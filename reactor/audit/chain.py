@@ -47,7 +47,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChainEntry:
     """One record to be written."""
 
     record: DecisionRecord
@@ -61,7 +61,7 @@ def digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-class Chain:
+class ChainWriter:
     """Writes the records of one partition, or those of people's words."""
 
     def __init__(self, bus: Bus, partition: int | str, signer: Signer | None = None) -> None:
@@ -88,7 +88,7 @@ class Chain:
         if link is not None and link.number > known.number:
             self.head = Head(link.number, digest(newest.body), record.decided_at)
 
-    async def write(self, entry: Entry) -> None:
+    async def write(self, entry: ChainEntry) -> None:
         """Write the next record. Raises Refused where another has written, Unavailable."""
         link = ChainLink(number=self.head.number + 1, previous=self.head.hash, previous_at=self.head.at)
         if self._signer is not None:
@@ -100,7 +100,7 @@ class Chain:
         self._sequence = sequence
         self.head = Head(link.number, digest(body), entry.record.decided_at)
 
-    async def _store(self, entry: Entry, body: bytes) -> int:
+    async def _store(self, entry: ChainEntry, body: bytes) -> int:
         subject, id_ = subjects.decision(self._partition, entry.record.rule), f"{self._partition}/{entry.id}"
         while True:
             fence = Fence(self._under, self._sequence)
@@ -115,7 +115,7 @@ class Chain:
                 self._sequence = 0  # the record before has aged out
 
 
-def _body(entry: Entry, link: ChainLink) -> bytes:
+def _body(entry: ChainEntry, link: ChainLink) -> bytes:
     record = entry.record.model_copy(update={"chain": link})
     body = encode(record, id=entry.id, source=entry.source, time=record.decided_at)
     if len(body) > RECORD_MAX:

@@ -44,7 +44,7 @@ class Breach:
 
 
 @dataclass(slots=True)
-class Verdict:
+class AuditVerdict:
     """How often each promise was put to the test, and each time that it was not kept."""
 
     tested: Counter[str] = field(default_factory=Counter)
@@ -60,9 +60,9 @@ class Verdict:
         self.breaches += breaches
 
 
-def check(run: Run) -> Verdict:
+def check(run: Run) -> AuditVerdict:
     """Judge everything."""
-    verdict = Verdict()
+    verdict = AuditVerdict()
     for route in run.routes:
         musts = list(_musts(route, run))
         verdict.add("lost", list(_lost(route, musts)), tested=len(musts))

@@ -19,7 +19,7 @@ from math import inf
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation
-from reactor.audit.checker import Breach, Verdict
+from reactor.audit.checker import AuditVerdict, Breach
 from reactor.audit.object_history import Span, merged
 
 SLACK = 0.05
@@ -29,7 +29,7 @@ FAILING = frozenset({"PrimaryUnhealthy"})
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RuleWindow:
     """What the rule says of one group: whose health decides, and how long it must be bad."""
 
     target: str
@@ -48,7 +48,7 @@ class Badness:
 
 
 @dataclass(slots=True)
-class Heard:
+class TargetObservations:
     """All that was said about one target."""
 
     said: list[Observation] = field(default_factory=list)
@@ -110,9 +110,9 @@ def _proves_until(one: Observation) -> float:
     return one.observed_at.timestamp() + holds
 
 
-def hear(observations: Iterable[Observation]) -> Mapping[str, Heard]:
+def hear(observations: Iterable[Observation]) -> Mapping[str, TargetObservations]:
     """Sort what was said by its target."""
-    heard: dict[str, Heard] = defaultdict(Heard)
+    heard: dict[str, TargetObservations] = defaultdict(TargetObservations)
     for one in observations:
         heard[one.target].said.append(one)
     return heard
@@ -120,11 +120,11 @@ def hear(observations: Iterable[Observation]) -> Mapping[str, Heard]:
 
 def judge(
     records: Iterable[DecisionRecord],
-    heard: Mapping[str, Heard],
-    windows: Mapping[tuple[str, str], Window],
-) -> Verdict:
+    heard: Mapping[str, TargetObservations],
+    windows: Mapping[tuple[str, str], RuleWindow],
+) -> AuditVerdict:
     """Judge the records in their order. `windows`: by rule and object."""
-    verdict = Verdict()
+    verdict = AuditVerdict()
     asked: dict[str, Any] = {}
     newest: dict[tuple[str, str], int] = {}
     for record, action in _actions(records):
@@ -155,7 +155,9 @@ def _order(record: DecisionRecord, action: Mapping[str, Any], newest: int) -> It
         yield _breach("interleaved", record, f"generation {action['generation']} after {newest}")
 
 
-def _founded(verdict: Verdict, record: DecisionRecord, window: Window | None, heard: Mapping[str, Heard]) -> None:
+def _founded(
+    verdict: AuditVerdict, record: DecisionRecord, window: RuleWindow | None, heard: Mapping[str, TargetObservations]
+) -> None:
     """Judge whether the primary was bad for its window, and seen to be so when the window was over."""
     known = heard.get(window.target) if window else None
     at = record.decided_at.timestamp()
@@ -177,7 +179,7 @@ def _founded(verdict: Verdict, record: DecisionRecord, window: Window | None, he
     verdict.add("needless", needless, tested=1)
 
 
-def _remembered(known: Heard, since: float) -> bool:
+def _remembered(known: TargetObservations, since: float) -> bool:
     """Whether what was said before this moment is still there."""
     return any(one.observed_at.timestamp() <= since for one in known.said)
 

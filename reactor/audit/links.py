@@ -17,14 +17,14 @@ from datetime import datetime
 from bus.messages import ChainLink, DecisionRecord
 from bus.port import Delivery
 from reactor.audit.chain import Head
-from reactor.audit.checker import Breach, Verdict
+from reactor.audit.checker import AuditVerdict, Breach
 from reactor.audit.signing import Signer
 
 PROMISE = "chain"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRecord:
     """One record as the stream holds it."""
 
     sequence: int
@@ -38,24 +38,24 @@ class Stored:
     link: ChainLink | None
 
     @classmethod
-    def of(cls, one: Delivery, record: DecisionRecord, hash_: str) -> Stored:
+    def of(cls, one: Delivery, record: DecisionRecord, hash_: str) -> StoredRecord:
         """A record as it came."""
         chain = one.subject.split(".")[2]
         return cls(one.sequence, chain, record.rule, record.decided_at, one.stored_at, hash_, record.chain)
 
 
 def check(
-    records: Iterable[Stored], heads: Mapping[str, Head], kept_since: datetime | None, signer: Signer | None = None,
-    *, signed_since: datetime | None = None,
-) -> Verdict:  # fmt: skip
+    records: Iterable[StoredRecord], heads: Mapping[str, Head], kept_since: datetime | None,
+    signer: Signer | None = None, *, signed_since: datetime | None = None,
+) -> AuditVerdict:  # fmt: skip
     """Check all chains. `heads`: read before the records. What is younger than `kept_since` no retention has removed;
     None: it may have removed anything, as the stream is full. `signer`: has the key; None: signatures are not looked
     at. What has no signature, and none before it has, is counted as `unsigned`; stored after `signed_since`, it is
     forged."""
-    chains: dict[str, list[Stored]] = defaultdict(list)
+    chains: dict[str, list[StoredRecord]] = defaultdict(list)
     for one in records:
         chains[one.chain].append(one)
-    verdict = Verdict()
+    verdict = AuditVerdict()
     for name in sorted({*chains, *heads}):
         chain = chains[name]
         found = [*_links(chain), *_first(chain, kept_since), *_end(name, chain, heads.get(name), kept_since)]
@@ -67,7 +67,7 @@ def check(
 
 
 def _signatures(
-    name: str, chain: Sequence[Stored], signer: Signer, signed_since: datetime | None
+    name: str, chain: Sequence[StoredRecord], signer: Signer, signed_since: datetime | None
 ) -> Iterator[Breach]:  # fmt: skip
     """What has another signature, and what has none although it should: records before it have one, or it is newer
     than the key."""
@@ -87,8 +87,8 @@ def _signatures(
         signed = signed or bool(one.link.signature)
 
 
-def _links(chain: Sequence[Stored]) -> Iterator[Breach]:
-    before: Stored | None = None
+def _links(chain: Sequence[StoredRecord]) -> Iterator[Breach]:
+    before: StoredRecord | None = None
     for one in chain:
         if one.link is None:
             if before is not None:  # at the beginning: written by a version before chains
@@ -106,7 +106,7 @@ def _links(chain: Sequence[Stored]) -> Iterator[Breach]:
         before = one
 
 
-def _first(chain: Sequence[Stored], kept_since: datetime | None) -> Iterator[Breach]:
+def _first(chain: Sequence[StoredRecord], kept_since: datetime | None) -> Iterator[Breach]:
     first = next((one for one in chain if one.link is not None), None)
     if first is None or first.link is None or first.link.number == 1 or kept_since is None:
         return
@@ -114,7 +114,7 @@ def _first(chain: Sequence[Stored], kept_since: datetime | None) -> Iterator[Bre
         yield _breach(first, f"cut off: the {first.link.number - 1} records before it are gone, and were not yet old")
 
 
-def _end(name: str, chain: Sequence[Stored], head: Head | None, kept_since: datetime | None) -> Iterator[Breach]:
+def _end(name: str, chain: Sequence[StoredRecord], head: Head | None, kept_since: datetime | None) -> Iterator[Breach]:
     if head is None or head.at is None:
         return
     old = kept_since is None or head.at <= kept_since
@@ -126,5 +126,5 @@ def _end(name: str, chain: Sequence[Stored], head: Head | None, kept_since: date
         yield Breach(PROMISE, f"partition {name}", head.at.timestamp(), what)
 
 
-def _breach(one: Stored, what: str) -> Breach:
+def _breach(one: StoredRecord, what: str) -> Breach:
     return Breach(PROMISE, f"partition {one.chain} {one.rule} #{one.sequence}", one.at.timestamp(), what)

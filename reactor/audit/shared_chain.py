@@ -11,10 +11,10 @@ import logging
 from contextlib import suppress
 
 from bus import subjects
-from bus.errors import Malformed, NotFound, Refused
+from bus.errors import KeyNotFound, Malformed, Refused
 from bus.port import Bus
 from bus.topology import GROUPS
-from reactor.audit.chain import Chain, Entry, Head
+from reactor.audit.chain import ChainEntry, ChainWriter, Head
 from reactor.audit.position import Position
 from reactor.audit.signing import Signer
 from reactor.runtime import telemetry
@@ -31,18 +31,18 @@ class SharedChain:
 
     def __init__(self, bus: Bus, signer: Signer | None = None) -> None:
         """`signer`: signs each record's place; None: records are not signed."""
-        self._chain = Chain(bus, subjects.COMMANDS, signer)
+        self._chain = ChainWriter(bus, subjects.COMMANDS, signer)
         self._store = bus.store(GROUPS)
         self._key = subjects.commands_position()
         self._turn = asyncio.Lock()
 
-    async def write(self, entry: Entry) -> None:
+    async def write(self, entry: ChainEntry) -> None:
         """Write the next record. Raises Refused where others are always faster, Unavailable."""
         async with self._turn:
             await self._write(entry)
             await self._remember(self._chain.head)
 
-    async def _write(self, entry: Entry) -> None:
+    async def _write(self, entry: ChainEntry) -> None:
         for _ in range(TRIES - 1):
             await self._chain.load((await self._known())[0])
             with suppress(Refused):  # another was faster: after that one, then
@@ -65,7 +65,7 @@ class SharedChain:
         """Give the newest record as it is stored, and the revision of that; nothing where it cannot be read."""
         try:
             entry = await self._store.get(self._key)
-        except NotFound:
+        except KeyNotFound:
             return Head(), 0
         try:
             return Position.read(entry.value).audited, entry.revision

@@ -22,8 +22,8 @@ from reactor.settings.model import BusSettings, Settings
 from reactor.views.stored_records import stored
 
 if TYPE_CHECKING:
-    from reactor.audit.checker import Verdict
-    from reactor.audit.decisions import Window
+    from reactor.audit.checker import AuditVerdict
+    from reactor.audit.decisions import RuleWindow
     from reactor.audit.signing import Signer
     from rules.rulefile.loader import RuleSet
 
@@ -100,7 +100,7 @@ async def _export(settings: BusSettings, url: str | Sequence[str]) -> None:
             click.echo(one.model_dump_json())
 
 
-async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> Verdict:
+async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, signer: Signer | None) -> AuditVerdict:
     from bus.topology import FACTS
     from reactor.audit.audit_reader import audit_of
     from reactor.audit.decisions import hear, judge
@@ -120,9 +120,9 @@ async def _verify(settings: Settings, url: str | Sequence[str], rules: RuleSet, 
     return verdict
 
 
-def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
+def _windows(rules: RuleSet) -> dict[tuple[str, str], RuleWindow]:
     """Give whose health decides, for each rule that names its route and its primary; of others nothing is claimed."""
-    from reactor.audit.decisions import Window
+    from reactor.audit.decisions import RuleWindow
     from rules.kinds.traffic.backends import service_target
     from rules.kinds.traffic.route_interests import named_ref
     from rules.rulefile.model import TrafficFailover
@@ -137,11 +137,11 @@ def _windows(rules: RuleSet) -> dict[tuple[str, str], Window]:
         if primary is not None:
             target = primary.target or service_target(ref, primary.service)
             signals = frozenset(rule.signals) if rule.signals is not None else None
-            windows[rule.name, ref.object] = Window(target, timedelta(seconds=rule.toleration_seconds), signals)
+            windows[rule.name, ref.object] = RuleWindow(target, timedelta(seconds=rule.toleration_seconds), signals)
     return windows
 
 
-def _table(verdict: Verdict) -> str:
+def _table(verdict: AuditVerdict) -> str:
     lines = [f"{'PROMISE':12}  BROKEN  TESTED"]
     lines += [f"{promise:12}  {verdict.broken(promise):6}  {verdict.tested[promise]:6}" for promise in PROMISES]
     counted = [word for word in ("undecided", "unsigned") if word in verdict.tested or word == "undecided"]
@@ -152,7 +152,7 @@ def _table(verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _data(verdict: Verdict) -> dict[str, object]:
+def _data(verdict: AuditVerdict) -> dict[str, object]:
     breaches = [
         {"promise": one.promise, "group": one.route, "at": one.at, "what": one.what} for one in verdict.breaches
     ]

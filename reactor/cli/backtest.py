@@ -81,9 +81,9 @@ def backtest(
         raise click.UsageError("--cache and --no-cache contradict each other")
     from reactor.clients.instant_queries import QueryFailed
     from reactor.workbench.backtest import backtest_options
-    from reactor.workbench.backtest.backtest_run import Request, run
+    from reactor.workbench.backtest.backtest_run import BacktestRequest, run
     from reactor.workbench.backtest.grid import TooLong
-    from reactor.workbench.backtest.history_builder import Plan
+    from reactor.workbench.backtest.history_builder import BacktestPlan
     from reactor.workbench.backtest.store import default_folder
 
     versions = [_loaded((*rules, *files)), *([_loaded((compare,))] if compare is not None else [])]
@@ -92,11 +92,13 @@ def backtest(
         swept = backtest_options.sweep(sweep) if sweep is not None else None
         endpoints = backtest_options.endpoints(url, config, versions)
         plans = [
-            Plan(version, span, tuple(endpoints), backtest_options.ONLY if url else None, scrapes, assume_healthy)
+            BacktestPlan(
+                version, span, tuple(endpoints), backtest_options.ONLY if url else None, scrapes, assume_healthy
+            )
             for version in versions
         ]
         kept = None if no_cache else cache or default_folder()
-        request = Request(plans[0], endpoints, plans[1] if compare is not None else None, swept, kept)
+        request = BacktestRequest(plans[0], endpoints, plans[1] if compare is not None else None, swept, kept)
         logging.getLogger("stamina").setLevel(logging.ERROR)  # that it tries again is no news, that it fails is
         with _progress() as progress:
             done = asyncio.run(run(request, progress))

@@ -18,7 +18,7 @@ from reactor.workbench.livecheck import SETTINGS
 from rules.core.errors import InvalidFiles, Problem
 from rules.rehearsal.testing import tester
 from rules.rulefile import loader
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 
 
 @click.command()
@@ -83,7 +83,7 @@ def check(files: tuple[str, ...], output: str, *, against: tuple[str, ...], conf
     sys.exit(int(bool(problems) if strict else _errors(problems)))
 
 
-def _asked(reading: Reading, words: Sequence[str], config: Path | None) -> list[Problem]:
+def _asked(reading: LoadedParts, words: Sequence[str], config: Path | None) -> list[Problem]:
     from reactor.workbench.livecheck import (
         live_servers,  # only who asks a server pays for its client
         livecheck_run,

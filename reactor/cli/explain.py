@@ -20,7 +20,7 @@ from reactor.settings import model as settings_
 from reactor.settings.model import BusSettings
 from reactor.views.explaining import chain_of
 from rules.rehearsal.basis import line as evidence_line
-from rules.rehearsal.causal_chain import Chain
+from rules.rehearsal.causal_chain import CausalChain
 from rules.rehearsal.reach import lines, reach
 from rules.rulefile.matchers import BadMatcher, Matchers
 
@@ -85,14 +85,14 @@ def _labels(text: str) -> dict[str, str]:
     return {one.label: one.value for one in matchers}
 
 
-async def _found(settings: BusSettings, url: str | None, id_: str) -> Chain | None:
+async def _found(settings: BusSettings, url: str | None, id_: str) -> CausalChain | None:
     from reactor.process.session import address, connected
 
     async with connected(settings, address(settings, url), "explain", patience=PATIENCE) as bus:
         return await chain_of(bus, id_, warn)
 
 
-def _text(found: Chain) -> str:
+def _text(found: CausalChain) -> str:
     lines = [f"{found.action['id']}: {found.action['action']}"]
     for part in _PARTS:
         lines.append(part)

@@ -17,8 +17,8 @@ from reactor.cli.shared.old_names import file_options
 from reactor.cli.shared.printing import say
 from reactor.runtime.errors import SettingsError
 from reactor.settings import model as settings_
-from reactor.settings.model import Cluster
-from reactor.workbench.starter.look import Found, look
+from reactor.settings.model import ClusterSettings
+from reactor.workbench.starter.look import ClusterFindings, look
 from reactor.workbench.starter.making import Starter, starter
 from reactor.workbench.starter.starter_tests import text_of_test
 from reactor.workbench.starter.starter_text import text_of_rules
@@ -88,7 +88,7 @@ def _end(message: str) -> None:
 
 def _wanted(
     config: Path | None, kubeconfig: Path | None, contexts: Sequence[str], names: Sequence[str]
-) -> Mapping[str, Cluster]:
+) -> Mapping[str, ClusterSettings]:
     """Give the clusters to look at. Raises SettingsError, and UsageError where the words do not fit together."""
     said = click.get_current_context().get_parameter_source
     by_hand = {name for name in ("config", "kubeconfig", "contexts") if said(name) is ParameterSource.COMMANDLINE}
@@ -108,10 +108,12 @@ def _wanted(
     called = names or [_NO_NAME.sub("-", context).strip("-._") or _UNNAMED for context in contexts] or [_UNNAMED]
     if len(set(called)) < len(called):
         raise click.UsageError("two of the contexts would have one name: name each with --cluster")
-    return {name: Cluster(kubeconfig=path, context=context) for name, context in zip(called, chosen, strict=True)}
+    return {
+        name: ClusterSettings(kubeconfig=path, context=context) for name, context in zip(called, chosen, strict=True)
+    }
 
 
-def _there(wanted: Mapping[str, Cluster]) -> None:
+def _there(wanted: Mapping[str, ClusterSettings]) -> None:
     """Raises SettingsError where a kubeconfig is no file: the client would speak of contexts."""
     for name, cluster in wanted.items():
         file = cluster.kubeconfig
@@ -120,7 +122,7 @@ def _there(wanted: Mapping[str, Cluster]) -> None:
             raise SettingsError(f"cluster {name}: kubeconfig {file}: no such file")
 
 
-async def _look(wanted: Mapping[str, Cluster], namespaces: Collection[str]) -> list[Found]:
+async def _look(wanted: Mapping[str, ClusterSettings], namespaces: Collection[str]) -> list[ClusterFindings]:
     from reactor.clients.clusters import Clusters
 
     clusters = Clusters(wanted)

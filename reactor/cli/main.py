@@ -46,7 +46,7 @@ COMMANDS = {
 FILES = {"import": "import_", "resume": "pause", "reject": "approve"}
 
 
-class Lazy(click.Group):
+class LazyGroup(click.Group):
     """A group that imports a command only when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click asks so
@@ -90,7 +90,7 @@ def _say_version(context: click.Context, _option: click.Parameter, wanted: bool)
         context.exit()
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_say_version,
     help="Print the version. `reactor version` also prints those of its parts.",

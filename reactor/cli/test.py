@@ -18,7 +18,7 @@ from reactor.runtime.visible import visible, visible_json
 from rules.core.errors import Problem
 from rules.rehearsal.testing import tester
 from rules.rehearsal.testing.reason_coverage import coverage
-from rules.rehearsal.testing.suite_loader import Suite
+from rules.rehearsal.testing.suite_loader import RuleTestSuite
 
 
 @click.command()
@@ -52,8 +52,8 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
     """
     problems: list[Problem] = []
     names = list(dict.fromkeys(_find(files, problems)))
-    suites: list[tuple[Suite, list[tester.Result]]] = []
-    timed: list[junit.Suite] = []
+    suites: list[tuple[RuleTestSuite, list[tester.RuleTestResult]]] = []
+    timed: list[junit.JUnitSuite] = []
     clock = Clock()
     for name, text in read_all(names, problems):
         suite, found = tester.examine(text, name, read_text)
@@ -61,7 +61,7 @@ def test(files: tuple[str, ...], output: str, *, wants_coverage: bool, junit_fil
         if not suite.tests:
             continue
         suites.append((suite, []))
-        timed.append(junit.Suite(suite.file))
+        timed.append(junit.JUnitSuite(suite.file))
         began = clock.monotonic()
         for result in tester.run(suite):
             timed[-1].cases.append(junit.case(result, clock.monotonic() - began))

@@ -31,7 +31,7 @@ _NO_PERMISSION = ("exceeded quota", "denied the request", "violates PodSecurity"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RefusedRequest:
     """What was asked, as far as it matters for explaining the answer."""
 
     cluster: str
@@ -46,7 +46,7 @@ class Request:
         return f"{self.cluster}: {self.method} {self.path}"
 
 
-def refusal(request: Request, status: int, body: bytes, headers: Mapping[str, str]) -> Terminal | Retryable:
+def refusal(request: RefusedRequest, status: int, body: bytes, headers: Mapping[str, str]) -> Terminal | Retryable:
     """Give the error that an answer other than 2xx stands for."""
     message = f"{request.text} was answered {status}: {_words(body)}"
     if status in (401, 403):
@@ -78,7 +78,7 @@ def _words(body: bytes) -> str:
     return " ".join(text.split())[:_EXCERPT_CHARACTERS] or "no words"
 
 
-def _failed_test(request: Request, body: bytes) -> bool:
+def _failed_test(request: RefusedRequest, body: bytes) -> bool:
     """Whether a 422 says that a JSON Patch does not fit the object any more.
 
     The API server answers every patch that it cannot apply, a failed `test` and a path that is gone alike, with a
@@ -121,7 +121,7 @@ def _retry_after(body: bytes, headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _remedy(request: Request, status: int, message: str) -> str:
+def _remedy(request: RefusedRequest, status: int, message: str) -> str:
     if status == 401:
         return f"the credentials of cluster {request.cluster!r} are not accepted: check its kubeconfig and context"
     if any(words in message for words in _NO_PERMISSION):
@@ -131,7 +131,7 @@ def _remedy(request: Request, status: int, message: str) -> str:
     return f"grant the verb {verb!r} on resource {resource!r} of API group {group!r} {where}"
 
 
-def permission(request: Request) -> tuple[str, str, str, str]:
+def permission(request: RefusedRequest) -> tuple[str, str, str, str]:
     """Give verb, API group, resource (with its subresource) and namespace, as an RBAC rule needs them."""
     parts = request.path.strip("/").split("/")
     group, rest = ("", parts[2:]) if parts[0] == "api" else (parts[1] if len(parts) > 1 else "", parts[3:])

@@ -80,7 +80,7 @@ class Regions:
         return self._known[region]
 
 
-class Lazy:
+class LazyAws:
     """One of Amazon's APIs, connected at its first call; implements Aws."""
 
     def __init__(self, service: str, region: str, what: str, proxy: str | None = None) -> None:

@@ -22,7 +22,7 @@ class AnswerTooLarge(OSError):
     """An answer has more bytes than are taken."""
 
 
-class Call:
+class ThreadCall:
     """One call to a server, made in a thread: `with call:` there, `end()` from any other."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class _Told:
     sock: Any
 
     def getresponse(self) -> Any:
-        call: Call | None = getattr(_here, "call", None)
+        call: ThreadCall | None = getattr(_here, "call", None)
         if call is not None and self.sock is not None:
             call.uses(self.sock)
         return super().getresponse()  # type: ignore[misc]  # of the connection that this is mixed into

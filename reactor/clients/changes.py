@@ -13,7 +13,7 @@ from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject
 from reactor.clients.watching import Expired
 
 
-class Kind(StrEnum):
+class ChangeType(StrEnum):
     """What happened to an object."""
 
     ADDED = "ADDED"
@@ -21,17 +21,17 @@ class Kind(StrEnum):
     DELETED = "DELETED"
 
 
-class Look(NamedTuple):
+class ReadInterval(NamedTuple):
     """When something was looked at: what was found was so at some moment between the two."""
 
     began: datetime
     ended: datetime
 
 
-class Change(NamedTuple):
+class ObjectChange(NamedTuple):
     """One object that is now different. A deleted one is given as it was last known."""
 
-    kind: Kind
+    kind: ChangeType
     object: JsonObject
     unbroken: bool = True
     """False: it changed while nobody watched, and nobody knows what it was in between."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reactor.clients.loading import Loading
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 
 if TYPE_CHECKING:
     from reactor.clients.kubernetes import Kubernetes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Clusters:
     """Name to API. The kubernetes client is imported at the first call, never by who has no cluster."""
 
-    def __init__(self, settings: Mapping[str, Cluster]) -> None:
+    def __init__(self, settings: Mapping[str, ClusterSettings]) -> None:
         self._settings = settings
         self._connected: dict[str, Kubernetes] = {}
         self._connecting = {name: Loading(partial(self._connect, name), what=f"clusters.{name}") for name in settings}

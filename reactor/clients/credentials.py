@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reactor.runtime.certificates import Certificates
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import Webhook
+from reactor.settings.balancers import WebhookSettings
 from reactor.settings.model import AwsAccess, Endpoint, Notifier
 
 
@@ -26,7 +26,7 @@ def authorization(name: str, endpoint: Endpoint) -> str | None:
     return None
 
 
-def proxy_of(endpoint: Endpoint | Notifier | Webhook | AwsAccess) -> str | None:
+def proxy_of(endpoint: Endpoint | Notifier | WebhookSettings | AwsAccess) -> str | None:
     """Give the proxy on the way there; None: there is none, whatever the environment says."""
     return str(endpoint.proxy_url) if endpoint.proxy_url else None
 
@@ -35,7 +35,7 @@ Trust = Callable[[], ssl.SSLContext | bool]
 """Asked before each request: a CA file is read again when it changes."""
 
 
-def trust(name: str, endpoint: Endpoint | Webhook) -> Trust:
+def trust(name: str, endpoint: Endpoint | WebhookSettings) -> Trust:
     """Give whose certificates are taken: the endpoint's own CA, or True for the system's. Raises SettingsError."""
     if endpoint.ca_file is None:
         return lambda: True

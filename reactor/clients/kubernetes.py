@@ -27,7 +27,7 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import ApiClient, ApiException, Configuration
 from kubernetes.aio.config import ConfigException
 
-from reactor.clients.api_refusals import APPLY_PATCH, JSON_PATCH, Request, refusal
+from reactor.clients.api_refusals import APPLY_PATCH, JSON_PATCH, RefusedRequest, refusal
 from reactor.clients.hanging import ANSWER_SECONDS, ANSWERS_MAX, WAIT_SECONDS, unless_hung
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject
 from reactor.clients.loading import Loading
@@ -36,7 +36,7 @@ from reactor.clients.shared_watch import SharedWatches
 from reactor.clients.watching import Silent
 from reactor.runtime import telemetry
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 
 FIELD_MANAGER = "alert-reactor"
 REQUEST_SECONDS = 10.0
@@ -57,12 +57,12 @@ _ODD_FILE = (
 log = logging.getLogger(__name__)
 
 
-async def connect(name: str, settings: Cluster) -> Kubernetes:
+async def connect(name: str, settings: ClusterSettings) -> Kubernetes:
     """Give the cluster's API, configured but not yet called. Raises SettingsError with what to do."""
     return Kubernetes(name, settings, await _sessions(name, settings))
 
 
-async def _sessions(name: str, settings: Cluster) -> Sessions:
+async def _sessions(name: str, settings: ClusterSettings) -> Sessions:
     configuration = Configuration()
     try:
         if settings.kubeconfig is None and settings.context is None:
@@ -94,7 +94,7 @@ def _client(configuration: Any, purpose: Purpose) -> Any:
 class Kubernetes:
     """One cluster; implements `port.KubeApi` and `watching.WatchApi`."""
 
-    def __init__(self, name: str, settings: Cluster, sessions: Sessions) -> None:
+    def __init__(self, name: str, settings: ClusterSettings, sessions: Sessions) -> None:
         self._name = name
         self._sessions = sessions
         self._retired = WeakSet[Sessions]()  # kept by the calls under way on them; `close` ends those too
@@ -157,13 +157,13 @@ class Kubernetes:
         return await self._json("PATCH", path, query=query, body=dict(body), content_type=APPLY_PATCH)
 
     async def status(self, path: str, *, seconds: float) -> int:
-        request = Request(self._name, "GET", path, {})
+        request = RefusedRequest(self._name, "GET", path, {})
         async with self._any_answer(request, None, _timeout(seconds), Purpose.PROBE) as response:
             return response.status
 
     async def date(self) -> datetime | None:
         """Give what time it is there, cut to the second; None: its answers do not say. Raises ApiUnavailable."""
-        request = Request(self._name, "GET", "/version", {})
+        request = RefusedRequest(self._name, "GET", "/version", {})
         async with self._any_answer(request, None, _timeout(REQUEST_SECONDS), Purpose.ACT) as response:
             text = response.headers.get("Date")
         try:
@@ -181,7 +181,7 @@ class Kubernetes:
         self, path: str, query: Mapping[str, str], idle_seconds: float
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Open a watch, on a connection of its own."""
-        request = Request(self._name, "GET", path, query)
+        request = RefusedRequest(self._name, "GET", path, query)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_seconds)
         async with self._answer(request, None, timeout, Purpose.WATCH) as response:
             with telemetry.open_watches.labels(self._name).track_inprogress():
@@ -205,7 +205,7 @@ class Kubernetes:
         seconds: float = REQUEST_SECONDS,
         purpose: Purpose = Purpose.ACT,
     ) -> JsonObject:
-        request = Request(self._name, method, path, query or {}, content_type)
+        request = RefusedRequest(self._name, method, path, query or {}, content_type)
         timeout = _timeout(seconds, silent=WAIT_SECONDS if purpose is Purpose.WATCH else None)
         async with self._answer(request, body, timeout, purpose) as response:
             words = await _whole(request, response)
@@ -219,7 +219,7 @@ class Kubernetes:
 
     @asynccontextmanager
     async def _answer(
-        self, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
+        self, request: RefusedRequest, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send it and give a 2xx answer whose body is still to be read; raise for any other."""
         async with self._any_answer(request, body, timeout, purpose) as response:
@@ -229,7 +229,7 @@ class Kubernetes:
 
     @asynccontextmanager
     async def _any_answer(
-        self, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
+        self, request: RefusedRequest, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send it and give the answer.
 
@@ -254,14 +254,14 @@ class Kubernetes:
                 return
 
     async def _sent(
-        self, client: Any, request: Request, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
+        self, client: Any, request: RefusedRequest, body: object, timeout: aiohttp.ClientTimeout, purpose: Purpose
     ) -> aiohttp.ClientResponse:
         sent = _sent(client, request, body, timeout)
         if purpose is Purpose.PROBE or request.method != "GET":  # a write that is given up may be carried out
             return await sent
 
         async def ask() -> None:
-            one = Request(self._name, "GET", request.path, {"limit": "1"})
+            one = RefusedRequest(self._name, "GET", request.path, {"limit": "1"})
             (await _sent(client, one, None, _timeout(ANSWER_SECONDS))).close()
 
         answers_max = inf if "limit" in request.query else ANSWERS_MAX  # a page may take its time
@@ -293,7 +293,9 @@ def _timeout(seconds: float, *, silent: float | None = None) -> aiohttp.ClientTi
     return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS, sock_read=silent)
 
 
-async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+async def _sent(
+    client: Any, request: RefusedRequest, body: object, timeout: aiohttp.ClientTimeout
+) -> aiohttp.ClientResponse:
     headers = {"Accept": "application/json"}
     if request.content_type:
         headers["Content-Type"] = request.content_type
@@ -313,7 +315,7 @@ async def _sent(client: Any, request: Request, body: object, timeout: aiohttp.Cl
     return response
 
 
-def _unreachable(request: Request, error: BaseException) -> ApiUnavailable:
+def _unreachable(request: RefusedRequest, error: BaseException) -> ApiUnavailable:
     words = str(error) or type(error).__name__
     return ApiUnavailable(f"{request.text} got no answer: {words}")
 
@@ -327,21 +329,21 @@ def _is_about_certificates(error: BaseException | None) -> bool:
     return False
 
 
-async def _whole(request: Request, response: aiohttp.ClientResponse) -> bytes:
+async def _whole(request: RefusedRequest, response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.read()
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise _unreachable(request, error) from error
 
 
-async def _start(request: Request, response: aiohttp.ClientResponse) -> bytes:
+async def _start(request: RefusedRequest, response: aiohttp.ClientResponse) -> bytes:
     try:
         return await response.content.read(_REFUSAL_BYTES)
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise _unreachable(request, error) from error
 
 
-async def _lines(request: Request, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+async def _lines(request: RefusedRequest, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     while True:
         try:
             line = await response.content.readline()

@@ -7,37 +7,37 @@ from typing import Any
 from reactor.clients.kubernetes_port import JsonObject
 
 
-class Malformed(ValueError):
+class MalformedField(ValueError):
     """A field is not what the API says it is."""
 
 
 def get(found: JsonObject, *path: str) -> Any:
-    """Give what stands there, None where nothing does. Raises Malformed."""
+    """Give what stands there, None where nothing does. Raises MalformedField."""
     value: Any = found
     for key in path:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise Malformed(f"{'.'.join(path)}: there is no object around {key}")
+            raise MalformedField(f"{'.'.join(path)}: there is no object around {key}")
         value = value.get(key)
     return value
 
 
 def count(found: JsonObject, *path: str) -> int:
-    """Give a whole number, 0 where none stands. Raises Malformed."""
+    """Give a whole number, 0 where none stands. Raises MalformedField."""
     value = get(found, *path)
     if value is None:
         return 0  # the API leaves out zeros
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Malformed(f"{'.'.join(path)} is {value!r}, no whole number")
+        raise MalformedField(f"{'.'.join(path)} is {value!r}, no whole number")
     return value
 
 
 def condition(found: JsonObject, kind: str) -> str | None:
-    """Give the status of a condition (`True`, `False`, `Unknown`), None where it is not there. Raises Malformed."""
+    """Give a condition's status (`True`, `False`, `Unknown`), None where it is not there. Raises MalformedField."""
     conditions = get(found, "status", "conditions") or []
     if not isinstance(conditions, list):
-        raise Malformed("status.conditions is no list")
+        raise MalformedField("status.conditions is no list")
     return next(
         (str(one.get("status")) for one in conditions if isinstance(one, dict) and one.get("type") == kind), None
     )

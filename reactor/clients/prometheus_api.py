@@ -19,7 +19,7 @@ from prometheus_api_client.exceptions import PrometheusApiClientException
 from prometheus_api_client.prometheus_connect import PrometheusConnect
 from urllib3.util.retry import Retry
 
-from reactor.clients.bounded_http import AnswerTooLarge, BoundedAdapter, Call
+from reactor.clients.bounded_http import AnswerTooLarge, BoundedAdapter, ThreadCall
 from reactor.clients.credentials import authorization
 from reactor.clients.instant_queries import QueryFailed, QueryRefused, Sample
 from reactor.clients.prometheus_warnings import Warnings
@@ -59,7 +59,7 @@ class Prometheus:
         session.hooks["response"].append(Warnings(name))
         self._scraped = Scraped(self._client, session, self._seconds)
         self._threads = Threads(f"prometheus-{name}", THREADS)
-        self._calls = set[Call]()
+        self._calls = set[ThreadCall]()
 
     async def query(self, promql: str, *, at: datetime | None = None) -> list[Sample]:
         """Give the series of an instant query, now or at a moment. Raises QueryFailed or QueryRefused."""
@@ -88,7 +88,7 @@ class Prometheus:
 
     async def _asked(self, promql: str, params: dict[str, str]) -> Any:
         where = f"prometheus.{self._name}"
-        call = Call()
+        call = ThreadCall()
         self._calls.add(call)
         try:
             # requests' own timeout is per read: a server that drips would hold us, and its thread, for ever.
@@ -114,7 +114,7 @@ class Prometheus:
             self._calls.discard(call)
             call.end()  # of a query that nobody waits for any more, the thread is free for the next
 
-    def _answer(self, promql: str, params: dict[str, str], call: Call) -> Any:
+    def _answer(self, promql: str, params: dict[str, str], call: ThreadCall) -> Any:
         with call:
             answer = self._client.custom_query(promql, params)
             while "time" not in params and not self._scraped.was():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reactor.clients.object_fields import Malformed
+from reactor.clients.object_fields import MalformedField
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i))?")
 _SUFFIX = {
@@ -14,9 +14,9 @@ _SUFFIX = {
 
 
 def quantity(text: object) -> float:
-    """Give its value in whole units. Raises Malformed."""
+    """Give its value in whole units. Raises MalformedField."""
     found = _QUANTITY.fullmatch(str(text)) if isinstance(text, str | int | float) else None
     if found is None:
-        raise Malformed(f"{text!r} is no quantity such as 100m or 2Gi")
+        raise MalformedField(f"{text!r} is no quantity such as 100m or 2Gi")
     number, exponent, suffix = found.groups()
     return float(number + (exponent or "")) * _SUFFIX.get(suffix, 1.0)

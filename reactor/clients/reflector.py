@@ -21,7 +21,7 @@ from datetime import datetime
 from math import ceil, inf
 from typing import NamedTuple
 
-from reactor.clients.changes import Change, Key, Kind, Look, key_of, parsed_event, version_of
+from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval, key_of, parsed_event, version_of
 from reactor.clients.doubt import AGAIN_SECONDS, Doubt
 from reactor.clients.hanging import Hung
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, NotFound
@@ -29,7 +29,7 @@ from reactor.clients.watching import Expired, Silent, WatchApi
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.standstill import NEVER
 
 PAGE_OBJECTS = 500  # client-go's page size
@@ -54,7 +54,7 @@ FAILURES_BEFORE_RELIST = 2  # the list may work where the watch does not: then t
 log = logging.getLogger(__name__)
 
 Project = Callable[[JsonObject], JsonObject | Awaitable[JsonObject]]
-OnChanges = Callable[[Sequence[Change]], Awaitable[None]]
+OnChanges = Callable[[Sequence[ObjectChange]], Awaitable[None]]
 
 
 class NotServed(Exception):
@@ -88,7 +88,7 @@ class Reflector:
         idle_seconds: float = inf,
         relist_seconds: float = RELIST_SECONDS,
         not_found_max: float = inf,
-        backoff: Backoff | None = None,
+        backoff: RetryBackoff | None = None,
     ) -> None:
         self._api = api
         self._path = path
@@ -101,7 +101,7 @@ class Reflector:
         self._relist_seconds = relist_seconds
         self._not_found_max = not_found_max
         self._not_found = 0  # in a row
-        self._backoff = backoff or Backoff(first_seconds=0.1, most_seconds=30)
+        self._backoff = backoff or RetryBackoff(first_seconds=0.1, most_seconds=30)
         self._stored: dict[Key, _Stored] = {}
         self._version: str | None = None  # None: list before anything else
         self._listed_at = 0.0
@@ -115,7 +115,7 @@ class Reflector:
         self._list_began = NEVER  # of the newest LIST that was believed
         self._not_before: datetime | None = None  # a look is wanted that begins at this moment or later
         self._doubt = Doubt(api.cluster, path)
-        self.look = Look(clock.now(), clock.now())
+        self.look = ReadInterval(clock.now(), clock.now())
         """The newest proof that the copy was true; of what is told by `on_changes`, the look that found it."""
         self._complaint = ""
         self.synced = asyncio.Event()
@@ -228,21 +228,21 @@ class Reflector:
         self._proved()
         return True
 
-    def _proved(self, look: Look | None = None) -> None:
+    def _proved(self, look: ReadInterval | None = None) -> None:
         """Take note of a proof that the copy is true: of this moment, if no other is given."""
         if look is None:
             now = self._clock.now()
-            look = Look(now, now)
+            look = ReadInterval(now, now)
         self._heard_at, self.look = _now(), look
 
     async def _list(self) -> None:
         """Read everything, tell the difference to what was known."""
         found: dict[Key, _Stored] = {}
-        changes: list[Change] = []
-        version, look = "", Look(self._clock.now(), self._clock.now())
+        changes: list[ObjectChange] = []
+        version, look = "", ReadInterval(self._clock.now(), self._clock.now())
         async for page in self._pages():
             if not version:
-                look = Look(look.began, self._clock.now())  # all pages show one state, that of the first
+                look = ReadInterval(look.began, self._clock.now())  # all pages show one state, that of the first
             version = version_of(page)
             for item in page.get("items") or []:
                 await self._take(item, found, changes)
@@ -253,7 +253,7 @@ class Reflector:
             if key in kept:
                 found[key] = stored
             elif key not in found:
-                changes.append(Change(Kind.DELETED, stored.object, unbroken=False))
+                changes.append(ObjectChange(ChangeType.DELETED, stored.object, unbroken=False))
         self._stored, self._version = found, version
         self._listed_at, self._list_began, self._broken = _now(), look.began, False
         self._proved(look)
@@ -276,7 +276,7 @@ class Reflector:
             query["continue"] = token
         raise ApiUnavailable(f"{self._where} gave more than {MAX_PAGES} pages")
 
-    async def _take(self, item: object, found: dict[Key, _Stored], changes: list[Change]) -> None:
+    async def _take(self, item: object, found: dict[Key, _Stored], changes: list[ObjectChange]) -> None:
         key = key_of(item)
         if key is None or not isinstance(item, dict):
             self._skip(item)
@@ -286,7 +286,9 @@ class Reflector:
             found[key] = known
             return
         found[key] = _Stored(version, await self._projected(item))
-        changes.append(Change(Kind.MODIFIED if known else Kind.ADDED, found[key].object, unbroken=False))
+        changes.append(
+            ObjectChange(ChangeType.MODIFIED if known else ChangeType.ADDED, found[key].object, unbroken=False)
+        )
 
     async def _watch(self) -> None:
         """Follow one watch to its end."""
@@ -327,13 +329,13 @@ class Reflector:
         unbroken = key not in self._doubt.keys
         if key is not None:
             self._doubt.seen(key)
-        if kind == Kind.DELETED and key is not None:
+        if kind == ChangeType.DELETED and key is not None:
             known = self._stored.pop(key, None)
             gone = known.object if known else await self._projected(found)
-            await self._tell([Change(Kind.DELETED, gone, unbroken=unbroken)])
-        elif kind in (Kind.ADDED, Kind.MODIFIED) and key is not None:
+            await self._tell([ObjectChange(ChangeType.DELETED, gone, unbroken=unbroken)])
+        elif kind in (ChangeType.ADDED, ChangeType.MODIFIED) and key is not None:
             self._stored[key] = _Stored(version, await self._projected(found))
-            await self._tell([Change(Kind(kind), self._stored[key].object, unbroken=unbroken)])
+            await self._tell([ObjectChange(ChangeType(kind), self._stored[key].object, unbroken=unbroken)])
         if version:
             self._version = version
 
@@ -341,7 +343,7 @@ class Reflector:
         small = self._project(found)
         return await small if isinstance(small, Awaitable) else small
 
-    async def _tell(self, changes: Sequence[Change]) -> None:
+    async def _tell(self, changes: Sequence[ObjectChange]) -> None:
         try:
             await self._on_changes(changes)
         except (Retryable, Terminal) as error:

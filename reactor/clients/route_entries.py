@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RouteEntry:
     """One backend of a route, and where it stands."""
 
     at: str
@@ -71,7 +71,7 @@ class _Rule(NamedTuple):
         return _list(_field(self.found, self.inside, _text(self.path)), _text((*self.path, *self.inside.split("."))))
 
 
-def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -> list[Entry]:
+def entries(kind: RouteKind, found: JsonObject, rule: int | str | None = None) -> list[RouteEntry]:
     """Give the backends in their order: those of one rule where the kind has rules.
 
     `rule`: its index or name; None: the first with two or more backends, else the first. A Service that stands twice
@@ -97,7 +97,7 @@ def rules_of(kind: RouteKind, found: JsonObject) -> int:
     return sum(1 for _ in _rules(kind, found))
 
 
-def weights_of(kind: RouteKind, some: Sequence[Entry]) -> list[int]:
+def weights_of(kind: RouteKind, some: Sequence[RouteEntry]) -> list[int]:
     """Give what the entries stand at, in whole numbers: what has to add up to a total is given as parts of it.
 
     Raises Unreadable.
@@ -110,7 +110,7 @@ def weights_of(kind: RouteKind, some: Sequence[Entry]) -> list[int]:
     return [weight // FRACTIONS for weight in weights]
 
 
-def hundredths(kind: RouteKind, entry: Entry) -> int:
+def hundredths(kind: RouteKind, entry: RouteEntry) -> int:
     """Give a weight in hundredths. v1alpha1 of TrafficSplit takes quantities: `1` and `"1"` are, `"500m"` is not.
 
     Raises Unreadable.
@@ -163,7 +163,7 @@ def _rules(kind: RouteKind, found: JsonObject) -> Iterator[_Rule]:
             yield _Rule(rule if isinstance(rule, dict) else {"": rule}, (*before.split("."), index), inside[1:])
 
 
-def _entry(kind: RouteKind, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> Entry:
+def _entry(kind: RouteKind, found: JsonObject, path: tuple[str | int, ...], home: JsonObject) -> RouteEntry:
     where = _text(path)
     name = _field(found, kind.name, where)
     service = home.get("name") if kind.own_name and not name else name
@@ -181,7 +181,7 @@ def _entry(kind: RouteKind, found: JsonObject, path: tuple[str | int, ...], home
             raise Unreadable(f"{where}: the name {service[:80]}... is too long")
     weight = _field(found, kind.weight, where)
     field = _pointer(kind.weight.split("."))
-    return Entry(f"/{_pointer(path)}", tuple(tests), service, weight, kind.default_weight, field, where)
+    return RouteEntry(f"/{_pointer(path)}", tuple(tests), service, weight, kind.default_weight, field, where)
 
 
 def _field(found: JsonObject, path: str, where: str) -> Any:

@@ -11,8 +11,8 @@ from bus import subjects
 from bus.envelope import encode
 from bus.messages import Action, Fact, Mode, iso
 from bus.port import Fence, Outgoing
-from reactor.audit.chain import Entry
-from reactor.route.publisher import Publisher
+from reactor.audit.chain import ChainEntry
+from reactor.route.publisher import FactPublisher
 from reactor.runtime import telemetry
 from rules.core.group import Group
 from rules.engine.decide import Decision
@@ -28,7 +28,7 @@ class DecisionEncoder:
 
     number: int
     fence: Fence
-    publisher: Publisher
+    publisher: FactPublisher
 
     def actions(self, decisions: Sequence[Decision], trace: str | None) -> list[Outgoing]:
         """The actions that executors are to carry out: what a dry run would do stays in the audit."""
@@ -58,11 +58,11 @@ class DecisionEncoder:
             for message in self.publisher.messages(fact, _id(decision.group, fact), trace)
         ]
 
-    def audit(self, decision: Decision, digest: str, now: datetime, position: int, trace: str | None) -> Entry:
+    def audit(self, decision: Decision, digest: str, now: datetime, position: int, trace: str | None) -> ChainEntry:
         """The record of a decision that asked for something, or holds."""
         group = decision.group
         id_ = f"{self.number}/{self.fence.epoch}/{group.rule}/{group.object}/{now.isoformat()}/{position}"
-        return Entry(recorded(decision, digest, now), id_, SOURCE, trace)
+        return ChainEntry(recorded(decision, digest, now), id_, SOURCE, trace)
 
 
 def _id(group: Group, fact: Fact) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import TypeAdapter, ValidationError
 
 from bus import subjects
-from bus.port import Entry, Store
+from bus.port import KeyValueEntry, Store
 from bus.topology import GROUPS
 from reactor.runtime import telemetry
 from rules.catalog import kind_of
@@ -34,7 +34,7 @@ class KeptRules:
         self._texts: dict[str, bytes] = {}
         """By key, as they are stored."""
 
-    def loaded(self, entry: Entry) -> bool:
+    def loaded(self, entry: KeyValueEntry) -> bool:
         """Take note of a stored text; False: the entry is something else."""
         if not entry.key.startswith(f"{self._number}.rule."):
             return False

@@ -13,7 +13,7 @@ from reactor.runtime import telemetry
 from rules.core.group import Group
 from rules.core.reasons import Held
 from rules.rulefile.model import Rule
-from rules.summary import State, is_failed_over, state_of
+from rules.summary import GroupStatus, is_failed_over, state_of
 
 PROBLEMS = frozenset({Held.ROUTE_NOT_FOUND, Held.ROUTE_UNUSABLE, Held.UNKNOWN_PRIMARY, Held.ACTION_FAILED})
 """Holds that a person has to mend: they do not end with the outage."""
@@ -25,7 +25,7 @@ class Measured(NamedTuple):
     """What one group adds to the gauges."""
 
     group: Group
-    state: State
+    state: GroupStatus
     held: str | None
     failed_over: bool
     windows: int
@@ -106,7 +106,7 @@ class Measures:
         states = Counter(one.state for one in groups)
         held = Counter(one.held for one in groups if one.held is not None)
         there = bool(groups)
-        self._states.show(rule, {(state.value,): states[state] for state in State} if there else {})
+        self._states.show(rule, {(state.value,): states[state] for state in GroupStatus} if there else {})
         self._failed_over.show(rule, {(): sum(one.failed_over for one in groups)} if there else {})
         self._held.show(rule, {(reason,): count for reason, count in held.items()})
         targets = sum((one.targets for one in groups), Counter[str]())

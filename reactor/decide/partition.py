@@ -22,7 +22,7 @@ from bus.message_admission import read
 from bus.messages import Fact
 from bus.port import Bus, Delivery, Fence, LogReader
 from bus.topology import FACTS
-from reactor.audit.chain import Chain
+from reactor.audit.chain import ChainWriter
 from reactor.audit.signing import Signer
 from reactor.decide.encoder import DecisionEncoder, report
 from reactor.decide.latest import observations, standing
@@ -30,7 +30,7 @@ from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
 from reactor.decide.store import OwnershipLost, PartitionStore
 from reactor.decide.watermark import Watermark
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -85,9 +85,9 @@ class PartitionContext:
         return place
 
     @property
-    def publisher(self) -> Publisher:
+    def publisher(self) -> FactPublisher:
         """Who publishes what groups say to each other."""
-        return Publisher(self.bus, self.routing, self.partitions, self.clock, source="/reactor/decider")
+        return FactPublisher(self.bus, self.routing, self.partitions, self.clock, source="/reactor/decider")
 
 
 class Partition:
@@ -96,7 +96,7 @@ class Partition:
     def __init__(self, shared: PartitionContext, number: int) -> None:
         self._shared = shared
         self._number = number
-        self._chain = Chain(shared.bus, number, shared.signer)
+        self._chain = ChainWriter(shared.bus, number, shared.signer)
         self._records = PartitionStore(shared.bus, number, shared.name, shared.routing.rule_set)
         self._position = 0
         self._saved_at = shared.clock.monotonic()

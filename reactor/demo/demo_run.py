@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bus.errors import BusError
 from reactor.demo import scene
-from reactor.demo.demo_world import World, world
+from reactor.demo.demo_world import DemoWorld, world
 from reactor.demo.display import Display, display
 from reactor.demo.errors import NotAsTold
 from reactor.demo.folder import temporary_folder
@@ -83,7 +83,7 @@ async def _demo(told: asyncio.Event, *, once: bool, verbose: bool) -> None:
             raise
 
 
-async def _with_reactor(built: World, clock: Clock, shown: Display, told: asyncio.Event, *, once: bool) -> None:
+async def _with_reactor(built: DemoWorld, clock: Clock, shown: Display, told: asyncio.Event, *, once: bool) -> None:
     services_up = clock.monotonic()
     _introduce_world(built, shown)
     from reactor.process.app import (  # with kubernetes and nats: while it is imported, the services already answer
@@ -122,7 +122,7 @@ async def _first_of(*work: Awaitable[None]) -> None:
         task.result()
 
 
-def _introduce_world(built: World, shown: Display) -> None:
+def _introduce_world(built: DemoWorld, shown: Display) -> None:
     clusters = ", ".join(scene.BACKENDS.values())
     shown.say("clusters", f"{clusters} (emulated Kubernetes API), {scene.HOME} on {built.emulator.url(scene.HOME)}")
     for name, url in built.services.items():

@@ -29,7 +29,7 @@ PARTITIONS = 4
 
 
 @dataclass(slots=True)
-class World:
+class DemoWorld:
     """What there is, and what can be done to it."""
 
     folder: Path
@@ -90,7 +90,7 @@ def read_settings(path: Path) -> Settings:
 
 
 @asynccontextmanager
-async def world(folder: Path, clock: Clock) -> AsyncIterator[World]:
+async def world(folder: Path, clock: Clock) -> AsyncIterator[DemoWorld]:
     """Build it, and take it down again. Raises ChildFailed."""
     async with AsyncExitStack() as stack:
         emulator = await stack.enter_async_context(Emulator(clock=clock.now))
@@ -98,7 +98,7 @@ async def world(folder: Path, clock: Clock) -> AsyncIterator[World]:
         services = await _services(stack, folder)
         gateway = await stack.enter_async_context(_gateway(folder, emulator, services))
         http = await stack.enter_async_context(aiohttp.ClientSession())
-        built = World(folder, emulator, services, gateway, http)
+        built = DemoWorld(folder, emulator, services, gateway, http)
         _write_files(built, clock)
         yield built
 
@@ -124,7 +124,7 @@ def _gateway(folder: Path, emulator: Emulator, services: Mapping[str, str]) -> A
     )  # fmt: skip
 
 
-def _write_files(built: World, clock: Clock) -> None:
+def _write_files(built: DemoWorld, clock: Clock) -> None:
     """Everything that a person would write by hand."""
     built.rules.write_text(scene.rule_file(built.services), "utf-8")
     write_kubeconfig(built.kubeconfig, built.emulator, scene.BACKENDS.values(), current=scene.HOME)

@@ -74,7 +74,7 @@ class Plain:
             self.say("now", " | ".join(lines))
 
 
-class Terminal:
+class TerminalDisplay:
     """The same lines in colour, and below them one that is painted over."""
 
     def __init__(self, clock: Clock, live: Live) -> None:
@@ -116,4 +116,4 @@ def display(clock: Clock, out: TextIO) -> Iterator[Display]:
     with Live(
         console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
     ) as live:
-        yield Terminal(clock, live)
+        yield TerminalDisplay(clock, live)

@@ -14,7 +14,7 @@ _REACTOR = "alert-reactor"
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class RouteWrite:
     """One write to a route that changed the object, by somebody else than the world itself."""
 
     at: float
@@ -30,7 +30,7 @@ class Shift:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StoryVerdict:
     """How the writes compare with what was due."""
 
     writes: int
@@ -40,7 +40,7 @@ class Verdict:
     """Writes before their window could have been over."""
 
 
-def shifts(emulator: Emulator, cluster: str) -> list[Shift]:
+def shifts(emulator: Emulator, cluster: str) -> list[RouteWrite]:
     """Give the writes to a cluster's routes, oldest first."""
     store = emulator.clusters[cluster]
     changes = store.store.collection(store.catalog.named(_ROUTES)).history
@@ -53,12 +53,12 @@ def shifts(emulator: Emulator, cluster: str) -> list[Shift]:
         before, after = (
             weights_of(_KIND, revision.value) if revision else {} for revision in (step.before, step.after)
         )
-        found.append(Shift(write.at, write.manager, before, after))
+        found.append(RouteWrite(write.at, write.manager, before, after))
     return found
 
 
-def judge(found: Sequence[Shift], due: Sequence[float]) -> Verdict:
+def judge(found: Sequence[RouteWrite], due: Sequence[float]) -> StoryVerdict:
     """Compare writes with the moments from which they were due, one for each that should be there."""
     moved = [shift for shift in found if shift.before != shift.after]
     early = sum(shift.at < moment for shift, moment in zip(moved, due, strict=False))
-    return Verdict(len(found), len(found) - min(len(moved), len(due)), early)
+    return StoryVerdict(len(found), len(found) - min(len(moved), len(due)), early)

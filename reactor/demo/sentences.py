@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from reactor.demo.ground_truth import Shift
+from reactor.demo.ground_truth import RouteWrite
 from reactor.demo.tally import Second
 from rules.core.group import Member, Window
 
@@ -65,7 +65,7 @@ def opened(target: str, window: Window, length: float) -> str:
     return f"{target} is tolerated for {length:g} s before its traffic moves away"
 
 
-def shifted(route: str, shift: Shift, waited: float | None) -> str:
+def shifted(route: str, shift: RouteWrite, waited: float | None) -> str:
     """What a write has changed, and how long after the reading that began it."""
     late = "" if waited is None else f", {waited:.1f} s after the first reading that said so"
     return f"{route}: {moved(shift.before, shift.after)}{late}"

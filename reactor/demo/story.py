@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from reactor.demo import scene
-from reactor.demo.demo_world import World
+from reactor.demo.demo_world import DemoWorld
 from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
-from reactor.demo.ground_truth import Shift, Verdict, judge
+from reactor.demo.ground_truth import RouteWrite, StoryVerdict, judge
 from reactor.demo.watcher import LOOK_SECONDS, Watcher
 from reactor.runtime.clock import Clock
 
@@ -32,7 +32,7 @@ class Figures:
     broken: float
     healed: float
     failover: float
-    verdict: Verdict
+    verdict: StoryVerdict
     requests: int
     failed: int
     failed_outside: bool
@@ -58,7 +58,7 @@ class Figures:
 class Story:
     """Tells it, in a world that is up and with a reactor that runs."""
 
-    def __init__(self, world: World, watcher: Watcher, clock: Clock, display: Display) -> None:
+    def __init__(self, world: DemoWorld, watcher: Watcher, clock: Clock, display: Display) -> None:
         self._world = world
         self._watcher = watcher
         self._clock = clock
@@ -87,7 +87,7 @@ class Story:
         await self._world.tell(scene.PRIMARY, broken=False)
         return moment
 
-    async def _served(self, shift: Shift) -> None:
+    async def _served(self, shift: RouteWrite) -> None:
         """Wait until the gateway has had a whole second without a failure after this."""
 
         def seen() -> bool:
@@ -100,11 +100,11 @@ class Story:
     async def _calm(self) -> None:
         await asyncio.sleep(CALM_SECONDS)
 
-    async def _shift(self, number: int, within: float) -> Shift:
+    async def _shift(self, number: int, within: float) -> RouteWrite:
         await self._until(lambda: len(self._ours()) >= number, within, f"write {number} to the route")
         return self._ours()[number - 1]
 
-    def _ours(self) -> list[Shift]:
+    def _ours(self) -> list[RouteWrite]:
         """The reactor's writes; somebody with kubectl may have made others."""
         return [shift for shift in self._watcher.shifts if shift.by_reactor]
 
@@ -115,7 +115,7 @@ class Story:
                 raise NotAsTold(f"waited {within:g} s in vain for: {what}")
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _figures(self, services_up: float, broken: float, healed: float, failover: Shift) -> Figures:
+    def _figures(self, services_up: float, broken: float, healed: float, failover: RouteWrite) -> Figures:
         traffic = self._world.traffic
         first, last = traffic.first_failure, traffic.last_failure
         outside = first is not None and last is not None and (first < broken or last > failover.at + NOTICE_SECONDS)

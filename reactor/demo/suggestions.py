@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 from reactor.demo import scene
-from reactor.demo.demo_world import World
+from reactor.demo.demo_world import DemoWorld
 
 _COLUMNS = 74
 """Of a command's line: behind it stand two blanks before it, and a backslash."""
 
 
-def hints(built: World, receiver_url: str) -> str:
+def hints(built: DemoWorld, receiver_url: str) -> str:
     """Give the text."""
     service = built.services[scene.PRIMARY]
     kubectl = ("kubectl", "--kubeconfig", built.kubeconfig, "--context", scene.HOME, "-n", scene.NAMESPACE)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from reactor.demo import scene, sentences
-from reactor.demo.demo_world import World
+from reactor.demo.demo_world import DemoWorld
 from reactor.demo.display import Display
-from reactor.demo.ground_truth import Shift, shifts
+from reactor.demo.ground_truth import RouteWrite, shifts
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Member, Window
 from rules.summary import route_of
@@ -22,7 +22,7 @@ _ROUTE = f"{scene.HOME}/{scene.NAMESPACE}/{scene.ROUTE}"
 class Watcher:
     """What is known of the world so far."""
 
-    def __init__(self, world: World, groups: Callable[[], Sequence[Group]], clock: Clock, display: Display) -> None:
+    def __init__(self, world: DemoWorld, groups: Callable[[], Sequence[Group]], clock: Clock, display: Display) -> None:
         """`groups`: what the decider remembers."""
         self._world = world
         self._groups = groups
@@ -32,7 +32,7 @@ class Watcher:
         self._window_since: datetime | None = None
         self._held = ""
         self._events: set[str] = set()
-        self.shifts: list[Shift] = []
+        self.shifts: list[RouteWrite] = []
         """The writes to the route so far."""
 
     @property
@@ -98,7 +98,7 @@ class Watcher:
             else:
                 self._display.say("edit", f"by {shift.manager}: {sentences.shifted(_ROUTE, shift, None)}")
 
-    def _waited(self, shift: Shift) -> float | None:
+    def _waited(self, shift: RouteWrite) -> float | None:
         """Give the seconds from the opening of the last window to this write."""
         if self._window_since is None:
             return None

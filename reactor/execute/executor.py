@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from bus import subjects
-from bus.errors import BusError, Malformed, NotFound, Refused, Unavailable
+from bus.errors import BusError, KeyNotFound, Malformed, Refused, Unavailable
 from bus.message_admission import read
 from bus.messages import Action, Notify, Outcome, SetWeights, ZoneStep, iso
 from bus.port import Bus, Delivery, Store, WorkQueue
@@ -28,7 +28,7 @@ from reactor.execute.authority import refusal
 from reactor.execute.cancellation import CancellationCheck
 from reactor.execute.intent import Intent
 from reactor.execute.slots import Slots
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.route.quarantine import quarantine
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -79,7 +79,7 @@ class Executor:
     """Carries out what the deciders ask for."""
 
     def __init__(
-        self, bus: Bus, clock: Clock, publisher: Publisher, carry_out: CarryOut, *, concurrency: int = 16
+        self, bus: Bus, clock: Clock, publisher: FactPublisher, carry_out: CarryOut, *, concurrency: int = 16
     ) -> None:
         self._bus = bus
         self._clock = clock
@@ -178,7 +178,7 @@ class Executor:
         key = _key(action)
         try:
             entry = await self._intents.get(key)
-        except NotFound:
+        except KeyNotFound:
             known, revision = None, 0
         else:
             known, revision = Intent.read(entry.value), entry.revision

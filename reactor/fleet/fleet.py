@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 
 from bus import subjects
 from bus.errors import BusError, Malformed, Unavailable
-from bus.port import Bus, Entry, Store
+from bus.port import Bus, KeyValueEntry, Store
 from bus.topology import LEASES
 from reactor.fleet import presence
 from reactor.fleet.assignment import assignment
@@ -242,25 +242,25 @@ class Fleet:
                     key = change if isinstance(change, str) else change.key
                     log.warning("an entry of bucket %s cannot be read: %s", LEASES.name, error, extra={"key": key})
 
-    def _heard(self, change: Entry | str) -> None:
+    def _heard(self, change: KeyValueEntry | str) -> None:
         """Raises Malformed."""
         key = change if isinstance(change, str) else change.key
         kind, _, rest = key.partition(".")
         if not kind.startswith(self._kind):
             return
         kind = kind.removeprefix(self._kind)
-        if kind == "owner" and isinstance(change, Entry):
+        if kind == "owner" and isinstance(change, KeyValueEntry):
             self._owners.told(_share(rest), change)
         elif kind == "member":
             self._heard_of_member(key, change)
             return
         self._changed.set()
 
-    def _heard_of_member(self, key: str, change: Entry | str) -> None:
+    def _heard_of_member(self, key: str, change: KeyValueEntry | str) -> None:
         if key == self._key("member", self._name):
-            self._read = change.revision if isinstance(change, Entry) else 0
+            self._read = change.revision if isinstance(change, KeyValueEntry) else 0
             self._settle()
-        elif isinstance(change, Entry):
+        elif isinstance(change, KeyValueEntry):
             if self._peers.spoke(presence.name_in(change.value), change.revision):
                 self._alone = False
                 self._changed.set()

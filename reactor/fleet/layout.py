@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from bus import subjects
-from bus.errors import NotFound
+from bus.errors import KeyNotFound
 from bus.jetstream import JetStreamBus
 from bus.jetstream.connection import ApiError
 from bus.jetstream.provisioning import NO_STREAM
@@ -22,7 +22,7 @@ async def partitions_of(bus: JetStreamBus) -> int | None:
     """
     try:
         entry = await bus.store(LEASES).get(LAYOUT)
-    except NotFound:
+    except KeyNotFound:
         return None
     except ApiError as error:
         if error.code == NO_STREAM:

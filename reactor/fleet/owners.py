@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bus import subjects
-from bus.errors import NotFound, Refused
-from bus.port import Entry, Store
+from bus.errors import KeyNotFound, Refused
+from bus.port import KeyValueEntry, Store
 
 NOBODY = ""
 
@@ -35,7 +35,7 @@ class Owners:
         """All that our own word stands on."""
         return frozenset(share for share, owner in self._owners.items() if owner.name == self._name)
 
-    def told(self, share: int, entry: Entry) -> None:
+    def told(self, share: int, entry: KeyValueEntry) -> None:
         """The watch told of a word. One that cannot be read is nobody's: whoever should own the share takes it."""
         self._owners[share] = _Owner(_name(entry.value), entry.revision)
 
@@ -63,7 +63,7 @@ class Owners:
         before = self._owners.get(share)
         try:
             entry = await self._store.get(key)
-        except NotFound:
+        except KeyNotFound:
             self._learn(share, before, None)
         else:
             self._learn(share, before, _Owner(_name(entry.value), entry.revision))

@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bus import subjects
-from bus.errors import Malformed, NotFound, Refused, Unavailable
-from bus.port import Bus, Entry
+from bus.errors import KeyNotFound, Malformed, Refused, Unavailable
+from bus.port import Bus, KeyValueEntry
 from bus.topology import LEASES
 from reactor.runtime.errors import SettingsError
 
@@ -132,7 +132,7 @@ class Presence:
     async def _revision(self) -> int:
         try:
             return (await self._store.get(self._key)).revision
-        except NotFound:
+        except KeyNotFound:
             return 0
 
     async def _written(self, revision: int) -> bool:
@@ -176,7 +176,7 @@ async def present(bus: Bus) -> Sequence[Process]:
     return sorted(_alive(zip(said, answers, strict=True)), key=lambda one: one.name)
 
 
-def _readable(entries: Iterable[Entry]) -> Iterator[Process]:
+def _readable(entries: Iterable[KeyValueEntry]) -> Iterator[Process]:
     for entry in entries:
         try:
             yield Process.read(entry.value)

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from bus import subjects
 from bus.errors import Malformed, Refused
-from bus.port import Bus, Entry
+from bus.port import Bus, KeyValueEntry
 from bus.topology import LEASES
 from reactor.fleet import presence
 
@@ -45,7 +45,7 @@ class LeaseCollector:
             if before.get(entry.key) == entry.revision and await self._bus.ask(subject, ASK) is False:
                 await self._take_away(entry)
 
-    async def _take_away(self, entry: Entry) -> None:
+    async def _take_away(self, entry: KeyValueEntry) -> None:
         try:
             await self._store.delete(entry.key, revision=entry.revision)
         except Refused:
@@ -54,7 +54,7 @@ class LeaseCollector:
             log.info("%s was left behind by a process that is gone: taken away", entry.key)
 
 
-def _answers(entry: Entry) -> str:
+def _answers(entry: KeyValueEntry) -> str:
     """On which subject its process answers while it lives; empty: this is no word of a process about itself."""
     kind = entry.key.partition(".")[0]
     try:
@@ -67,5 +67,5 @@ def _answers(entry: Entry) -> str:
     return ""
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: KeyValueEntry) -> str:
     return presence.name_in(entry.value)

@@ -29,7 +29,7 @@ from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
 from reactor.fleet.fleet import Fleet
 from reactor.process.bus_repair import BusReconciler
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError, Retryable
 from reactor.runtime.supervise import Loops, ended, forever
@@ -303,11 +303,11 @@ class RoleSet:
     def _losses(self) -> int:
         return self._context.bus.connection.losses
 
-    def _publisher(self, role: str) -> Publisher:
+    def _publisher(self, role: str) -> FactPublisher:
         """A publisher that says who it is."""
         context = self._context
         source = f"/reactor/{role}/{context.name}"
-        return Publisher(context.bus, self._routing, context.settings.bus.partitions, context.clock, source=source)
+        return FactPublisher(context.bus, self._routing, context.settings.bus.partitions, context.clock, source=source)
 
     def _run(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
         keep_running(self._stack, name, loop, self._context.loops)

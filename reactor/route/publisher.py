@@ -14,7 +14,7 @@ from reactor.runtime.errors import Retryable
 from rules.engine.routing import Routing
 
 
-class Publisher:
+class FactPublisher:
     """Publishes facts under the partitions of the groups that they concern."""
 
     def __init__(self, bus: Bus, routing: Routing, partitions: int, clock: Clock, *, source: str) -> None:

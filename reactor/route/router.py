@@ -24,7 +24,7 @@ from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor.audit.command_records import audited
 from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.route.quarantine import quarantine
 from reactor.route.spoken import Spoken
 from reactor.runtime import telemetry
@@ -65,7 +65,7 @@ class Router:
     def __init__(
         self,
         bus: Bus,
-        publisher: Publisher,
+        publisher: FactPublisher,
         alerts: Alerts,
         clock: Clock,
         *,

@@ -12,7 +12,7 @@ def _spread() -> float:
     return random.uniform(0.5, 1.5)  # noqa: S311 - spreads load over time, guards no secret
 
 
-class Backoff:
+class RetryBackoff:
     """Waits for one thing that is tried again and again."""
 
     def __init__(self, *, first_seconds: float, most_seconds: float, spread: Callable[[], float] = _spread) -> None:

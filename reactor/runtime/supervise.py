@@ -11,7 +11,7 @@ from typing import Any
 from bus.errors import BusError, Unavailable
 from reactor.runtime import telemetry
 from reactor.runtime.errors import ReactorError
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ async def forever(
     loops: Loops | None = None,
     *,
     complain: Complain | None = None,
-    backoff: Backoff | None = None,
+    backoff: RetryBackoff | None = None,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
     """Run the loop until cancelled; start it again when it ends or fails.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, HttpUrl, SecretStr, StringConstraints, model_validator
 
-from reactor.settings.part import Part
+from reactor.settings.part import SettingsPart
 
 Every = Annotated[float, Field(ge=0.2, le=3600)]
 Timeout = Annotated[float, Field(gt=0, le=5)]
@@ -16,7 +16,7 @@ Word = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]+$", max_lengt
 """What HAProxy takes as a name."""
 
 
-class HAProxy(Part):
+class HAProxySettings(SettingsPart):
     """One HAProxy process, through its Runtime API: the weights of the servers of one backend."""
 
     kind: Literal["HAProxy"]
@@ -32,7 +32,7 @@ class HAProxy(Part):
     """For each exchange with it."""
 
     @model_validator(mode="after")
-    def _one_way(self) -> HAProxy:
+    def _one_way(self) -> HAProxySettings:
         if (self.socket is None) == (self.address is None):
             msg = "needs either socket or address"
             raise ValueError(msg)
@@ -43,7 +43,7 @@ class HAProxy(Part):
         return self
 
 
-class Webhook(Part):
+class WebhookSettings(SettingsPart):
     """Anything of your own that keeps weights, and answers GET and signed POST at one URL."""
 
     kind: Literal["Webhook"]
@@ -63,7 +63,7 @@ class Webhook(Part):
     """For each request."""
 
     @model_validator(mode="after")
-    def _signed(self) -> Webhook:
+    def _signed(self) -> WebhookSettings:
         if (self.secret is None) == (self.secret_file is None):
             msg = "needs either secret or secretFile"
             raise ValueError(msg)
@@ -76,7 +76,7 @@ class Webhook(Part):
         return self
 
 
-class Route53(Part):
+class Route53Settings(SettingsPart):
     """Weighted records of one name and type in Amazon Route 53. Needs the extra `aws`."""
 
     kind: Literal["Route53"]
@@ -89,7 +89,7 @@ class Route53(Part):
     """How often they are read. Amazon allows an account five requests a second in all."""
 
 
-class TargetGroups(Part):
+class TargetGroupsSettings(SettingsPart):
     """The target groups that one listener rule of an Application Load Balancer forwards to. Needs the extra `aws`."""
 
     kind: Literal["TargetGroups"]
@@ -106,4 +106,6 @@ class TargetGroups(Part):
         return self.rule_arn.split(":")[3]
 
 
-LoadBalancer = Annotated[HAProxy | Webhook | Route53 | TargetGroups, Field(discriminator="kind")]
+LoadBalancer = Annotated[
+    HAProxySettings | WebhookSettings | Route53Settings | TargetGroupsSettings, Field(discriminator="kind")
+]

@@ -6,13 +6,13 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from reactor.settings.part import Part
+from reactor.settings.part import SettingsPart
 from rules.rulefile.route_kinds import EVERY, PATH, RouteKind
 
 FieldPath = Annotated[str, Field(pattern=rf"^{PATH.pattern}$", max_length=253)]
 
 
-class CustomRouteKind(Part):
+class CustomRouteKind(SettingsPart):
     """A kind of object with a weighted list, for rules with `route: {kind: Custom, customKind: …}`."""
 
     group: Annotated[str, Field(pattern=r"^[a-z0-9.-]+$", max_length=253)]

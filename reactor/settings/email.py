@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from reactor.settings.part import Part
+from reactor.settings.part import SettingsPart
 
 PORTS = {"StartTls": 587, "Implicit": 465, "None": 25}
 
 
-class Email(Part):
+class Email(SettingsPart):
     """An SMTP server that takes mails in, and the addresses."""
 
     host: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9.:_-]+$")]

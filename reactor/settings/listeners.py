@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reactor.settings.part import Part
+from reactor.settings.part import SettingsPart
 
 PORT_MAX = 65_535
 
 
-class Listener(Part):
+class Listener(SettingsPart):
     """An HTTP server, with the limits on its connections."""
 
     max_connections: Annotated[int, Field(ge=1, le=100_000)] = 1000

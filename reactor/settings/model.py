@@ -19,14 +19,14 @@ from reactor.settings.balancers import LoadBalancer
 from reactor.settings.custom_routes import CustomRouteKind
 from reactor.settings.email import Email
 from reactor.settings.listeners import PORT_MAX, Listener, is_loopback, parted
-from reactor.settings.part import Part
+from reactor.settings.part import SettingsPart
 from reactor.settings.sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
 from reactor.settings.web import Web
 from rules.rulefile.fields import KubeName
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
 
 
-class BusSettings(Part):
+class BusSettings(SettingsPart):
     """The NATS server. Embedded by default: a child process on a free loopback port."""
 
     url: str | list[str] | None = None
@@ -95,7 +95,7 @@ class BusSettings(Part):
         return self
 
 
-class Health(Listener):
+class HealthSettings(Listener):
     """The HTTP server for /livez, /readyz and /metrics alone: whatever befalls the receiver's does not reach it."""
 
     listen: str | None = None
@@ -164,7 +164,7 @@ class Receiver(Listener):
         return self
 
 
-class Endpoint(Part):
+class Endpoint(SettingsPart):
     """A Prometheus or an Alertmanager."""
 
     url: HttpUrl
@@ -181,7 +181,7 @@ class Endpoint(Part):
     """Prometheus only: so is an answer with more bytes, unpacked. Default: 1,024 for each of maxSeries."""
 
 
-class Cluster(Part):
+class ClusterSettings(SettingsPart):
     """A Kubernetes cluster. With neither key: the cluster that the process runs in."""
 
     kubeconfig: Path | None = None
@@ -193,7 +193,7 @@ class Cluster(Part):
     provider: str = ""
 
 
-class Karmada(Part):
+class Karmada(SettingsPart):
     """The Karmada control plane that rules with `carrier: Karmada` act on."""
 
     cluster: str = "karmada"
@@ -202,14 +202,14 @@ class Karmada(Part):
     """Where Karmada's own components run, to see which of its switches are on; empty: on the same API."""
 
 
-class AwsAccess(Part):
+class AwsAccess(SettingsPart):
     """The way to Amazon's APIs: network ACLs, Route 53, target groups. Credentials are boto3's business."""
 
     proxy_url: HttpUrl | None = None
     """An HTTP proxy on the way there."""
 
 
-class Notifier(Part):
+class Notifier(SettingsPart):
     """Where people are told."""
 
     kind: Literal["webhook", "slack", "pagerduty", "opsgenie", "alertmanager", "email", "log"] = "log"
@@ -246,7 +246,7 @@ class Notifier(Part):
         return self
 
 
-class Audit(Part):
+class AuditSettings(SettingsPart):
     """How the audit is kept."""
 
     key_file: Path | None = None
@@ -257,7 +257,7 @@ class Audit(Part):
     without a signature before the first signed one are counted, and no more."""
 
     @model_validator(mode="after")
-    def _has_key(self) -> Audit:
+    def _has_key(self) -> AuditSettings:
         if self.signed_since is not None and self.key_file is None:
             msg = "signedSince goes together with keyFile"
             raise ValueError(msg)
@@ -274,12 +274,12 @@ class Settings(BaseSettings):
 
     bus: BusSettings = BusSettings()
     receiver: Receiver = Receiver()
-    health: Health = Health()
+    health: HealthSettings = HealthSettings()
     web: Web = Web()
-    audit: Audit = Audit()
+    audit: AuditSettings = AuditSettings()
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}
-    clusters: dict[str, Cluster] = {}
+    clusters: dict[str, ClusterSettings] = {}
     load_balancers: dict[KubeName, LoadBalancer] = {}
     """What rules move that stands in no cluster: `route: {kind: HAProxy, name: edge}` is the entry `edge`."""
     route_kinds: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=63)], CustomRouteKind] = {}

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
-class Part(BaseModel):
+class SettingsPart(BaseModel):
     """A part of the settings."""
 
     model_config = ConfigDict(

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, HttpUrl, field_validator, model_validator
 
 from reactor.settings.listeners import Listener, is_loopback, parted
-from reactor.settings.part import Part
+from reactor.settings.part import SettingsPart
 
 
 class WebRole(StrEnum):
@@ -25,7 +25,7 @@ class WebRole(StrEnum):
         return order.index(self) >= order.index(other)
 
 
-class WebUser(Part):
+class WebUser(SettingsPart):
     """A person, or a program, with a token."""
 
     name: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$")]

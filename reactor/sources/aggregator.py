@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from bus.messages import Health
-from reactor.clients.changes import Look, digest
+from reactor.clients.changes import ReadInterval, digest
 from reactor.runtime.clock import Clock
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import LookAgain, Requests
@@ -32,7 +32,7 @@ class _Note(NamedTuple):
     labels: Mapping[str, str]
     detail: str
     gone: bool
-    look: Look
+    look: ReadInterval
     version: str
     healthy_percent: float | None = None
 
@@ -73,8 +73,8 @@ class TargetAggregator(Generic[Key]):
         """Those of them that may have been otherwise since the last word, as nobody watched."""
 
     def note(
-        self, key: Key, status: Health, *, labels: Mapping[str, str], look: Look, detail: str = "", gone: bool = False,
-        version: str = "", unbroken: bool = True, healthy_percent: float | None = None,
+        self, key: Key, status: Health, *, labels: Mapping[str, str], look: ReadInterval, detail: str = "",
+        gone: bool = False, version: str = "", unbroken: bool = True, healthy_percent: float | None = None,
     ) -> None:  # fmt: skip
         """Let this be what an object says, from the next `speak` on. `gone`: it counts where no other is there.
 
@@ -126,7 +126,7 @@ class TargetAggregator(Generic[Key]):
                 unbroken = None if resolution else True
                 saying = self._publisher.say(
                     target, note.status, labels=note.labels, detail=note.detail,
-                    look=Look(heard.seen, max(heard.seen, last.look.ended)), version=heard.version,
+                    look=ReadInterval(heard.seen, max(heard.seen, last.look.ended)), version=heard.version,
                     unbroken=unbroken if target not in self._broken else False, resolution_seconds=resolution,
                     healthy_percent=note.healthy_percent,
                 )  # fmt: skip

@@ -12,7 +12,7 @@ import logging
 
 from bus.messages import Backend, LoadBalancerKind, Route
 from reactor.clients.balancers.balancer_port import LoadBalancer, Weights
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.clients.kubernetes_port import NotFound
 from reactor.runtime import telemetry
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
@@ -76,7 +76,7 @@ class _Reader:
         before = self.standing.get(route.object)
         changed = before is None or route.model_copy(update={"observed_at": before.observed_at}) != before
         # Dated when it was asked for: what we ourselves write while the answer is on its way is newer.
-        await self.standing.say(route.object, route, changed=changed, look=Look(began, began))
+        await self.standing.say(route.object, route, changed=changed, look=ReadInterval(began, began))
 
     def _complain(self, reason: str, words: str) -> None:
         telemetry.source_errors.labels(self.name, reason).inc()

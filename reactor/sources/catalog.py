@@ -17,7 +17,7 @@ from functools import cache, partial
 from bus.messages import LoadBalancerKind
 from reactor.runtime import telemetry
 from reactor.runtime.errors import ReactorError
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.supervise import forever, innermost
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.kinds import LoadedSource
@@ -94,7 +94,7 @@ async def supervise(name: str, run: Callable[[], Awaitable[None]], world: Source
 
     What it says itself of why it cannot run (settings, a server) is logged in one line, once for each reason.
     """
-    backoff, complaint, began = Backoff(first_seconds=1, most_seconds=60), "", world.clock.monotonic()
+    backoff, complaint, began = RetryBackoff(first_seconds=1, most_seconds=60), "", world.clock.monotonic()
 
     async def timed() -> None:
         nonlocal began

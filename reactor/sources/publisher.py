@@ -10,7 +10,7 @@ from datetime import timedelta
 from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Health, Observation, Target
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.sources.refresh import LookAgain, Requests, answer_requests
@@ -59,7 +59,7 @@ class HealthPublisher:
         labels: Mapping[str, str] | None = None,
         detail: str = "",
         resolved: bool = False,
-        look: Look | None = None,
+        look: ReadInterval | None = None,
         version: str = "",
         resolution_seconds: float = 0,
         unbroken: bool | None = None,
@@ -73,7 +73,7 @@ class HealthPublisher:
         """
         if not self._admits(target):
             return
-        look = look or Look(self._clock.now(), self._clock.now())
+        look = look or ReadInterval(self._clock.now(), self._clock.now())
         observation = self._observation(target, status, labels or {}, detail, resolved=resolved).model_copy(
             update={
                 "version": version, "resolution_seconds": min(resolution_seconds, RESOLUTION_SECONDS_MAX),

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from bus.messages import Message, Observation
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 
@@ -105,13 +105,13 @@ class Republisher(Generic[Said]):
         return frozenset(self._entries)
 
     async def say(
-        self, key: str, fact: Said, *, changed: bool, look: Look | None = None, unbroken: bool = True
+        self, key: str, fact: Said, *, changed: bool, look: ReadInterval | None = None, unbroken: bool = True
     ) -> None:
         """Let this stand. It is told at once if it has changed, is due or was asked for.
 
         `look`: what found it; default: one of this moment. `unbroken`: whether no look was missed since the last one.
         """
-        look = look or Look(self._clock.now(), self._clock.now())
+        look = look or ReadInterval(self._clock.now(), self._clock.now())
         entry = self._entries.get(key)
         if entry is None:
             entry = self._entries[key] = _Entry(key, fact, look.ended, look.ended)

@@ -16,7 +16,7 @@ from reactor.clients.instant_queries import Queries
 from reactor.clients.watching import WatchApi
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from reactor.sources.refresh import Requests, no_requests
 from reactor.sources.republisher import OnFactsLost, no_facts_lost
 from rules.rulefile.route_kinds import RouteKinds
@@ -54,7 +54,7 @@ class SourceContext:
     scheduler: Any = field(default_factory=scheduler)
     load_balancers: LoadBalancers = field(default_factory=lambda: LoadBalancers({}, Clock()))
     """Those of the settings."""
-    described: Mapping[str, Cluster] = field(default_factory=dict)
+    described: Mapping[str, ClusterSettings] = field(default_factory=dict)
     """What the settings say of each cluster."""
     route_kinds: RouteKinds = field(default_factory=dict)
     """Those of the settings."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from bus import subjects
 from bus.messages import DecisionRecord, Observation, Outcome
 from reactor.views.stored_records import Unreadable, stored
-from rules.rehearsal.causal_chain import Chain, chain
+from rules.rehearsal.causal_chain import CausalChain, chain
 
 if TYPE_CHECKING:
     from bus.jetstream import JetStreamBus
 
 
-async def chain_of(bus: JetStreamBus, id_: str, unreadable: Unreadable) -> Chain | None:
+async def chain_of(bus: JetStreamBus, id_: str, unreadable: Unreadable) -> CausalChain | None:
     """Give the chain of an action; None: no decision of the last month asks for it. Raises Unavailable."""
     from bus.topology import DECISIONS, FACTS
 

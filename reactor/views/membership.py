@@ -80,14 +80,14 @@ async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: dateti
 
 async def _partition(bus: JetStreamBus, number: int, owner: str, living: set[str], unreadable: Unreadable) -> Row:
     from bus import subjects
-    from bus.errors import Malformed, NotFound, StreamRecreated
+    from bus.errors import KeyNotFound, Malformed, StreamRecreated
     from bus.topology import GROUPS
     from reactor.audit.position import Position
 
     position = 0
     try:
         position = Position.read((await bus.store(GROUPS).get(subjects.key(str(number), "position"))).value).sequence
-    except NotFound:
+    except KeyNotFound:
         pass  # nothing was ever heard of here
     except Malformed as error:
         unreadable(visible(f"partition {number}: {error}"))

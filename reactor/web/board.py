@@ -16,7 +16,7 @@ from bus.errors import BusError, Malformed
 from bus.jetstream import JetStreamBus
 from bus.message_admission import read
 from bus.messages import DecisionRecord, Outcome
-from bus.port import Entry
+from bus.port import KeyValueEntry
 from bus.subjects import ROOT
 from bus.topology import DECISIONS, FACTS, GROUPS, Stream
 from reactor.runtime.clock import Clock
@@ -52,7 +52,7 @@ class Board:
         self.outcomes: OrderedDict[str, Outcome] = OrderedDict()
         self.problem = ""
         """Why what is here may be old; empty: it is as the bus has it."""
-        self.batches = Batches()
+        self.batches = ChangeBatches()
         self._frame: tuple[tuple[int, str], bytes] | None = None
 
     @property
@@ -110,10 +110,10 @@ class Board:
             async for change in changes:
                 self._take_group(change)
 
-    def _take_group(self, change: Entry | str) -> None:
+    def _take_group(self, change: KeyValueEntry | str) -> None:
         key = change if isinstance(change, str) else change.key
         before = self._by_key.pop(key, None)
-        if isinstance(change, Entry):
+        if isinstance(change, KeyValueEntry):
             try:
                 self._by_key[key] = load(change.value)
             except Malformed as error:
@@ -194,7 +194,7 @@ def framed(event: str, data: object) -> bytes:
     return f"event: {event}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
-class Batches:
+class ChangeBatches:
     """Changes that viewers have not all seen: numbered, and kept while they are few."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from aiohttp.typedefs import Handler, Middleware
 from bus.errors import BusError
 from reactor.runtime.clock import Clock
 from reactor.runtime.log_throttle import LogThrottle
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from reactor.settings.web import Web
 from reactor.web.api_document import document
 from reactor.web.board import Board
@@ -51,7 +51,13 @@ class PageServer:
     """One application. `async with server.listening() as url`."""
 
     def __init__(
-        self, settings: Web, board: Board, clock: Clock, *, clusters: Mapping[str, Cluster], digest: Callable[[], str]
+        self,
+        settings: Web,
+        board: Board,
+        clock: Clock,
+        *,
+        clusters: Mapping[str, ClusterSettings],
+        digest: Callable[[], str],
     ) -> None:
         """Raises SettingsError where a token is missing."""
         self.settings, self.board, self.clock = settings, board, clock

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from reactor.views.explaining import chain_of, observations_of
 from reactor.views.membership import members_of
 from reactor.web.board import Board
@@ -29,7 +29,9 @@ _PARTS = ("observations", "windows", "decision", "guards", "write", "outcomes")
 class ReadApi:
     """What is known, for any number of readers."""
 
-    def __init__(self, board: Board, clock: Clock, clusters: Mapping[str, Cluster], digest: Callable[[], str]) -> None:
+    def __init__(
+        self, board: Board, clock: Clock, clusters: Mapping[str, ClusterSettings], digest: Callable[[], str]
+    ) -> None:
         self._board, self._clock, self._clusters, self._digest = board, clock, clusters, digest
 
     def routes(self) -> list[web.RouteDef]:

@@ -14,7 +14,7 @@ from rules.core.reasons import sentence
 from rules.kinds.traffic.backend_backoff import target_of
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_fleet import of_object
-from rules.summary import State, route_of, standing_weights, summary
+from rules.summary import GroupStatus, route_of, standing_weights, summary
 
 Row = dict[str, Any]
 _NEXT = {
@@ -61,11 +61,11 @@ def _window(target: str, member: Member, rule: Rule | None) -> Iterator[Row]:
     }  # fmt: skip
 
 
-def _next(group: Group, rule: Rule | None, state: State) -> str:
-    if rule is None or state not in (State.TOLERATING, State.RECOVERING):
+def _next(group: Group, rule: Rule | None, state: GroupStatus) -> str:
+    if rule is None or state not in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
         return ""
     bad, good = _NEXT.get(str(getattr(rule, "kind", "")), ("acts on", "acts on"))
-    recovering = state is State.RECOVERING
+    recovering = state is GroupStatus.RECOVERING
     open_ = {name: one.window for name, one in group.members.items() if one.window is not None}
     targets = ", ".join(name for name, window in open_.items() if window.healthy == recovering)
     words = f"{rule.name} {good if recovering else bad} {targets}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from reactor.web.rows import Row
 from rules.core.group import Group
 
@@ -14,7 +14,7 @@ _OF_CLUSTERS = ("service", "workload", "node", "zone")
 _WORST = ("Healthy", "Unknown", "Unhealthy")
 
 
-def fleet_map(groups: Iterable[Group], rows: Sequence[Row], described: Mapping[str, Cluster]) -> dict[str, Any]:
+def fleet_map(groups: Iterable[Group], rows: Sequence[Row], described: Mapping[str, ClusterSettings]) -> dict[str, Any]:
     """Give `clusters`, each with its targets, and `routes`. `described`: the clusters of the settings."""
     clusters: dict[str, Row] = {name: _cluster(name, one) for name, one in described.items()}
     for target, status in sorted(_targets(groups).items()):
@@ -35,7 +35,7 @@ def fleet_map(groups: Iterable[Group], rows: Sequence[Row], described: Mapping[s
     return {"clusters": [*clusters.values()], "routes": routes}
 
 
-def _cluster(name: str, described: Cluster | None) -> Row:
+def _cluster(name: str, described: ClusterSettings | None) -> Row:
     region, zone, provider = (described.region, described.zone, described.provider) if described else ("", "", "")
     return {"name": name, "region": region, "zone": zone, "provider": provider, "status": None, "targets": []}
 

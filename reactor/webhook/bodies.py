@@ -21,7 +21,7 @@ from bus.port import Outgoing
 from reactor.runtime.errors import Retryable
 from reactor.webhook.body import BadBody
 from reactor.webhook.body_worker import CPU_SECONDS, OUT_OF_MEMORY
-from reactor.webhook.taking import Taken, take
+from reactor.webhook.taking import TakenBody, take
 
 INLINE_BYTES = 256 << 10
 """Smaller bodies are read at once: some 10 ms."""
@@ -44,7 +44,7 @@ class Bodies:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """One body of each source waits for its turn, the others wait for that one."""
 
-    async def take(self, raw: bytes, *, source: str, at: datetime, alerts_max: int) -> Taken:
+    async def take(self, raw: bytes, *, source: str, at: datetime, alerts_max: int) -> TakenBody:
         """Read a body. Raises BadBody, and Retryable where no process can be started or it does not answer in time."""
         if len(raw) <= INLINE_BYTES:
             return take(raw, source=source, at=at, alerts_max=alerts_max)
@@ -84,7 +84,7 @@ class Bodies:
         await self.close()
         return 0
 
-    async def _asked(self, head: bytes, raw: bytes, source: str) -> Taken:
+    async def _asked(self, head: bytes, raw: bytes, source: str) -> TakenBody:
         if self._process is None:
             self._process = await self._started()
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -101,7 +101,7 @@ class Bodies:
         messages = [Outgoing(subject, await stdout.readexactly(length), id_) for id_, length, _ in answer["messages"]]
         sizes = tuple(size for _, _, size in answer["messages"])
         counts = answer["alerts"], answer["quarantined"]
-        return Taken(*counts, tuple(answer["reasons"]), answer["truncated"], messages, sizes)
+        return TakenBody(*counts, tuple(answer["reasons"]), answer["truncated"], messages, sizes)
 
     async def _started(self) -> Process:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}

@@ -23,7 +23,7 @@ Ready = Callable[[], Awaitable[Sequence[str]]]
 """Gives why the process is not ready; empty: it is."""
 
 
-class Health:
+class HealthRoutes:
     """The routes /livez, /readyz and /metrics."""
 
     def __init__(self, unready: Callable[[], str], ready: Ready, clock: Clock) -> None:

@@ -14,7 +14,7 @@ AGAIN_SECONDS = 10.0
 log = logging.getLogger(__name__)
 
 
-class Malformed(logging.Filter):
+class MalformedLog(logging.Filter):
     """For the HTTP server's own logger: counts what is no HTTP, and says so in one line in AGAIN_SECONDS."""
 
     def __init__(self, clock: Clock) -> None:
@@ -41,5 +41,5 @@ def server_logger(name: str, clock: Clock) -> logging.Logger:
     logger = logging.getLogger(f"reactor.http.{name}")
     for old in [*logger.filters]:
         logger.removeFilter(old)  # of a server that was there before
-    logger.addFilter(Malformed(clock))
+    logger.addFilter(MalformedLog(clock))
     return logger

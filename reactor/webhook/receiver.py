@@ -13,7 +13,7 @@ from aiohttp import web
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
 from reactor.settings.listeners import Listener
-from reactor.settings.model import Health
+from reactor.settings.model import HealthSettings
 from reactor.webhook.auth import tls
 from reactor.webhook.connections import HEADER_SECONDS, KEEPALIVE_SECONDS, Connections
 from reactor.webhook.malformed import server_logger
@@ -46,7 +46,7 @@ async def listening(server: WebhookServer) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def listening_for_health(
-    server: WebhookServer, settings: Health, address: tuple[str, int]
+    server: WebhookServer, settings: HealthSettings, address: tuple[str, int]
 ) -> AsyncIterator[str]:  # fmt: skip
     """Answer /livez, /readyz and /metrics while the block runs; gives the URL. Never TLS: it names no target and no
     secret. Raises SettingsError where the address cannot be used."""

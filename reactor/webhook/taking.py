@@ -13,7 +13,7 @@ REASONS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenBody:
     """A body that has been read."""
 
     alerts: int
@@ -29,10 +29,10 @@ class Taken:
     """How many alerts each of the messages has."""
 
 
-def take(raw: bytes, *, source: str, at: datetime, alerts_max: int = body.ALERTS_MAX) -> Taken:
+def take(raw: bytes, *, source: str, at: datetime, alerts_max: int = body.ALERTS_MAX) -> TakenBody:
     """Read a body and give what is to be stored of it. Raises BadBody."""
     read = body.read(raw, alerts_max=alerts_max)
     reasons = tuple(dict.fromkeys(read.quarantined))[:REASONS_MAX]
     messages = journal.outgoing(source, read, at)
     counts = len(read.alerts), len(read.quarantined)
-    return Taken(*counts, reasons, read.truncated, messages, journal.sizes(read))
+    return TakenBody(*counts, reasons, read.truncated, messages, journal.sizes(read))

@@ -27,9 +27,9 @@ from reactor.settings.model import Receiver
 from reactor.webhook.auth import Guard
 from reactor.webhook.bodies import Bodies
 from reactor.webhook.body import BadBody
-from reactor.webhook.health_routes import Health, Ready
+from reactor.webhook.health_routes import HealthRoutes, Ready
 from reactor.webhook.refusal import Refusal, as_json
-from reactor.webhook.taking import Taken
+from reactor.webhook.taking import TakenBody
 from reactor.webhook.token_bucket import TokenBucket
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class WebhookServer:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """By source: whose post may go next, where the routers have enough."""
         self._bodies = Bodies(max(BODY_MEMORY_BYTES, 10 * settings.max_body_bytes))
-        self._health = Health(lambda: self.unready, ready, clock)
+        self._health = HealthRoutes(lambda: self.unready, ready, clock)
 
     @property
     def unready(self) -> str:
@@ -169,7 +169,7 @@ class WebhookServer:
         if self.unready:
             raise Refusal(503, self.unready)
 
-    async def _read(self, request: web.Request, source: str) -> Taken:
+    async def _read(self, request: web.Request, source: str) -> TakenBody:
         raw = await self._received(request)
         try:
             most, now = self.settings.max_alerts_per_post, self.clock.now()
@@ -193,7 +193,7 @@ class WebhookServer:
         except web.RequestPayloadError as error:
             raise Refusal(400, f"body: {error}") from error
 
-    async def _journal(self, source: str, taken: Taken) -> None:
+    async def _journal(self, source: str, taken: TakenBody) -> None:
         """Store all of it, not faster than the source may."""
         now = asyncio.get_running_loop().time
         bucket = self._buckets.setdefault(source, TokenBucket(self.settings.alerts_per_second, now()))
@@ -240,7 +240,7 @@ class WebhookServer:
         except BusError as error:
             raise Refusal(503, f"the bus cannot take it: {error}") from error
 
-    def _report(self, source: str, taken: Taken) -> None:
+    def _report(self, source: str, taken: TakenBody) -> None:
         """Count and tell what of the body is not taken."""
         if taken.quarantined:
             telemetry.webhook_alerts.labels(source, "quarantined").inc(taken.quarantined)

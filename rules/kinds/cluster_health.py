@@ -14,7 +14,7 @@ from bus.messages import Health
 OK, NOT_FOUND, REFUSED_FROM = 200, 404, 400
 
 
-class Reading(NamedTuple):
+class HealthReading(NamedTuple):
     """What one look at an API server's health endpoints says."""
 
     online: bool
@@ -23,14 +23,14 @@ class Reading(NamedTuple):
     """It says that it is ready."""
 
 
-class Sample(NamedTuple):
+class HealthSample(NamedTuple):
     """The newest reading, and since when all readings have been the same."""
 
     status: Health
     since: float
 
 
-def probe_reading(readyz: int | None, healthz: int | None = None) -> Reading:
+def probe_reading(readyz: int | None, healthz: int | None = None) -> HealthReading:
     """Read the HTTP status of `/readyz`, and that of `/healthz` where readyz answered 404; None is no answer.
 
     A status of 400 or more counts as not reached: a proxy before a dead server answers like that. Reached and not ready
@@ -38,24 +38,24 @@ def probe_reading(readyz: int | None, healthz: int | None = None) -> Reading:
     """
     status = healthz if readyz == NOT_FOUND else readyz
     online = status is not None and status < REFUSED_FROM
-    return Reading(online, healthy=online and status == OK)
+    return HealthReading(online, healthy=online and status == OK)
 
 
 def damped(
     observed: Health,
-    before: Sample | None,
+    before: HealthSample | None,
     current: Health | None,
     now: float,
     *,
     failure_seconds: float,
     success_seconds: float,
-) -> tuple[Health, Sample]:
+) -> tuple[Health, HealthSample]:
     """Give the status to publish, and the sample to remember, from a reading and from what is published now.
 
     Only the step between Healthy and not Healthy waits, for the threshold of the side that was observed; a sample
     exactly as old as the threshold is old enough. The first reading of all is taken as it is.
     """
-    sample = before if before is not None and before.status is observed else Sample(observed, now)
+    sample = before if before is not None and before.status is observed else HealthSample(observed, now)
     threshold = success_seconds if observed is Health.HEALTHY else failure_seconds
     young = now - sample.since < threshold
     if before is None or current is None or not young:

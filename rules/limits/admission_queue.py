@@ -9,7 +9,7 @@ from datetime import datetime
 from bus.messages import AcquireRequest
 from rules.core.group import updated
 from rules.core.reasons import Held
-from rules.limits.rates import Bucket, DisruptionBudget, PeerHealth, disrupted, rate, widespread
+from rules.limits.rates import DisruptionBudget, PeerHealth, RateBucket, disrupted, rate, widespread
 from rules.limits.state import QueuedRequest
 from rules.rulefile.guards import Guards
 
@@ -45,8 +45,8 @@ def _said(known: QueuedRequest | None, fact: AcquireRequest, at: datetime) -> Qu
 
 
 def answered(
-    guards: Guards, peers: PeerHealth, requests: Sequence[QueuedRequest], bucket: Bucket, now: datetime
-) -> tuple[tuple[QueuedRequest, ...], Bucket]:
+    guards: Guards, peers: PeerHealth, requests: Sequence[QueuedRequest], bucket: RateBucket, now: datetime
+) -> tuple[tuple[QueuedRequest, ...], RateBucket]:
     """Give the requests with their answers, and what is left in the bucket."""
     speed, gate = rate(guards, peers), _gate(guards, peers)
     out: list[QueuedRequest] = []
@@ -84,7 +84,7 @@ def _refusal(
     peers: PeerHealth,
     request: QueuedRequest,
     flying: Sequence[QueuedRequest],
-    bucket: Bucket,
+    bucket: RateBucket,
     waiting: int,
 ) -> Refusal | None:
     """Why it is not this one's turn yet."""

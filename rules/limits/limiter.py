@@ -21,7 +21,7 @@ from rules.core.interests import Interest, listed, observed
 from rules.core.kind import RuleKind, all_of, itself, no, no_targets, none, not_asked, nothing, unchanged, yes
 from rules.core.reasons import Held
 from rules.limits.admission_queue import answered, queued
-from rules.limits.rates import Bucket, PeerHealth, rate
+from rules.limits.rates import PeerHealth, RateBucket, rate
 from rules.limits.state import LimiterGroup, LimiterState, Listed, QueuedRequest
 from rules.rulefile.guards import Guards
 from rules.rulefile.model import Rule
@@ -129,7 +129,7 @@ def advance(rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup 
     group = forget(group, now, _listed(state))
     peers = peer_health(rule, group)
     speed = rate(rule.guards, peers)
-    bucket = Bucket(state.tokens, state.tokens_at)
+    bucket = RateBucket(state.tokens, state.tokens_at)
     filled = bucket.filled(state.rate, now)
     if filled.at is None or speed != state.rate:
         bucket = filled  # else it stays as it was written down: looking at it more often changes nothing
@@ -167,7 +167,7 @@ def desire(_rule: LimiterRule, group: LimiterGroup, _shared_group: LimiterGroup 
     moments = [one.said_at + FORGOTTEN for one in state.queue]
     moments += [end] if (end := next_end(group, now, _listed(state))) is not None else []
     if any(one.wanted and one.reason in (Held.RATE_LIMITED, Held.DISRUPTED) for one in state.queue):
-        due = Bucket(state.tokens, state.tokens_at).due(state.rate)
+        due = RateBucket(state.tokens, state.tokens_at).due(state.rate)
         moments += [due] if due is not None else []
     return DesiredState(requeue_at=min(moments, default=None))
 

@@ -91,23 +91,23 @@ def rate(guards: Guards, peers: PeerHealth) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class RateBucket:
     """A token bucket as a value. It holds one token: what was not used is not made up for."""
 
     tokens: float = 1
     at: datetime | None = None
     """When there were so many; None: it is full."""
 
-    def filled(self, rate: float | None, now: datetime) -> Bucket:
+    def filled(self, rate: float | None, now: datetime) -> RateBucket:
         """Give it as it is now, having filled at this rate since; None: at once."""
         if self.at is None or rate is None:
-            return Bucket()
+            return RateBucket()
         tokens = self.tokens + rate * (now - self.at).total_seconds()
-        return Bucket() if tokens >= WHOLE else Bucket(tokens, now)
+        return RateBucket() if tokens >= WHOLE else RateBucket(tokens, now)
 
-    def taken(self, now: datetime) -> Bucket:
+    def taken(self, now: datetime) -> RateBucket:
         """Give it with one token less."""
-        return Bucket(self.tokens - 1, now)
+        return RateBucket(self.tokens - 1, now)
 
     def due(self, rate: float | None) -> datetime | None:
         """Give the moment at which it is full, filling at this rate; None: it is, or never will be."""

@@ -16,7 +16,7 @@ LINES_MAX = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class CausalChain:
     """One action, from what was seen to what became of it. Each list is in order of time, as lines for people."""
 
     action: Mapping[str, Any]
@@ -33,7 +33,7 @@ class Chain:
 
 def chain(
     id_: str, records: Sequence[DecisionRecord], seen: Iterable[Observation], outcomes: Iterable[Outcome]
-) -> Chain | None:
+) -> CausalChain | None:
     """Give the chain of an action, from the records of its rule in order; None: no record asks for it."""
     found = next(((record, action) for record, action in _asked(records) if action["id"] == id_), None)
     if found is None:
@@ -46,7 +46,7 @@ def chain(
     write = [f"{action['object']}: generation {action['generation']}, {_does(action)}"]
     if again:
         write.append(f"asked for again {again} times, with the same id")
-    return Chain(
+    return CausalChain(
         action,
         tuple(_changes(seen, targets, record.decided_at)),
         tuple(_windows(members)),

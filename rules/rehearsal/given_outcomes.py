@@ -11,7 +11,7 @@ from rules.rehearsal.timeline import Emitted, at
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GivenOutcome:
     """One outcome, of the action that `means` recognises."""
 
     second: float
@@ -29,11 +29,11 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Answers:
+class GivenOutcomes:
     """All outcomes that are given. What they mean is found while the history is played."""
 
-    given: tuple[Answer, ...] = ()
-    unmet: list[Answer] = field(default_factory=list)
+    given: tuple[GivenOutcome, ...] = ()
+    unmet: list[GivenOutcome] = field(default_factory=list)
     """Those that meant no action of a rule that enforces."""
     _asked: list[Emitted] = field(default_factory=list)
 

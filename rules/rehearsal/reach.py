@@ -16,7 +16,7 @@ from rules.rulefile.targets import MissingLabel, fill
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AlertReaction:
     """What a source or a rule says to an alert."""
 
     name: str
@@ -25,16 +25,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class AlertReach:
     """What a source makes of an alert, and who hears of it."""
 
-    source: Answer
+    source: AlertReaction
     target: str | None = None
     """None: the source says nothing of any."""
-    rules: tuple[Answer, ...] = ()
+    rules: tuple[AlertReaction, ...] = ()
 
 
-def reach(labels: Mapping[str, str], rules: RuleSet, at: datetime) -> Iterator[Heard]:
+def reach(labels: Mapping[str, str], rules: RuleSet, at: datetime) -> Iterator[AlertReach]:
     """Say, for each Alertmanager source and each rule, whether an alert with these labels would reach it, and why not.
 
     `at`: any moment; what would be routed does not depend on it.
@@ -44,19 +44,22 @@ def reach(labels: Mapping[str, str], rules: RuleSet, at: datetime) -> Iterator[H
         if not isinstance(source, AlertmanagerWebhook):
             continue
         if refusal := _refusal(source, labels):
-            yield Heard(Answer(source.name, reaches=False, why=refusal))
+            yield AlertReach(AlertReaction(source.name, reaches=False, why=refusal))
             continue
         try:
             target = fill(source.target, labels)
         except MissingLabel as error:
-            yield Heard(Answer(source.name, reaches=False, why=f"matches, and cannot name its target: {error}"))
+            yield AlertReach(
+                AlertReaction(source.name, reaches=False, why=f"matches, and cannot name its target: {error}")
+            )
             continue
         said = Observation(
             target=target, status=Health.UNHEALTHY, signal=source.says, observed_at=at, labels=dict(labels)
         )
         addressed = {name for name, _ in routing.addresses(said)}
-        yield Heard(
-            Answer(source.name, reaches=True, why=f"says {target} is Unhealthy, as signal {source.says}"), target,
+        yield AlertReach(
+            AlertReaction(source.name, reaches=True, why=f"says {target} is Unhealthy, as signal {source.says}"),
+            target,
             tuple(_answer(rule, said, addressed=rule.name in addressed) for rule in rules.rules),
         )  # fmt: skip
 
@@ -71,20 +74,20 @@ def _refusal(source: AlertmanagerWebhook, labels: Mapping[str, str]) -> str:
     return f"asks for {asks}, and the alert has {has}"
 
 
-def _answer(rule: Rule, said: Observation, *, addressed: bool) -> Answer:
+def _answer(rule: Rule, said: Observation, *, addressed: bool) -> AlertReaction:
     if not addressed:
-        return Answer(rule.name, reaches=False, why=f"{said.target} is none of its targets")
+        return AlertReaction(rule.name, reaches=False, why=f"{said.target} is none of its targets")
     if rule.signals is not None and said.signal not in rule.signals:
-        return Answer(rule.name, reaches=False, why=f"counts only the signals {', '.join(rule.signals)}")
-    return Answer(rule.name, reaches=True, why=f"after {rule.toleration_seconds:g} s, mode {rule.mode}")
+        return AlertReaction(rule.name, reaches=False, why=f"counts only the signals {', '.join(rule.signals)}")
+    return AlertReaction(rule.name, reaches=True, why=f"after {rule.toleration_seconds:g} s, mode {rule.mode}")
 
 
-def lines(heard: Iterable[Heard]) -> Iterator[str]:
+def lines(heard: Iterable[AlertReach]) -> Iterator[str]:
     """Tell it to people."""
     for one in heard:
         yield f"source {_told(one.source)}"
         yield from (f"  rule {_told(rule)}" for rule in one.rules)
 
 
-def _told(answer: Answer) -> str:
+def _told(answer: AlertReaction) -> str:
     return f"{answer.name}: {'yes' if answer.reaches else 'no'}: {answer.why}"

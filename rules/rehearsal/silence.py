@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from bus.messages import Fact, Observation
-from bus.messages.base import Name, Part
+from bus.messages.base import MessagePart, Name
 from rules.rehearsal.timeline import at, second
 
 Event = tuple[float, Fact]
@@ -25,7 +25,7 @@ SECONDS_MAX = 10 * 366 * 86_400
 _TICK = timedelta(microseconds=1)
 
 
-class Silence(Part):
+class Silence(MessagePart):
     """The body of a `silence` event."""
 
     signal: Name

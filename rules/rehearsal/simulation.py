@@ -23,7 +23,7 @@ from rules.rehearsal.workload_defaults import completed
 from rules.rulefile.model import Rule, TrafficFailover
 
 if TYPE_CHECKING:
-    from rules.rehearsal.given_outcomes import Answers
+    from rules.rehearsal.given_outcomes import GivenOutcomes
 
 ROUNDS_MAX = 100_000
 """How often outcomes may lead to new actions within one instant before it is an error of ours."""
@@ -31,7 +31,7 @@ ROUNDS_MAX = 100_000
 
 def play(
     routing: Routing | Sequence[Rule], history: Iterable[tuple[float, Fact]], *, until: float, outcomes: bool = True,
-    answers: Answers | None = None,
+    answers: GivenOutcomes | None = None,
 ) -> Iterator[Emitted]:  # fmt: skip
     """Play a history, sorted by second, and give what comes out of it. Rules alone have no guards of their files.
 
@@ -64,7 +64,7 @@ def _is_a_look(action: Action) -> bool:
 class Simulator:
     """A book on virtual time, with the outcomes of its actions."""
 
-    def __init__(self, group_store: GroupStore, *, outcomes: bool, answers: Answers | None = None) -> None:
+    def __init__(self, group_store: GroupStore, *, outcomes: bool, answers: GivenOutcomes | None = None) -> None:
         self._group_store = group_store
         self._outcomes = outcomes
         self._answers = answers

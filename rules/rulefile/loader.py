@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails
 from rules.core.errors import InvalidFiles, Problem
 from rules.rulefile import findings
 from rules.rulefile.checks import rule_checks as checks
-from rules.rulefile.checks import traffic_checks as traffic_checks
+from rules.rulefile.checks import traffic_checks
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.kinds import AnyRule, AnySource, LoadedRule, LoadedSource
@@ -26,7 +26,7 @@ from rules.rulefile.promql import range_seconds
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.rulefile.yaml import Document, Path, read
 
-__all__ = ["LoadedRule", "LoadedSource", "Reading", "RuleSet", "examine", "load", "schema"]
+__all__ = ["LoadedParts", "LoadedRule", "LoadedSource", "RuleSet", "examine", "load", "schema"]
 
 _KINDS: Mapping[str, Any] = {"sources": AnySource, "rules": AnyRule, "guards": FileGuard}
 _TOP = ("apiVersion", *_KINDS)
@@ -52,7 +52,7 @@ class RuleSet:
 
 
 @dataclass(slots=True)
-class Reading:
+class LoadedParts:
     """What has been read so far, with its places."""
 
     rules: list[tuple[LoadedRule, Document, Path]] = field(default_factory=list)
@@ -110,9 +110,9 @@ def load(files: Iterable[tuple[str, str]]) -> RuleSet:
     return examine(files).rule_set()
 
 
-def examine(files: Iterable[tuple[str, str]]) -> Reading:
+def examine(files: Iterable[tuple[str, str]]) -> LoadedParts:
     """Read rule files, given as (name, text), with all findings and the place of everything."""
-    reading = Reading()
+    reading = LoadedParts()
     for name, text in files:
         document, problems = read(text, name)
         reading.problems += problems
@@ -132,7 +132,7 @@ def examine(files: Iterable[tuple[str, str]]) -> Reading:
     return reading
 
 
-def _file(document: Document, reading: Reading) -> None:
+def _file(document: Document, reading: LoadedParts) -> None:
     value = document.value
     if not isinstance(value, dict):
         reading.problems.append(document.problem((), "a rule file is a mapping with apiVersion, sources and rules"))
@@ -165,7 +165,7 @@ def _named(guard: FileGuard) -> FileGuard:
     return guard.model_copy(update={"name": f"{guard.label}#{digest}"})
 
 
-def _items(document: Document, key: str, kind: Any, reading: Reading) -> list[tuple[Any, Document, Path]]:
+def _items(document: Document, key: str, kind: Any, reading: LoadedParts) -> list[tuple[Any, Document, Path]]:
     """Validate each entry of a list by itself, so that one bad entry hides nothing of the others."""
     items = document.value.get(key)
     if items is None:

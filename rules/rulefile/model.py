@@ -150,7 +150,7 @@ class Overflow(Model):
     """In percent: with 140 a tier bears all of the load until less than 72 % of it are healthy."""
 
 
-class Step(Model):
+class FailbackStep(Model):
     """One step of a gradual return."""
 
     percent: Annotated[int, Field(gt=0, le=100)]
@@ -183,7 +183,7 @@ class TrafficFailover(Rule):
     on_all_down: OnAllDown = OnAllDown.HOLD
     """With no backend ready. Hold: write nothing. Primary: all to it. Spread: all share. Zero: TrafficSplit, and Custom
     where the settings allow it."""
-    steps: tuple[Step, ...] = Field(default=(), max_length=STEPS_MAX)
+    steps: tuple[FailbackStep, ...] = Field(default=(), max_length=STEPS_MAX)
     """Gradual return to the primary; empty: at once."""
     overflow: Overflow | None = None
     """A tier that is partly healthy keeps what it bears, and the rest spills to the next: tiers in order, the primary a

@@ -8,7 +8,6 @@ from functools import partial
 from random import Random
 
 from reactor.demo.kube import (
-    Answer,
     CutWatch,
     Delay,
     EndWatch,
@@ -18,6 +17,7 @@ from reactor.demo.kube import (
     LoseAnswer,
     Reset,
     Stale,
+    StatusFault,
     TruncateWatch,
 )
 from reactor.demo.kube import Fault as Mishap
@@ -68,8 +68,8 @@ def _writes(*effects: object) -> list[Mishap]:
     return [Mishap(effect, verb="write", resource=SPLITS) for effect in effects]  # type: ignore[arg-type]
 
 
-_REFUSALS = [*_writes(*(Answer(code) for code in (409, 410, 500, 503)), Answer(429, retry_after=1), Html())]
-_ALL = [Mishap(Answer(503)), Mishap(Answer(429, retry_after=1)), Mishap(Reset()), Mishap(Hang())]
+_REFUSALS = [*_writes(*(StatusFault(code) for code in (409, 410, 500, 503)), StatusFault(429, retry_after=1), Html())]
+_ALL = [Mishap(StatusFault(503)), Mishap(StatusFault(429, retry_after=1)), Mishap(Reset()), Mishap(Hang())]
 
 FAULTS = (
     Fault("api:refuses", partial(befall, _REFUSALS)),

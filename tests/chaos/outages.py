@@ -18,7 +18,7 @@ from typing import Any
 
 from bus.embedded_health import EmbeddedHealth
 from reactor.audit.object_history import Span
-from reactor.demo.kube import Cluster, Delay, Empty, FailWatch, Hang
+from reactor.demo.kube import Delay, Empty, EmulatedCluster, FailWatch, Hang
 from reactor.demo.kube import Fault as Mishap
 from tests.chaos import alerting, faults_disk, patterns
 from tests.chaos.alerting import Alerting
@@ -276,7 +276,7 @@ def _alerting(world: World) -> Alerting:
 
 
 def _everywhere(world: World, mishap: Mishap) -> list[Any]:
-    clusters: list[Cluster] = list(world.emulator.clusters.values())
+    clusters: list[EmulatedCluster] = list(world.emulator.clusters.values())
     return [cluster.faults.add(mishap) for cluster in clusters]
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 from bus.errors import BusError
 from bus.topology import DECISIONS, FACTS
-from reactor.audit.checker import PROMISES, Breach, Verdict, check, lateness
+from reactor.audit.checker import PROMISES, AuditVerdict, Breach, check, lateness
 from reactor.audit.object_history import Run
 from tests.chaos.faults import Fault
 from tests.chaos.fleet import NotUp
@@ -119,7 +119,7 @@ def _result(fault: Fault, act: Act, scene: World) -> Result:
     # The truth, kept beside the reactors' logs.
     history = json.dumps(dataclasses.asdict(run), indent=1, default=dict)
     (scene.folder / f"history-{act.seed}.json").write_text(history, "utf-8")
-    verdict: Verdict = check(run)
+    verdict: AuditVerdict = check(run)
     return Result(
         fault.name, act.seed,
         tested={promise: verdict.tested[promise] for promise in PROMISES},

@@ -10,7 +10,7 @@ import yaml
 
 from reactor.audit.object_history import RouteHistory, Span
 from reactor.audit.object_history import Write as Seen
-from reactor.demo.kube import Cluster, Emulator, Write
+from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite
 from tests.chaos import alerting, workloads, zone
 from tests.chaos.script import Plan
 from tests.chaos.stranger import VALID_SECONDS
@@ -25,7 +25,7 @@ PERIODS = {"probe": PROBE_SECONDS, "zone": zone.PROBE_SECONDS, **alerting.SEEN_A
 """Seconds between two looks, of the sources that are not told."""
 
 
-def furnish(emulator: Emulator, script: Sequence[Plan]) -> Cluster:
+def furnish(emulator: Emulator, script: Sequence[Plan]) -> EmulatedCluster:
     """Make the services, all healthy, and the splits, all at home; workloads and zones, where the script has any."""
     cluster = emulator.cluster(CLUSTER)
     for plan in script:
@@ -139,7 +139,7 @@ def history(
     plan: Plan,
     start: float,
     happened: Mapping[tuple[str, float], float],
-    writes: Sequence[Write],
+    writes: Sequence[LoggedWrite],
     blind: Sequence[Span],
     unheard: Sequence[Span],
     blind_grace: float,
@@ -175,7 +175,7 @@ def history(
     )  # fmt: skip
 
 
-def _fold(plan: Plan, writes: Sequence[Write]) -> list[Seen]:
+def _fold(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:
     """Replay the JSON Patches: the weights and the notes that stood on the split after each."""
     names = list(plan.backends)
     weights, notes = [1] + [0] * (len(names) - 1), dict[str, str]()

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bus.messages import DecisionRecord, Health, Observation
-from reactor.audit.decisions import Window, hear, judge
+from reactor.audit.decisions import RuleWindow, hear, judge
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TARGET = "service/east/shop/web"
-WINDOWS = {("web", "east/shop/TrafficSplit/web"): Window(TARGET, timedelta(seconds=10))}
+WINDOWS = {("web", "east/shop/TrafficSplit/web"): RuleWindow(TARGET, timedelta(seconds=10))}
 
 
 def at(seconds: float) -> datetime:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from bus.jetstream import JetStreamBus
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.chaos import scene, zone
 from tests.chaos.alerting import Alerting
@@ -40,7 +40,7 @@ class Doors:
 class Truth:
     """Where each turn of the script is carried out."""
 
-    cluster: Cluster
+    cluster: EmulatedCluster
     stranger: Stranger
     doors: Doors
     alerting: Alerting | None = None
@@ -67,7 +67,7 @@ class Truth:
 
 @asynccontextmanager
 async def truth(
-    emulator: Emulator, cluster: Cluster, bus: JetStreamBus, script: Sequence[Plan], alerting: Alerting | None
+    emulator: Emulator, cluster: EmulatedCluster, bus: JetStreamBus, script: Sequence[Plan], alerting: Alerting | None
 ) -> AsyncIterator[Truth]:
     """Everything that tells of the backends, alive while the block runs."""
     doors = Doors()

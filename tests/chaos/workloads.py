@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reactor.audit.object_history import Write as Seen
-from reactor.demo.kube import WORLD, Cluster, Emulator, Write
+from reactor.demo.kube import WORLD, EmulatedCluster, Emulator, LoggedWrite
 from tests.chaos.script import Plan
 
 CLUSTERS = ("one", "two")
@@ -68,7 +68,7 @@ def rule(plan: Plan, longer: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def seen(plan: Plan, writes: Sequence[Write]) -> list[Seen]:
+def seen(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:
     """The first copy elsewhere is the action; what is cleared up after it is not judged."""
     placed = [
         write
@@ -106,7 +106,7 @@ class Kubelets:
             for one in cluster.list("deployments", NAMESPACE):
                 self._status(cluster, one)
 
-    def _status(self, cluster: Cluster, one: dict[str, Any]) -> None:
+    def _status(self, cluster: EmulatedCluster, one: dict[str, Any]) -> None:
         metadata, wanted = one["metadata"], one["spec"].get("replicas", 1)
         crashes = cluster is self._clusters[0] and metadata["name"] in self.crashing
         available = 0 if crashes else wanted

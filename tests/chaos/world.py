@@ -16,7 +16,7 @@ from bus.embedded import EmbeddedServer
 from bus.jetstream import JetStreamBus
 from bus.topology import GROUPS, Stream
 from reactor.audit.object_history import Run, Span
-from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
+from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
 from reactor.runtime.clock import Clock
 from tests.chaos import scene
 from tests.chaos.alerting import SEEN_AFTER, alerting
@@ -67,7 +67,7 @@ class World:
     """The one that is played."""
     acts: Sequence[Act]
     emulator: Emulator
-    cluster: Cluster
+    cluster: EmulatedCluster
     servers: list[EmbeddedServer]
     bus: JetStreamBus
     truth: Truth

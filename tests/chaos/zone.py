@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reactor.audit.object_history import Write as Seen
-from reactor.demo.kube import WORLD, Write
+from reactor.demo.kube import WORLD, LoggedWrite
 from tests.chaos.script import Plan
 from tests.e2e.zone_objects import ZONES
 from tests.e2e.zone_world import SICK
@@ -46,7 +46,7 @@ def paths() -> list[str]:
     return [f"{witness}-{SICK}" for witness in WITNESSES]
 
 
-def seen(plan: Plan, writes: Sequence[Write]) -> list[Seen]:
+def seen(plan: Plan, writes: Sequence[LoggedWrite]) -> list[Seen]:
     """The first write to the cluster is the action; the steps that follow are not judged."""
     ours = [write for write in writes if write.cluster == CLUSTER and write.manager != WORLD]
     [second] = plan.seconds

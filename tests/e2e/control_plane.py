@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from reactor.actions.karmada.tasks import copies
-from reactor.demo.kube import WORLD, Emulator, JsonObject, Write, write_kubeconfig
+from reactor.demo.kube import WORLD, Emulator, JsonObject, LoggedWrite, write_kubeconfig
 from reactor.demo.kube.crds import load
 from reactor.runtime.clock import Clock
 from tests.e2e.members import NAMESPACE, TICK
@@ -116,7 +116,7 @@ class ControlPlane:
         """Of a Cluster object."""
         return [*(self.cluster.get("clusters", name)["spec"].get("taints") or [])]
 
-    def writes(self, resource: str) -> list[Write]:
+    def writes(self, resource: str) -> list[LoggedWrite]:
         """What the reactor changed, in order."""
         return [write for write in self.emulator.writes.effective(resource) if write.manager != WORLD]
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from reactor.actions.annotations import EPOCH_ANNOTATION
 from reactor.actions.workload.marks import DECIDED_ANNOTATION
-from reactor.demo.kube import WORLD, Cluster, Emulator, Hang, JsonObject, Write, write_kubeconfig
+from reactor.demo.kube import WORLD, EmulatedCluster, Emulator, Hang, JsonObject, LoggedWrite, write_kubeconfig
 from reactor.demo.kube.faults import Fault, Handle
 from reactor.runtime.clock import Clock
 from rules.kinds.traffic.route_state import DECISION_ANNOTATION
@@ -69,7 +69,7 @@ class Member:
 
     name: str
     emulator: Emulator
-    cluster: Cluster
+    cluster: EmulatedCluster
     answers: bool = True
     ready_seconds: float = 0.5
     """How long new pods take to become ready."""
@@ -112,7 +112,7 @@ class Member:
         found = (one for kind in kinds for one in self.cluster.list(kind, NAMESPACE))
         return {f"{one['kind']}/{one['metadata']['name']}" for one in found}
 
-    def writes(self, resource: str = "", name: str = "") -> list[Write]:
+    def writes(self, resource: str = "", name: str = "") -> list[LoggedWrite]:
         """What the reactor changed here."""
         return [
             write
@@ -222,11 +222,11 @@ class Members:
                 out.append((max(began, after), end))
         return out
 
-    def writes(self) -> list[Write]:
+    def writes(self) -> list[LoggedWrite]:
         """All that the reactor changed anywhere, in order."""
         return sorted((write for one in self._members.values() for write in one.writes()), key=lambda one: one.at)
 
-    def doubled(self) -> list[Write]:
+    def doubled(self) -> list[LoggedWrite]:
         """Writes that made an object what an earlier one had made it. None is what everybody hopes for."""
         seen: set[tuple[object, ...]] = set()
         twice = []

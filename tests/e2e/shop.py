@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from reactor.demo.kube import Cluster, Emulator, JsonObject, Write
+from reactor.demo.kube import EmulatedCluster, Emulator, JsonObject, LoggedWrite
 
 MANAGER = "alert-reactor"
 LABELS = {"team": "shop"}
@@ -17,7 +17,7 @@ class Shop:
 
     def __init__(self, emulator: Emulator) -> None:
         self.emulator = emulator
-        self.east: Cluster = emulator.cluster("east")
+        self.east: EmulatedCluster = emulator.cluster("east")
         self._first: dict[str, dict[str, int]] = {}
 
     def split(
@@ -56,12 +56,12 @@ class Shop:
         """Give a TrafficSplit, if it exists."""
         return self.east.find("trafficsplits", name, "shop")
 
-    def writes(self, name: str = "") -> list[Write]:
+    def writes(self, name: str = "") -> list[LoggedWrite]:
         """What the reactor changed on one split, or on any, in the order in which the cluster saw it."""
         ours = self.emulator.writes.effective("trafficsplits", manager=MANAGER)
         return [write for write in ours if name in ("", write.name)]
 
-    def all_writes(self) -> list[Write]:
+    def all_writes(self) -> list[LoggedWrite]:
         """Everything the reactor wrote to anything, effective or not."""
         return [write for write in self.emulator.writes if write.manager == MANAGER]
 

@@ -19,7 +19,7 @@ from bus.envelope import encode
 from bus.jetstream import JetStreamBus
 from bus.messages import Health, Observation
 from bus.port import Outgoing
-from reactor.demo.kube import Cluster, Emulator, Write, write_kubeconfig
+from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite, write_kubeconfig
 from reactor.runtime.clock import Clock
 from rules.core.group import Group, Window
 from rules.summary import route_of
@@ -55,7 +55,7 @@ rules:
 """
 
 
-def furnish(cluster: Cluster) -> list[tuple[str, str]]:
+def furnish(cluster: EmulatedCluster) -> list[tuple[str, str]]:
     """Make the routes, a hundred in each namespace with one fallback; gives (namespace, name) of each."""
     routes = []
     for place in range(NAMESPACES):
@@ -126,7 +126,7 @@ def _windows(group: Group) -> list[Window]:
     return [member.window for member in group.members.values() if member.window is not None]
 
 
-def _writes(emulator: Emulator) -> list[Write]:
+def _writes(emulator: Emulator) -> list[LoggedWrite]:
     return emulator.writes.effective("trafficsplits", manager="alert-reactor")
 
 

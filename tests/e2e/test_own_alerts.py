@@ -14,7 +14,7 @@ from typing import Any
 import nats
 
 from bus.embedded import EmbeddedServer
-from reactor.demo.kube.faults import Answer, Fault
+from reactor.demo.kube.faults import Fault, StatusFault
 from tests.e2e.alerts import body, firing, resolved
 from tests.e2e.conftest import MakeReactor
 from tests.e2e.own_alerts import ends, fires, rules, silent_panels, watching
@@ -52,7 +52,7 @@ async def test_what_a_rule_cannot_do_or_has_done(shop: Shop, reactor: MakeReacto
     settings, scraped = ports()
     async with reactor(RULES, **settings) as service, watching(tmp_path / "prometheus", scraped) as prometheus:
         await service.settled(3)
-        refused = shop.east.faults.add(Fault(Answer(500), verb="patch", resource="trafficsplits"))
+        refused = shop.east.faults.add(Fault(StatusFault(500), verb="patch", resource="trafficsplits"))
         shop.endpoints("checkout", ready=0)
         await fires(prometheus, "ReactorActionsFail")
         refused.remove()
@@ -124,7 +124,7 @@ async def test_what_the_processes_and_the_bus_do(shop: Shop, reactor: MakeReacto
             await decider.settled(1)
             async with hardly_running(decider):
                 await fires(prometheus, "ReactorDecisionBudgetFast", "ReactorDecisionBudgetSlow")
-            shop.east.faults.add(Fault(Answer(500), resource="endpointslices"))
+            shop.east.faults.add(Fault(StatusFault(500), resource="endpointslices"))
             shop.east.cut_watches(resource="endpointslices")
             await fires(prometheus, "ReactorKnowledgeBudgetFast", "ReactorKnowledgeBudgetSlow")
             shop.east.faults.clear()

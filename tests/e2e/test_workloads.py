@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bus.messages import Health
-from reactor.demo.kube import ApiError, Cluster, Fault, Forbid, JsonObject, writes
-from reactor.demo.kube.call import Call
+from reactor.demo.kube import EmulatedCluster, Fault, Forbid, JsonObject, StatusError, writes
+from reactor.demo.kube.call import ApiRequest
 from rules.core.reasons import Held
 from tests.e2e.members import NAMESPACE, Members
 from tests.e2e.moving import document, group, holds, knows, records, remembers, rule, settled
@@ -177,9 +177,9 @@ def refused(monkeypatch: pytest.MonkeyPatch, cluster: str, name: str, words: str
     """Let the quota of a cluster refuse a new Deployment, in the API server's own words. The emulator has no quotas."""
     real = writes.insert
 
-    def insert(there: Cluster, call: Call, new: JsonObject, **more: Any) -> Any:
+    def insert(there: EmulatedCluster, call: ApiRequest, new: JsonObject, **more: Any) -> Any:
         if (there.name, call.resource.kind, call.name) == (cluster, "Deployment", name):
-            raise ApiError(403, "Forbidden", f'deployments.apps "{name}" is forbidden: {words}')
+            raise StatusError(403, "Forbidden", f'deployments.apps "{name}" is forbidden: {words}')
         return real(there, call, new, **more)
 
     monkeypatch.setattr("reactor.demo.kube.patching.insert", insert)

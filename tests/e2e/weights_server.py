@@ -10,7 +10,7 @@ from typing import Any
 from reactor.clients.balancers.webhook import Webhook
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.runtime.clock import Clock
-from reactor.settings.balancers import Webhook as Settings
+from reactor.settings.balancers import WebhookSettings as Settings
 from tests.e2e.processes import Child
 from tests.e2e.waiting import until_told
 from tests.ports import free_port

@@ -10,26 +10,26 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from reactor.demo.kube import Write
+from reactor.demo.kube import LoggedWrite
 from tests.e2e.zone_objects import ZONE_LABEL
 from tests.e2e.zone_world import MANAGER, SICK, ZoneWorld
 
 RELEASED = "reactor/isolation-released-at"
 
 
-def node_writes(world: ZoneWorld) -> list[Write]:
+def node_writes(world: ZoneWorld) -> list[LoggedWrite]:
     """What the reactor changed on nodes."""
     return [write for write in world.writes() if write.resource == "nodes"]
 
 
-def evictions(world: ZoneWorld) -> list[Write]:
+def evictions(world: ZoneWorld) -> list[LoggedWrite]:
     """All evictions that the reactor asked for, let through or not."""
     return [
         write for write in world.emulator.writes if write.manager == MANAGER and write.subresource == "eviction"
     ]  # fmt: skip
 
 
-def changes(write: Write) -> list[tuple[str, str, str]]:
+def changes(write: LoggedWrite) -> list[tuple[str, str, str]]:
     """What a write to a node changed: operation, path and value; when a node was released does not matter."""
     found = []
     for one in write.body:
@@ -120,7 +120,7 @@ class Ledger:
                     self.budgets[write.name] = dict(write.body["status"])
         return self
 
-    def _pod(self, write: Write) -> None:
+    def _pod(self, write: LoggedWrite) -> None:
         if write.subresource == "eviction":
             self.nodes[write.name, write.before] = self.on[write.name]
             if write.code == 201:
@@ -135,7 +135,7 @@ class Ledger:
                 one["type"] == "Ready" and one["status"] == "True" for one in status["conditions"]
             )
 
-    def _spend(self, write: Write) -> None:
+    def _spend(self, write: LoggedWrite) -> None:
         budget = self.budgets.get(self.apps[write.name])
         if budget is None:
             return

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from reactor.demo.kube import Cluster, Emulator, JsonObject, Write
+from reactor.demo.kube import EmulatedCluster, Emulator, JsonObject, LoggedWrite
 from reactor.runtime.clock import Clock
 from tests.e2e import zone_objects
 from tests.e2e.zone_objects import ZONE_LABEL, ZONES, Workload
@@ -49,7 +49,7 @@ class ZoneWorld:
 
     def __init__(self, emulator: Emulator) -> None:
         self.emulator = emulator
-        self.prod: Cluster = emulator.cluster("prod")
+        self.prod: EmulatedCluster = emulator.cluster("prod")
         self._down: set[str] = set()
         self._born: dict[str, float] = {}
         self._count = Counter[str]()
@@ -136,7 +136,7 @@ class ZoneWorld:
             for one in self.prod.list("nodes")
         }  # fmt: skip
 
-    def writes(self) -> list[Write]:
+    def writes(self) -> list[LoggedWrite]:
         """What the reactor changed, in the order in which the cluster saw it."""
         return self.emulator.writes.effective(cluster="prod", manager=MANAGER)
 

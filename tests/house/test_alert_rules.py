@@ -11,7 +11,7 @@ import yaml
 
 from reactor.runtime import telemetry
 from rules.core.reasons import Held
-from rules.summary import State
+from rules.summary import GroupStatus
 from tests.house.test_deploy_files import DEPLOY, run, tool
 
 FOLDER = DEPLOY / "prometheus"
@@ -59,7 +59,7 @@ def test_each_metric_reason_and_state_that_they_name_is_there() -> None:
     assert set(re.findall(r"\b(?:reactor|process)_\w+", text)) <= known
     reasons = {word for found in re.findall(r'reason=~?"([^"]+)"', text) for word in found.split("|")}
     assert reasons <= {held.value for held in Held}
-    assert set(re.findall(r'state="(\w+)"', text)) <= {state.value for state in State}
+    assert set(re.findall(r'state="(\w+)"', text)) <= {state.value for state in GroupStatus}
 
 
 def test_each_says_what_to_do_and_has_its_runbook() -> None:

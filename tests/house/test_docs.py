@@ -30,7 +30,7 @@ from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
 from rules.rulefile import loader
 from rules.rulefile.lint import hints as lint
-from rules.summary import State
+from rules.summary import GroupStatus
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -329,7 +329,7 @@ def test_for_every_reason_it_is_said_what_to_do(reason: Held | Because) -> None:
 
 def test_every_state_of_the_status_is_explained() -> None:
     page = (DOCS / "how-to" / "read-the-status.md").read_text("utf-8")
-    for state in State:
+    for state in GroupStatus:
         assert f"| `{state}` |" in page
 
 

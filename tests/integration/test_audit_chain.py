@@ -20,7 +20,7 @@ from bus.messages import DecisionRecord
 from bus.port import Delivery, Outgoing
 from bus.topology import DECISIONS, GROUPS
 from reactor.audit.audit_reader import audit_of
-from reactor.audit.chain import Chain, Entry, Head
+from reactor.audit.chain import ChainEntry, ChainWriter, Head
 from reactor.audit.links import check
 from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
@@ -31,9 +31,9 @@ NOW = Clock().now()
 Records = list[tuple[str, bytes]]
 
 
-def entry(number: int, rule: str = "checkout") -> Entry:
+def entry(number: int, rule: str = "checkout") -> ChainEntry:
     record = DecisionRecord(rule=rule, object="x", decided_at=NOW + timedelta(seconds=number), because=(f"{number}",))
-    return Entry(record, f"id-{rule}-{number}", "/test")
+    return ChainEntry(record, f"id-{rule}-{number}", "/test")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ async def bus(tmp_path: Path) -> AsyncIterator[JetStreamBus]:
     ):
         await provision(bus)
         for partition, numbers in ((3, range(5)), (4, range(1))):
-            chain = Chain(bus, partition)
+            chain = ChainWriter(bus, partition)
             await chain.load(Head())
             for number in numbers:
                 await chain.write(entry(number, f"rule-{number % 2}"))
@@ -162,7 +162,7 @@ async def test_the_server_takes_nothing_out_of_the_audit(bus: JetStreamBus) -> N
 
 
 async def test_a_former_owner_writes_nothing_more(bus: JetStreamBus) -> None:
-    former, owner = Chain(bus, 3), Chain(bus, 3)
+    former, owner = ChainWriter(bus, 3), ChainWriter(bus, 3)
     await former.load(Head())
     await owner.load(Head())
     await owner.write(entry(5))
@@ -175,10 +175,10 @@ async def test_a_former_owner_writes_nothing_more(bus: JetStreamBus) -> None:
 async def test_an_owner_goes_on_after_what_its_state_does_not_know_yet(bus: JetStreamBus) -> None:
     """The state is written every second: what was published since is in the stream."""
     known = (await audit_of(bus)).heads["3"]
-    late = Chain(bus, 3)
+    late = ChainWriter(bus, 3)
     await late.load(known)
     await late.write(entry(5))
-    taking_over = Chain(bus, 3)
+    taking_over = ChainWriter(bus, 3)
     await taking_over.load(known)
     await taking_over.write(entry(6))
     assert taking_over.head.number == 7
@@ -208,7 +208,7 @@ async def test_records_of_before_chains_are_left_alone(tmp_path: Path) -> None:
         await provision(bus)
         for number in range(3):
             await bus.publish(Outgoing(subjects.decision(3, "rule-1"), _alone(), f"old-{number}"))
-        chain = Chain(bus, 3)
+        chain = ChainWriter(bus, 3)
         await chain.load(Head())
         await chain.write(entry(1))
         assert await broken(bus) == []
@@ -220,7 +220,7 @@ ANOTHER = Signer(b"n" * 32)
 
 async def written(bus: JetStreamBus, numbers: range, signer: Signer | None) -> None:
     """Records of partition 5, as an owner with this key writes them."""
-    chain = Chain(bus, 5, signer)
+    chain = ChainWriter(bus, 5, signer)
     await chain.load(Head())
     for number in numbers:
         await chain.write(entry(number, f"rule-{number % 2}"))

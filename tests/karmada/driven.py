@@ -9,7 +9,7 @@ from typing import Any
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.karmada.kubelets import MERGE, Kubelets
 from tests.karmada.planes import BINDINGS, CLUSTERS, MEMBERS, NAMESPACE, Plane, State, Timeline, tasks_of, wanted_of
 from tests.karmada.real import Karmada
@@ -152,7 +152,7 @@ async def driven(karmada: Karmada) -> AsyncIterator[Driven]:
     """Use a running Karmada for one test, and leave it as it was."""
     plane = Driven(karmada)
     await plane._apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    clusters = Clusters({"karmada": Cluster(kubeconfig=karmada.plane.kubeconfig)})
+    clusters = Clusters({"karmada": ClusterSettings(kubeconfig=karmada.plane.kubeconfig)})
     plane.api = await clusters.get("karmada")
     async with plane.kubelets:
         noting = asyncio.create_task(plane.note())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.e2e.control_plane import ControlPlane
 from tests.karmada.planes import MEMBERS, NAMESPACE, Plane, State, Timeline, tasks_of, wanted_of
 
@@ -70,7 +70,7 @@ async def emulated(folder: Path) -> AsyncIterator[Plane]:
     """Start one."""
     async with ControlPlane(folder / "kubeconfig", MEMBERS) as running:
         plane = Emulated(running, folder)
-        clusters = Clusters({"karmada": Cluster.model_validate(running.settings()["karmada"])})
+        clusters = Clusters({"karmada": ClusterSettings.model_validate(running.settings()["karmada"])})
         plane.api = await clusters.get("karmada")
         noting = asyncio.create_task(plane.note())
         try:

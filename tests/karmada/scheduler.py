@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reactor.demo.kube import Cluster, JsonObject
+from reactor.demo.kube import EmulatedCluster, JsonObject
 from tests.karmada.regions import Offer, Wanted, chosen
 
 APPLIED = "policy.karmada.io/applied-placement"
@@ -34,7 +34,7 @@ class NoClusterFits(Exception):
 class Scheduler:
     """Answers each generation of each binding once, like its queue does."""
 
-    def __init__(self, plane: Cluster) -> None:
+    def __init__(self, plane: EmulatedCluster) -> None:
         self.plane = plane
         self.silent = False
         self._seen: dict[tuple[str, str, str], int] = {}

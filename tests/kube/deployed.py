@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.kube.api import PATIENCE, Api, Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,7 +130,7 @@ class Deployed:
     @asynccontextmanager
     async def client(self) -> AsyncIterator[Kubernetes]:
         """Give the product's own client, as the ServiceAccount."""
-        api = await connect("it", Cluster(kubeconfig=await self.kubeconfig()))
+        api = await connect("it", ClusterSettings(kubeconfig=await self.kubeconfig()))
         try:
             yield api
         finally:

@@ -19,7 +19,7 @@ from rules.core.reasons import Because
 from rules.engine import debounce, decide, guard, observe, signals, unbroken
 from rules.engine import outbox as owe
 from rules.kinds.traffic import desired_weights as traffic
-from rules.kinds.traffic.backends import Backend
+from rules.kinds.traffic.backends import BackendView
 from rules.kinds.workload import desired_placement as workload_wish
 from rules.kinds.zone import admission as zone_admission
 from rules.kinds.zone import next_step as zone_wish
@@ -87,7 +87,7 @@ def _unknown_taken_for_bad(patch: pytest.MonkeyPatch) -> None:
 def _unknown_taken_for_healthy(patch: pytest.MonkeyPatch) -> None:
     wait = debounce._wait
     patch.setattr(debounce, "_wait", lambda member, at: debounce._move(wait(member, at), at, healthy=True))
-    patch.setattr(Backend, "healthy_now", property(lambda self: self.settled is True))
+    patch.setattr(BackendView, "healthy_now", property(lambda self: self.settled is True))
     _acts_against_the_present(patch)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from bus.messages import CancelEviction, Evict, Outcome, Place, Purge
 from bus.messages.placements import placed
-from reactor.actions.conditional_write import Change, Written, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, Written, conditional_write_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.answer import answer, words
@@ -19,7 +19,7 @@ from reactor.actions.karmada.cluster_taints import API as CLUSTERS
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.karmada.foreseen import WouldMove, refuse_if_lost, spread_by_region
 from reactor.actions.karmada.moves import cancelled, limits_of, moved, purged, returned
-from reactor.actions.karmada.tasks import Placement, placement_of, task_for
+from reactor.actions.karmada.tasks import BindingPlacement, placement_of, task_for
 from reactor.actions.outcomes import DETAIL_MAX
 from reactor.actions.patches import patch
 from reactor.actions.workload.marks import follows, refuse_if_stale, stamps
@@ -74,7 +74,7 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
         refuse_if_stale(binding, action)
         return difference(binding, becomes(binding), action)
 
-    change = Change(
+    change = ConditionalChange(
         plan,
         as_asked=lambda binding: difference(binding, becomes(binding), action) is None,
         written_by_us=lambda binding: follows(binding, action),
@@ -88,9 +88,9 @@ async def _settled(api: KubeApi, action: WorkloadAction) -> Written | None:
         raise
 
 
-async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObject], Placement]:
+async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObject], BindingPlacement]:
     """Give what the action makes of a binding. It raises Declined where the scheduler's answer would do harm."""
-    becomes: Callable[[JsonObject], Placement]
+    becomes: Callable[[JsonObject], BindingPlacement]
     match action:
         case Place():
             dialect = await dialect_of(api, action.workload)
@@ -106,14 +106,14 @@ async def _becoming(api: KubeApi, action: WorkloadAction) -> Callable[[JsonObjec
     return lambda one: refuse_if_lost(one, becomes(one), members, healthy(one, _ready(members)))
 
 
-def _evicted(binding: JsonObject, action: Evict, task: JsonObject) -> Placement:
+def _evicted(binding: JsonObject, action: Evict, task: JsonObject) -> BindingPlacement:
     now = placement_of(binding)
     if action.from_ not in {one["name"] for one in now.clusters}:
         return now  # its Place has done it, or somebody else: where the copies are since is not ours to change
     return moved(now, action.clusters, [task], limits_of(binding))
 
 
-def _ended(binding: JsonObject, action: Purge | CancelEviction, members: Sequence[JsonObject]) -> Placement:
+def _ended(binding: JsonObject, action: Purge | CancelEviction, members: Sequence[JsonObject]) -> BindingPlacement:
     """Let the eviction be over. Where the scheduler would not let the new copy stay, the old one may be back alone."""
     now, well = placement_of(binding), healthy(binding, _ready(members))
     if isinstance(action, Purge):
@@ -156,7 +156,7 @@ def otherwise(binding: JsonObject, action: WorkloadAction) -> str:
     return "" if as_asked else f"Karmada's scheduler has placed it on {words(binding)}; asked was {asked}"
 
 
-def difference(binding: JsonObject, becomes: Placement, action: WorkloadAction) -> list[JsonObject] | None:
+def difference(binding: JsonObject, becomes: BindingPlacement, action: WorkloadAction) -> list[JsonObject] | None:
     """Give the one JSON Patch that makes the binding so; None: it is."""
     now, spec = placement_of(binding), binding.get("spec") or {}
     operations = [

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from bus.messages import Outcome, SetTaints, Taint
 from reactor.actions.annotations import notes_of
-from reactor.actions.conditional_write import Change, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.guarded import GuardedKube
 from reactor.actions.karmada.control_plane import ControlPlane
@@ -43,7 +43,7 @@ async def carry_out(
         refuse_if_stale(cluster, action)
         return difference(cluster, action)
 
-    change = Change(
+    change = ConditionalChange(
         plan, as_asked=lambda one: difference(one, action) is None, written_by_us=lambda one: follows(one, action)
     )
     try:

@@ -15,10 +15,10 @@ from itertools import chain
 from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Taint
-from reactor.actions.karmada.tasks import Placement, placement_of
+from reactor.actions.karmada.tasks import BindingPlacement, placement_of
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.object_fields import Malformed
+from reactor.clients.object_fields import MalformedField
 from reactor.clients.quantities import quantity
 from rules.kinds.workload.affinity import affine
 from rules.kinds.workload.spread import Bounds, Insufficient, Option, by_group, group_score
@@ -46,8 +46,8 @@ def spread_by_region(binding: JsonObject) -> bool:
 
 
 def refuse_if_lost(
-    binding: JsonObject, after: Placement, clusters: Sequence[JsonObject], healthy: Collection[str]
-) -> Placement:
+    binding: JsonObject, after: BindingPlacement, clusters: Sequence[JsonObject], healthy: Collection[str]
+) -> BindingPlacement:
     """Give what is to be written. `clusters`: all Cluster objects.
 
     Raises WouldMove where the scheduler, in its answer, would take away the last copy that is Healthy now.
@@ -62,7 +62,7 @@ def refuse_if_lost(
     raise WouldMove(would)
 
 
-def _answer(binding: JsonObject, after: Placement, clusters: Sequence[JsonObject]) -> set[str] | None:
+def _answer(binding: JsonObject, after: BindingPlacement, clusters: Sequence[JsonObject]) -> set[str] | None:
     """Give the clusters that it would choose; None: it would choose none, and leave everything as it is."""
     spec, bounds = binding.get("spec") or {}, _bounds(binding)
     listed = {str(one.get("name")) for one in after.clusters}
@@ -144,6 +144,6 @@ def _room(cluster: JsonObject, requests: Mapping[str, str]) -> int:
             has = quantity((summary.get("allocatable") or {})[resource])
             used = [(summary.get(part) or {}).get(resource, 0) for part in ("allocated", "allocating")]
             room = min(room, int((has - sum(map(quantity, used))) / quantity(each)))
-        except (KeyError, Malformed, ZeroDivisionError):
+        except (KeyError, MalformedField, ZeroDivisionError):
             continue
     return max(room, 0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from reactor.actions.karmada.tasks import Placement
+from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
 
@@ -45,7 +45,9 @@ def limits_of(binding: JsonObject) -> Limits:
     return Limits(min(most, default=None), None if divided else replicas, replicas if divided else None)
 
 
-def moved(now: Placement, plan: Mapping[str, int], tasks: Sequence[JsonObject], limits: Limits) -> Placement:
+def moved(
+    now: BindingPlacement, plan: Mapping[str, int], tasks: Sequence[JsonObject], limits: Limits
+) -> BindingPlacement:
     """Let the tasks' clusters leave, and those of the plan hold the workload.
 
     What stands in neither stays: somebody else has put it there, and it comes before what is new. A task that is there
@@ -63,7 +65,7 @@ def moved(now: Placement, plan: Mapping[str, int], tasks: Sequence[JsonObject], 
     made = [
         _made(task, left[task["fromCluster"]], before) for task in tasks if task["fromCluster"] in left.keys() - held
     ]
-    after = Placement(clusters, [*now.tasks, *made])
+    after = BindingPlacement(clusters, [*now.tasks, *made])
     if after != now and room is not None and room < 0:
         text = f"{len(stay)} clusters hold it and the policy allows {limits.clusters_max}"
         raise Declined("SchedulerBehind", f"{text}: any write would let Karmada's scheduler choose which copies go")
@@ -91,7 +93,7 @@ def _made(task: JsonObject, entry: JsonObject, before: list[str]) -> JsonObject:
     return {**task, **size, "clustersBeforeFailover": before}
 
 
-def purged(now: Placement, name: str, healthy: Collection[str]) -> Placement:
+def purged(now: BindingPlacement, name: str, healthy: Collection[str]) -> BindingPlacement:
     """Let the copy go: what neither a cluster nor a task stands for, Karmada removes.
 
     A cluster that is listed again stays: somebody wants it there. Raises Declined (LastHealthyCopy).
@@ -99,10 +101,10 @@ def purged(now: Placement, name: str, healthy: Collection[str]) -> Placement:
     tasks = _without(now.tasks, name)
     if tasks != now.tasks and name in healthy and not any(_name(one) in healthy for one in now.clusters):
         raise Declined("LastHealthyCopy", f"Karmada finds the copy on {name} Healthy, and no other one")
-    return Placement(now.clusters, tasks)
+    return BindingPlacement(now.clusters, tasks)
 
 
-def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str]) -> Placement:
+def cancelled(now: BindingPlacement, name: str, limits: Limits, healthy: Collection[str]) -> BindingPlacement:
     """Take the eviction back, so that the scheduler has nothing to take away.
 
     Where there is room for both, the cluster is back in the size that it left with. Where there is not, the Healthy one
@@ -114,27 +116,27 @@ def cancelled(now: Placement, name: str, limits: Limits, healthy: Collection[str
         return now
     tasks = _without(now.tasks, name)
     if name in map(_name, now.clusters):
-        return Placement(now.clusters, tasks)
+        return BindingPlacement(now.clusters, tasks)
     before = task.get("clustersBeforeFailover") or ()
     new = [one for one in now.clusters if _name(one) not in before] or now.clusters
     sick = [_name(one) for one in new if _name(one) not in healthy]
     back = _back(task)
     clusters = _shrunk(now.clusters, back, sick, limits)
     if clusters is not None and (clusters[:-1] == now.clusters or name in healthy):
-        return Placement(clusters, tasks)
+        return BindingPlacement(clusters, tasks)
     if any(_name(one) in healthy for one in now.clusters):
-        return Placement(now.clusters, tasks)
+        return BindingPlacement(now.clusters, tasks)
     raise Declined(
         "NoHealthyCopy", f"the policy has no room for both, and neither {name} nor another copy is Healthy yet"
     )
 
 
-def returned(now: Placement, name: str) -> Placement:
+def returned(now: BindingPlacement, name: str) -> BindingPlacement:
     """Let the cluster be back in the place of those that are there since it left, and the eviction be over."""
     task = next(one for one in now.tasks if one.get("fromCluster") == name)
     before = task.get("clustersBeforeFailover") or ()
     clusters = [*(one for one in now.clusters if _name(one) in before), _back(task)]
-    return Placement(clusters, _without(now.tasks, name))
+    return BindingPlacement(clusters, _without(now.tasks, name))
 
 
 def _back(task: JsonObject) -> JsonObject:

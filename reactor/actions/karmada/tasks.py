@@ -42,17 +42,17 @@ class Dialect:
         return mode if mode in self.modes else SEED_WORDS[mode]
 
 
-class Placement(NamedTuple):
+class BindingPlacement(NamedTuple):
     """Where a binding's copies are wanted, and which are on their way out."""
 
     clusters: list[JsonObject]
     tasks: list[JsonObject]
 
 
-def placement_of(binding: JsonObject) -> Placement:
+def placement_of(binding: JsonObject) -> BindingPlacement:
     """Read a binding."""
     spec = binding.get("spec") or {}
-    return Placement([*(spec.get("clusters") or [])], [*(spec.get("gracefulEvictionTasks") or [])])
+    return BindingPlacement([*(spec.get("clusters") or [])], [*(spec.get("gracefulEvictionTasks") or [])])
 
 
 def task_for(action: Place | Evict, eviction: Eviction, dialect: Dialect) -> JsonObject:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from bus import subjects
-from bus.errors import NotFound, Refused
+from bus.errors import KeyNotFound, Refused
 from bus.messages import Notify
 from bus.port import Store
 from reactor.runtime.errors import ReactorError
@@ -61,7 +61,7 @@ class ApprovalLinks:
             day, body_text, signature = token.split(".")
             body, given = _bytes(body_text), _bytes(signature)
             key = (await self._store.get(_key_of(date.fromisoformat(day).isoformat()))).value
-        except (ValueError, binascii.Error, NotFound):
+        except (ValueError, binascii.Error, KeyNotFound):
             raise LinkUnusable("this link is incomplete, or too old") from None
         if not hmac.compare_digest(given, _signature(key, day, body)):
             raise LinkUnusable("this link was not made by this reactor")
@@ -75,7 +75,7 @@ class ApprovalLinks:
         """Give by whom and how the link was used; empty: it was not. Raises BusError."""
         try:
             return (await self._store.get(_mark_of(link))).value.decode("utf-8", "replace")
-        except NotFound:
+        except KeyNotFound:
             return ""
 
     async def use(self, link: ApprovalLink, words: str) -> int:
@@ -97,7 +97,7 @@ class ApprovalLinks:
         for _ in range(2):
             try:
                 return (await self._store.get(_key_of(day))).value
-            except NotFound:
+            except KeyNotFound:
                 pass
             made = secrets.token_bytes(KEY_BYTES)
             try:

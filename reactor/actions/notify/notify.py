@@ -34,7 +34,7 @@ _sent = Counter(
 )
 
 
-class Told:
+class NotifiedLog:
     """Who has heard of which action, so that a repeat for the sake of one notifier is silent for the others."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ async def carry_out(
     *,
     notifiers: Mapping[str, Notifier],
     http: aiohttp.ClientSession,
-    told: Told,
+    told: NotifiedLog,
     link: Callable[[Notify], Awaitable[str]] | None = None,
 ) -> Outcome:
     """Tell everybody that the action names. Done: all have heard, `wrote` False where all had before.
@@ -93,7 +93,7 @@ async def _made(link: Callable[[Notify], Awaitable[str]], action: Notify) -> str
 
 
 async def _tell(
-    action: Notify, name: str, notifier: Notifier | None, clock: Clock, http: aiohttp.ClientSession, told: Told
+    action: Notify, name: str, notifier: Notifier | None, clock: Clock, http: aiohttp.ClientSession, told: NotifiedLog
 ) -> Declined | NotifierUnavailable | None:
     if notifier is None:
         _sent.labels("unknown", "failed").inc()

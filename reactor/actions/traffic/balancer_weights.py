@@ -16,7 +16,7 @@ from bus.messages import Mode, Outcome, SetWeights, iso
 from reactor.actions.conditional_write import SETTLE_SECONDS, attempts
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined, NotAsAsked, done, failed
-from reactor.clients.balancers.balancer_port import Change, LoadBalancer, Weights
+from reactor.clients.balancers.balancer_port import LoadBalancer, WeightChange, Weights
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
@@ -115,7 +115,7 @@ async def _write(
     balancer: LoadBalancer, seen: Weights, action: SetWeights, context: ExecutionContext
 ) -> Weights | None:
     key = f"{action.id}\n{iso(action.decided_at)}\n{sorted(action.weights.items())}"
-    change = Change(action.weights, action.id, key)
+    change = WeightChange(action.weights, action.id, key)
     return await context.write(action.object, lambda: balancer.write(seen, change))
 
 

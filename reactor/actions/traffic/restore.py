@@ -7,14 +7,14 @@ from collections.abc import Collection, Sequence
 
 from bus.messages import Outcome, RouteRef
 from reactor.actions.annotations import EPOCH_ANNOTATION, healthy_weights, weights_text
-from reactor.actions.conditional_write import Change, conditional_write
+from reactor.actions.conditional_write import ConditionalChange, conditional_write
 from reactor.actions.events import CONTROLLER, News, tell
 from reactor.actions.outcomes import Declined, done, failed
 from reactor.actions.patches import changes, patch
 from reactor.actions.traffic.route_weights import moves
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
-from reactor.clients.route_entries import Entry, Unreadable, weights_of
+from reactor.clients.route_entries import RouteEntry, Unreadable, weights_of
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.kinds.traffic.apportion import apportion
@@ -34,7 +34,7 @@ async def restore(
     Done without a write where nothing is remembered. The outcome's action is `restore/<object>`.
     """
     name = f"restore/{route.object}"[:_ACTION_MAX]
-    change = Change(
+    change = ConditionalChange(
         plan=lambda obj: restoration(kind, obj, route),
         as_asked=lambda obj: restoration(kind, obj, route) is None,
         written_by_us=lambda _: True,  # nobody else takes this annotation off
@@ -75,7 +75,7 @@ def restoration(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[JsonO
     return patch(obj, changes(standing, mine), write=keep, remove=ours)
 
 
-def _rest(kind: RouteKind, standing: Sequence[Entry], mine: Collection[str]) -> int:
+def _rest(kind: RouteKind, standing: Sequence[RouteEntry], mine: Collection[str]) -> int:
     """Give what backends that nothing is remembered of have. Raises Declined."""
     try:
         weights = list(zip(standing, weights_of(kind, standing), strict=True))

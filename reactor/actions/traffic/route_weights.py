@@ -7,12 +7,12 @@ import logging
 from bus.messages import Mode, Outcome, RouteRef, SetWeights
 from reactor.actions.annotations import stamp_of, stamp_on
 from reactor.actions.background import BackgroundTasks
-from reactor.actions.conditional_write import Change, Written, conditional_write
+from reactor.actions.conditional_write import ConditionalChange, Written, conditional_write
 from reactor.actions.events import CONTROLLER, REASONS, News, tell
 from reactor.actions.outcomes import Declined, done, failed
 from reactor.actions.traffic.weights import backends_of, difference
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
-from reactor.clients.route_entries import Entry
+from reactor.clients.route_entries import RouteEntry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
 from rules.rulefile.route_kinds import RouteKind, RouteKinds, kind_of
@@ -44,7 +44,7 @@ async def carry_out(
         kind = kind_of(action.route.kind, action.route.custom_kind, custom)
     except KeyError:
         return failed(action.id, clock, Declined("UnknownRouteKind", f"routeKinds.{action.route.called}: {UNKNOWN}"))
-    change = Change(
+    change = ConditionalChange(
         plan=lambda obj: _plan(kind, obj, action),
         as_asked=lambda obj: difference(kind, obj, action) is None,
         written_by_us=lambda obj: stamp_on(obj) == stamp_of(action),
@@ -96,5 +96,5 @@ def moves(kind: RouteKind, written: Written, route: RouteRef) -> str:
     return ", ".join(changed)
 
 
-def _shown(entry: Entry) -> object:
+def _shown(entry: RouteEntry) -> object:
     return entry.weight if entry.weight is not None else entry.default

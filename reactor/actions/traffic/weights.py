@@ -12,11 +12,11 @@ from reactor.actions.annotations import stamps
 from reactor.actions.outcomes import Declined
 from reactor.actions.patches import changes, patch
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.route_entries import FRACTIONS, Entry, Unreadable, entries, hundredths
+from reactor.clients.route_entries import FRACTIONS, RouteEntry, Unreadable, entries, hundredths
 from rules.rulefile.route_kinds import RouteKind
 
 
-def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[Entry]:
+def backends_of(kind: RouteKind, obj: JsonObject, route: RouteRef) -> list[RouteEntry]:
     """Give the backends of the rule that is to be moved. Raises Declined (RuleMissing, or Invalid)."""
     try:
         return entries(kind, obj, route.rule)
@@ -41,7 +41,7 @@ def difference(kind: RouteKind, obj: JsonObject, action: SetWeights) -> list[Jso
     return patch(obj, operations, write=stamps(obj, action))
 
 
-def _add_up(kind: RouteKind, standing: Sequence[Entry], action: SetWeights) -> None:
+def _add_up(kind: RouteKind, standing: Sequence[RouteEntry], action: SetWeights) -> None:
     """Raise Declined where the weights, with those of others, are not what they have to add up to."""
     if not kind.sum_to or not any(action.weights.values()):
         return

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from reactor.actions.outcomes import Declined
-from reactor.actions.zone.evictions import Answer, evict
+from reactor.actions.zone.evictions import EvictionResult, evict
 from reactor.clients.changes import metadata_of
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from reactor.runtime.clock import Clock
@@ -67,7 +67,7 @@ async def evict_all(api: KubeApi, pods: Sequence[JsonObject], *, before: datetim
     leaving = [pod for pod in pods if _made(pod) <= before and "deletionTimestamp" not in metadata_of(pod)]
     deadline, slots = clock.monotonic() + BUDGET_SECONDS, asyncio.Semaphore(AT_ONCE)
 
-    async def evicted(pod: JsonObject) -> Answer:
+    async def evicted(pod: JsonObject) -> EvictionResult:
         while True:
             async with slots:
                 answer = await evict(api, pod)
@@ -81,7 +81,7 @@ async def evict_all(api: KubeApi, pods: Sequence[JsonObject], *, before: datetim
         if isinstance(answer, BaseException):
             raise answer
     for status, reason in (("Refused", "EvictionRefused"), ("Blocked", "DisruptionBudget")):
-        if stay := [one for one in answers if isinstance(one, Answer) and one.status == status]:
+        if stay := [one for one in answers if isinstance(one, EvictionResult) and one.status == status]:
             raise Declined(reason, f"{len(stay)} of {len(leaving)} pods do not leave: {stay[0].pod}: {stay[0].why}")
     return len(leaving)
 

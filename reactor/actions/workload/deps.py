@@ -22,7 +22,7 @@ _SECRET_REFS = ("secretRef", "nodePublishSecretRef")
 """How volumes other than `secret` name the Secret that opens them (csi, cephfs, rbd, iscsi, flexVolume, …)."""
 
 
-class Need(NamedTuple):
+class DependencyObject(NamedTuple):
     """One object of the workload's namespace."""
 
     kind: str
@@ -36,7 +36,7 @@ class Need(NamedTuple):
         return f"{self.kind}/{self.name}"
 
 
-def needs(found: JsonObject) -> tuple[Need, ...]:
+def needs(found: JsonObject) -> tuple[DependencyObject, ...]:
     """Give what the object's pods name, each once, sorted; of a ServiceAccount the Secrets that it pulls images with.
 
     What is optional in one place and needed in another is needed. Anything odd is passed over: the API server has
@@ -53,7 +53,7 @@ def needs(found: JsonObject) -> tuple[Need, ...]:
             need for need in _of_pod(_pod_spec(found)) if need.kind != "PersistentVolumeClaim" or need.name not in own
         ]
     required = {(need.kind, need.name) for need in named if not need.optional}
-    unique = {Need(kind, name, (kind, name) not in required) for kind, name, _ in named if name}
+    unique = {DependencyObject(kind, name, (kind, name) not in required) for kind, name, _ in named if name}
     return tuple(sorted(need for need in unique if need[:2] not in EVERY_NAMESPACE_HAS))
 
 
@@ -66,8 +66,8 @@ def _pod_spec(found: JsonObject) -> JsonObject:
     return dict_of(dict_of(spec.get("template")).get("spec"))
 
 
-def _of_pod(spec: JsonObject) -> Iterator[Need]:
-    yield Need("ServiceAccount", text_of(spec.get("serviceAccountName") or spec.get("serviceAccount")))
+def _of_pod(spec: JsonObject) -> Iterator[DependencyObject]:
+    yield DependencyObject("ServiceAccount", text_of(spec.get("serviceAccountName") or spec.get("serviceAccount")))
     yield from _pull_secrets(spec)
     for volume in list_of(spec.get("volumes")):
         yield from _of_volume(volume)
@@ -76,37 +76,37 @@ def _of_pod(spec: JsonObject) -> Iterator[Need]:
             yield from _of_container(container)
 
 
-def _of_volume(volume: JsonObject) -> Iterator[Need]:
+def _of_volume(volume: JsonObject) -> Iterator[DependencyObject]:
     for source in (volume, *list_of(dict_of(volume.get("projected")).get("sources"))):
         if config := dict_of(source.get("configMap")):
-            yield Need("ConfigMap", _name(config), _optional(config))
+            yield DependencyObject("ConfigMap", _name(config), _optional(config))
         if secret := dict_of(source.get("secret")):
-            yield Need("Secret", text_of(secret.get("secretName") or secret.get("name")), _optional(secret))
+            yield DependencyObject("Secret", text_of(secret.get("secretName") or secret.get("name")), _optional(secret))
     if claim := dict_of(volume.get("persistentVolumeClaim")):
-        yield Need("PersistentVolumeClaim", text_of(claim.get("claimName")))
+        yield DependencyObject("PersistentVolumeClaim", text_of(claim.get("claimName")))
     if share := dict_of(volume.get("azureFile")):
-        yield Need("Secret", text_of(share.get("secretName")))
+        yield DependencyObject("Secret", text_of(share.get("secretName")))
     for source in volume.values():
         for field in _SECRET_REFS:
-            yield Need("Secret", _name(dict_of(source).get(field)))
+            yield DependencyObject("Secret", _name(dict_of(source).get(field)))
 
 
-def _of_container(container: JsonObject) -> Iterator[Need]:
+def _of_container(container: JsonObject) -> Iterator[DependencyObject]:
     for source in list_of(container.get("envFrom")):
         yield from _of_refs(source, "configMapRef", "secretRef")
     for variable in list_of(container.get("env")):
         yield from _of_refs(dict_of(variable.get("valueFrom")), "configMapKeyRef", "secretKeyRef")
 
 
-def _of_refs(source: JsonObject, config_map: str, secret: str) -> Iterator[Need]:
+def _of_refs(source: JsonObject, config_map: str, secret: str) -> Iterator[DependencyObject]:
     for field, kind in ((config_map, "ConfigMap"), (secret, "Secret")):
         ref = dict_of(source.get(field))
-        yield Need(kind, _name(ref), _optional(ref))
+        yield DependencyObject(kind, _name(ref), _optional(ref))
 
 
-def _pull_secrets(found: JsonObject) -> Iterator[Need]:
+def _pull_secrets(found: JsonObject) -> Iterator[DependencyObject]:
     # Optional: the kubelet pulls without one that is missing, and public images come all the same.
-    return (Need("Secret", _name(ref), optional=True) for ref in list_of(found.get("imagePullSecrets")))
+    return (DependencyObject("Secret", _name(ref), optional=True) for ref in list_of(found.get("imagePullSecrets")))
 
 
 def _name(ref: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bus.messages import CancelEviction, Evict, Outcome
-from reactor.actions.conditional_write import Change, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.patches import patch
 from reactor.actions.workload import purge
 from reactor.actions.workload.library import Clusters
@@ -49,7 +49,9 @@ async def _noted(
         refuse_if_stale(obj, action)
         return plan(obj)
 
-    change = Change(planned, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda obj: follows(obj, action))
+    change = ConditionalChange(
+        planned, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda obj: follows(obj, action)
+    )
     written: list[str] = []
     try:
         enforced(action)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from bus.messages import WorkloadRef
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.copy import portable, scaled, travels
-from reactor.actions.workload.deps import Need, needs
+from reactor.actions.workload.deps import DependencyObject, needs
 from reactor.actions.workload.paths import path_of
 from reactor.actions.workload.templates import NotKept, Templates
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, JsonObject, KubeApi, NotFound
@@ -93,7 +93,7 @@ class Library:
 class Dependency:
     """One object that the workload needs, or why it cannot be had."""
 
-    need: Need
+    need: DependencyObject
     ref: WorkloadRef
     copy: JsonObject | ReactorError
 

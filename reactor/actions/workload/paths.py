@@ -13,28 +13,28 @@ from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import KubeApi, NotFound
 
 
-class Kind(NamedTuple):
+class ObjectKind(NamedTuple):
     """What of a kind makes the path of its objects."""
 
     plural: str
     namespaced: bool = True
 
 
-_BY_HEART: Mapping[tuple[str, str], Kind] = {
-    ("v1", "ConfigMap"): Kind("configmaps"),
-    ("v1", "Secret"): Kind("secrets"),
-    ("v1", "ServiceAccount"): Kind("serviceaccounts"),
-    ("v1", "PersistentVolumeClaim"): Kind("persistentvolumeclaims"),
-    ("v1", "Service"): Kind("services"),
-    ("v1", "Pod"): Kind("pods"),
-    ("apps/v1", "Deployment"): Kind("deployments"),
-    ("apps/v1", "StatefulSet"): Kind("statefulsets"),
-    ("apps/v1", "DaemonSet"): Kind("daemonsets"),
-    ("apps/v1", "ReplicaSet"): Kind("replicasets"),
-    ("batch/v1", "Job"): Kind("jobs"),
-    ("batch/v1", "CronJob"): Kind("cronjobs"),
+_BY_HEART: Mapping[tuple[str, str], ObjectKind] = {
+    ("v1", "ConfigMap"): ObjectKind("configmaps"),
+    ("v1", "Secret"): ObjectKind("secrets"),
+    ("v1", "ServiceAccount"): ObjectKind("serviceaccounts"),
+    ("v1", "PersistentVolumeClaim"): ObjectKind("persistentvolumeclaims"),
+    ("v1", "Service"): ObjectKind("services"),
+    ("v1", "Pod"): ObjectKind("pods"),
+    ("apps/v1", "Deployment"): ObjectKind("deployments"),
+    ("apps/v1", "StatefulSet"): ObjectKind("statefulsets"),
+    ("apps/v1", "DaemonSet"): ObjectKind("daemonsets"),
+    ("apps/v1", "ReplicaSet"): ObjectKind("replicasets"),
+    ("batch/v1", "Job"): ObjectKind("jobs"),
+    ("batch/v1", "CronJob"): ObjectKind("cronjobs"),
 }
-_asked: WeakKeyDictionary[KubeApi, MutableMapping[tuple[str, str], Kind]] = WeakKeyDictionary()
+_asked: WeakKeyDictionary[KubeApi, MutableMapping[tuple[str, str], ObjectKind]] = WeakKeyDictionary()
 
 
 async def path_of(api: KubeApi, ref: WorkloadRef) -> str:
@@ -49,7 +49,7 @@ def base(api_version: str) -> str:
     return f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
 
 
-async def kind_of(api: KubeApi, api_version: str, kind: str) -> Kind:
+async def kind_of(api: KubeApi, api_version: str, kind: str) -> ObjectKind:
     """Give how a kind is served. Raises Declined (KindMissing), and as KubeApi does."""
     if known := _BY_HEART.get((api_version, kind)):
         return known
@@ -60,14 +60,14 @@ async def kind_of(api: KubeApi, api_version: str, kind: str) -> Kind:
     return asked[api_version, kind]
 
 
-async def _ask(api: KubeApi, api_version: str, kind: str) -> Kind:
+async def _ask(api: KubeApi, api_version: str, kind: str) -> ObjectKind:
     try:
         document = await api.get(base(api_version))
     except NotFound:
         document = {}
     for resource in document.get("resources") or []:
         if resource.get("kind") == kind and "/" not in str(resource.get("name")):
-            return Kind(str(resource["name"]), bool(resource.get("namespaced")))
+            return ObjectKind(str(resource["name"]), bool(resource.get("namespaced")))
     raise Declined(
         "KindMissing", f"{api.cluster}: serves no {kind} of {api_version}: install its definition (CRD) there"
     )

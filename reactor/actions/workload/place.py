@@ -14,7 +14,7 @@ from reactor.actions.conditional_write import SETTLE_SECONDS
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.library import Clusters, Dependency, Library, dependencies
 from reactor.actions.workload.reports import Report, connected, enforced, outcome
-from reactor.actions.workload.target import Target
+from reactor.actions.workload.target import WriteTarget
 from reactor.actions.workload.templates import Templates
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject
 from reactor.runtime.clock import Clock
@@ -76,7 +76,7 @@ class Placer:
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
                 api = await connected(self.clusters, cluster)
-                target = Target(api, action, self.create_namespaces, written, standing)
+                target = WriteTarget(api, action, self.create_namespaces, written, standing)
                 for one in needed:
                     await target.dependency(one)
                 await target.workload(copy, replicas)

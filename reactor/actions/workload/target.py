@@ -23,7 +23,7 @@ from reactor.runtime.errors import ReactorError
 
 
 @dataclass(slots=True)
-class Target:
+class WriteTarget:
     """Where to write, for which decision, and what was written so far."""
 
     api: KubeApi

@@ -11,9 +11,9 @@ import zlib
 from typing import Protocol
 
 from bus import subjects
-from bus.errors import BusError, NotFound
+from bus.errors import BusError, KeyNotFound
 from bus.messages import WorkloadRef
-from bus.port import Entry, Store
+from bus.port import KeyValueEntry, Store
 from bus.topology import TEMPLATES
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.clock import Clock
@@ -50,7 +50,7 @@ class BusTemplates:
     async def get(self, ref: WorkloadRef) -> JsonObject | None:
         try:
             entry = await self._store.get(_key(ref))
-        except NotFound:
+        except KeyNotFound:
             return None
         except BusError as error:
             raise Retryable(f"the remembered copy of {ref.object} cannot be read: {error}") from error
@@ -70,13 +70,13 @@ class BusTemplates:
             raise Retryable(f"{ref.object} cannot be remembered now: {error}") from error
         return known is None or known.value != packed
 
-    async def _known(self, ref: WorkloadRef) -> Entry | None:
+    async def _known(self, ref: WorkloadRef) -> KeyValueEntry | None:
         try:
             return await self._store.get(_key(ref))
-        except NotFound:
+        except KeyNotFound:
             return None
 
-    def _old(self, known: Entry) -> bool:
+    def _old(self, known: KeyValueEntry) -> bool:
         """Whether the bus forgets it soon unless it is written again."""
         return known.written_at is not None and self._clock.now() - known.written_at > TEMPLATES.max_age / 10
 

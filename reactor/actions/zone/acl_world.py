@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reactor.actions.zone.isolation_context import Isolation
+from reactor.actions.zone.isolation_context import IsolationContext
 from reactor.actions.zone.zone_marks import CLUSTER_TAG, ISOLATED, ORIGINAL_ACL
 from reactor.clients.aws import Ec2
 
@@ -48,7 +48,7 @@ class AclWorld:
         return acl not in self.deny and any(tag["Key"] == ISOLATED for tag in self.acls[acl].get("Tags") or [])
 
 
-async def look(ec2: Ec2, isolation: Isolation) -> AclWorld:
+async def look(ec2: Ec2, isolation: IsolationContext) -> AclWorld:
     """Read the VPC. Raises what EC2 raises."""
     network = isolation.settings.network
     vpc = {"Name": "vpc-id", "Values": [network.vpc_id]}
@@ -82,17 +82,17 @@ async def look(ec2: Ec2, isolation: Isolation) -> AclWorld:
     )
 
 
-def tags(isolation: Isolation) -> Sequence[Mapping[str, str]]:
+def tags(isolation: IsolationContext) -> Sequence[Mapping[str, str]]:
     """Give the tags of the deny ACL, by which it is found again."""
     return [{"Key": ISOLATED, "Value": isolation.mark}, {"Key": CLUSTER_TAG, "Value": isolation.action.cluster}]
 
 
-def note(isolation: Isolation, acl: str) -> str:
+def note(isolation: IsolationContext, acl: str) -> str:
     """Give the value of a subnet's tag: whose isolation saved which ACL, for the VPC may be shared by clusters."""
     return f"{isolation.action.cluster}/{acl}"
 
 
-def _saved(isolation: Isolation, subnet: Mapping[str, Any]) -> str:
+def _saved(isolation: IsolationContext, subnet: Mapping[str, Any]) -> str:
     value = next((str(tag["Value"]) for tag in subnet.get("Tags") or [] if tag["Key"] == ORIGINAL_ACL), "")
     cluster, _, acl = value.rpartition("/")
     return acl if cluster == isolation.action.cluster else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone.acl_world import AclWorld, Link, look, note, tags
-from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, Stands
 from reactor.actions.zone.zone_marks import ORIGINAL_ACL
 from reactor.clients.aws import Ec2
 from reactor.clients.kubernetes_port import Conflict, NotFound
@@ -22,7 +22,7 @@ TAG_VALUE_MAX = 256  # EC2; moto takes longer ones, so we check it ourselves
 TOKEN_CHARACTERS = 64  # EC2's limit for a ClientToken
 
 
-async def cut(isolation: Isolation) -> Stands:
+async def cut(isolation: IsolationContext) -> Stands:
     """Put every subnet of the zone behind the deny ACL. Raises Declined, NotAsAsked and what EC2 raises."""
     ec2, world = await _to_cut(isolation)
     if others := sorted({link.acl for link in world.subnets if world.is_anothers(link.acl)}):
@@ -37,7 +37,7 @@ async def cut(isolation: Isolation) -> Stands:
     return Stands(wrote, (await verify(isolation)).detail)
 
 
-async def verify(isolation: Isolation) -> Stands:
+async def verify(isolation: IsolationContext) -> Stands:
     """Say that the zone's subnets are cut. Raises NotAsAsked where one is not, or something may pass, and Declined."""
     _, world = await _to_cut(isolation)
     if open_ := [link.subnet for link in world.subnets if link.acl not in world.deny]:
@@ -48,7 +48,7 @@ async def verify(isolation: Isolation) -> Stands:
     return Stands(wrote=False, detail=f"{len(world.subnets)} subnets of {isolation.zone} are behind {acls or 'no ACL'}")
 
 
-async def restore(isolation: Isolation) -> Stands:
+async def restore(isolation: IsolationContext) -> Stands:
     """Give every subnet its own ACL back, then delete ours. Raises what EC2 raises; repeating it is safe."""
     ec2, world = await _looked(isolation)
     wrote = False
@@ -75,7 +75,7 @@ async def restore(isolation: Isolation) -> Stands:
     return Stands(wrote, "; ".join(words) or f"{len(world.ours)} subnets of {isolation.zone} given back")
 
 
-async def _to_cut(isolation: Isolation) -> tuple[Ec2, AclWorld]:
+async def _to_cut(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
     """Look at what is to be cut. Raises Declined where it is nothing, or not the zone that the rule means."""
     ec2, world = await _looked(isolation)
     if not world.subnets:
@@ -88,7 +88,7 @@ async def _to_cut(isolation: Isolation) -> tuple[Ec2, AclWorld]:
     return ec2, world
 
 
-async def _looked(isolation: Isolation) -> tuple[Ec2, AclWorld]:
+async def _looked(isolation: IsolationContext) -> tuple[Ec2, AclWorld]:
     network = isolation.settings.network
     if missing := [key for key, value in (("region", network.region), ("vpcId", network.vpc_id)) if not value]:
         raise Declined("SettingMissing", f"AwsNetworkAcl needs network.{' and network.'.join(missing)}")
@@ -100,7 +100,7 @@ async def _looked(isolation: Isolation) -> tuple[Ec2, AclWorld]:
     return ec2, await look(ec2, isolation)
 
 
-async def _create(ec2: Ec2, isolation: Isolation) -> str:
+async def _create(ec2: Ec2, isolation: IsolationContext) -> str:
     """Make the deny ACL, tagged from its first moment: one that nobody could find again would stay for ever.
 
     A repeat whose predecessor's answer was lost finds the same one by the token, even before a search finds its tags.
@@ -114,7 +114,7 @@ async def _create(ec2: Ec2, isolation: Isolation) -> str:
     return str(answer["NetworkAcl"]["NetworkAclId"])
 
 
-async def _save(ec2: Ec2, isolation: Isolation, link: Link) -> None:
+async def _save(ec2: Ec2, isolation: IsolationContext, link: Link) -> None:
     """Write down which ACL the subnet has. An older note is not true any more: somebody has changed it since."""
     if link.saved != link.acl:
         tag = {"Key": ORIGINAL_ACL, "Value": note(isolation, link.acl)}
@@ -142,7 +142,7 @@ async def _delete(ec2: Ec2, acl: str) -> None:
     await ec2.write("delete_network_acl", NetworkAclId=acl)
 
 
-def _place(isolation: Isolation) -> str:
+def _place(isolation: IsolationContext) -> str:
     network = isolation.settings.network
     only = f" with tags {dict(network.subnet_tags)}" if network.subnet_tags else ""
     return f"{isolation.action.zone_id} in {network.vpc_id}{only}"

@@ -24,7 +24,7 @@ from reactor.actions.zone.isolation_context import (
     CALL_SECONDS,
     WRITE_SECONDS,
     InProgress,
-    Isolation,
+    IsolationContext,
     Maintained,
     Stands,
     ZoneWorld,
@@ -38,10 +38,10 @@ from reactor.runtime.errors import ReactorError, SettingsError
 
 _log = logging.getLogger(__name__)
 
-Step = Callable[[KubeApi, Isolation], Awaitable[Stands]]
+Step = Callable[[KubeApi, IsolationContext], Awaitable[Stands]]
 
 
-async def _nothing(_: KubeApi, isolation: Isolation) -> Stands:
+async def _nothing(_: KubeApi, isolation: IsolationContext) -> Stands:
     return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo")
 
 
@@ -88,7 +88,7 @@ async def _step(action: ZoneStep, world: ZoneWorld, clock: Clock) -> Stands:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Declined("Invalid", f"settings.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    isolation = Isolation(action, settings, clock, world)
+    isolation = IsolationContext(action, settings, clock, world)
     key = (action.step, action.undo)
     if key not in STEPS:
         raise Declined("Invalid", f"there is no step {action.step}")

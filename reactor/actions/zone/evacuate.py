@@ -13,22 +13,22 @@ from datetime import timedelta
 
 from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.evacuation_order import hangs, is_leaving, must_leave, name_of, next_to_leave, uid_of
-from reactor.actions.zone.evictions import Answer, delete, evict
+from reactor.actions.zone.evictions import EvictionResult, delete, evict
 from reactor.actions.zone.force import delete_from, give_away
-from reactor.actions.zone.isolation_context import CALL_SECONDS, InProgress, Isolation, Stands
+from reactor.actions.zone.isolation_context import CALL_SECONDS, InProgress, IsolationContext, Stands
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 LOOK_SECONDS = 1.0
 _NAMED_MAX = 5  # names in one sentence for people
 
 
-async def evacuate(api: KubeApi, isolation: Isolation) -> Stands:
+async def evacuate(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Empty the zone's nodes. Raises InProgress with numbers and with what is in the way.
 
     404 is done; 429 is asked again with the next call, some 11 s later (machine-controller-manager takes 20 s, the
     server names no time); two budgets on one pod are said, and nothing but a person helps.
     """
-    answers: dict[str, Answer] = {}  # by uid: each pod is asked once in a call
+    answers: dict[str, EvictionResult] = {}  # by uid: each pod is asked once in a call
     ends = isolation.clock.monotonic() + CALL_SECONDS
     while True:
         zone = await zone_nodes.in_zone(api, isolation)
@@ -52,12 +52,16 @@ async def pods_on(api: KubeApi, zone: Iterable[JsonObject]) -> Sequence[JsonObje
 
 
 async def _ask(
-    api: KubeApi, isolation: Isolation, zone: Sequence[JsonObject], pods: Sequence[JsonObject], asked: Iterable[str]
-) -> Mapping[str, Answer]:
+    api: KubeApi,
+    isolation: IsolationContext,
+    zone: Sequence[JsonObject],
+    pods: Sequence[JsonObject],
+    asked: Iterable[str],
+) -> Mapping[str, EvictionResult]:
     """Ask the next pods, and give their answers by uid."""
     forced = delete_from(isolation, zone)
 
-    async def ask(pod: JsonObject) -> Answer:
+    async def ask(pod: JsonObject) -> EvictionResult:
         return await (delete(api, pod) if pod["spec"]["nodeName"] in forced else evict(api, pod))
 
     now, parallel = isolation.clock.now(), isolation.settings.max_parallel
@@ -65,7 +69,7 @@ async def _ask(
     return dict(zip(map(uid_of, chosen), await zone_nodes.each(chosen, ask), strict=True))
 
 
-def _report(isolation: Isolation, known: Mapping[str, Answer], pods: Sequence[JsonObject]) -> str:
+def _report(isolation: IsolationContext, known: Mapping[str, EvictionResult], pods: Sequence[JsonObject]) -> str:
     now = isolation.clock.now()
     leaving = sum(map(is_leaving, pods))
     answers = [known[uid] for uid in map(uid_of, pods) if uid in known]

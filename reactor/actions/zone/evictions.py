@@ -26,7 +26,7 @@ _versions: WeakKeyDictionary[KubeApi, str] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EvictionResult:
     """What came of asking one pod to leave."""
 
     pod: str
@@ -35,7 +35,7 @@ class Answer:
     why: str = ""
 
 
-async def evict(api: KubeApi, pod: JsonObject) -> Answer:
+async def evict(api: KubeApi, pod: JsonObject) -> EvictionResult:
     """Ask for one pod. Raises ApiUnavailable, and Forbidden where we may not evict at all."""
     body = {
         "apiVersion": f"policy/{await _version(api)}", "kind": "Eviction",
@@ -47,29 +47,31 @@ async def evict(api: KubeApi, pod: JsonObject) -> Answer:
     try:
         await api.create(f"{path_of(pod)}/eviction", body)
     except (NotFound, Conflict):
-        return Answer(name, "Leaving")  # it is gone, or another has its name
+        return EvictionResult(name, "Leaving")  # it is gone, or another has its name
     except BudgetSpent as error:
-        return Answer(name, "Blocked", f"budget {_budget(pod, str(error))}")
+        return EvictionResult(name, "Blocked", f"budget {_budget(pod, str(error))}")
     except BudgetsOverlap:
-        return Answer(name, "Refused", f"{name} has more than one disruption budget, so it can never be evicted")
+        return EvictionResult(
+            name, "Refused", f"{name} has more than one disruption budget, so it can never be evicted"
+        )
     except Invalid as error:
-        return Answer(name, "Refused", str(error))
+        return EvictionResult(name, "Refused", str(error))
     except Forbidden as error:
         if "disruption" in str(error) or "budget" in str(error):  # 403: a budget with 2,000 evictions under way
-            return Answer(name, "Refused", str(error))
+            return EvictionResult(name, "Refused", str(error))
         raise
-    return Answer(name, "Leaving")
+    return EvictionResult(name, "Leaving")
 
 
-async def delete(api: KubeApi, pod: JsonObject) -> Answer:
+async def delete(api: KubeApi, pod: JsonObject) -> EvictionResult:
     """Delete one pod, whatever its budget says. Its own grace period stays: what is written is written to the end."""
     try:
         await api.delete(path_of(pod), uid=uid_of(pod))
     except (NotFound, Conflict):
         pass  # it is gone, or another has its name
     except (Invalid, Forbidden) as error:
-        return Answer(name_of(pod), "Refused", str(error))
-    return Answer(name_of(pod), "Leaving")
+        return EvictionResult(name_of(pod), "Refused", str(error))
+    return EvictionResult(name_of(pod), "Leaving")
 
 
 def path_of(pod: JsonObject) -> str:

@@ -14,18 +14,18 @@ from math import ceil
 from bus.messages import iso
 from reactor.actions.annotations import notes_of
 from reactor.actions.zone import zone_nodes
-from reactor.actions.zone.holds import FENCE, Hold
-from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.actions.zone.holds import FENCE, NodeHold
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
 from reactor.actions.zone.zone_marks import RELEASED
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 
 
-async def fence(api: KubeApi, isolation: Isolation) -> Stands:
+async def fence(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Taint and cordon every node of the zone. Raises Declined (ZoneNotFound, ZoneMismatch, ChangeRefused)."""
     return await take(api, isolation, FENCE)
 
 
-async def unfence(api: KubeApi, isolation: Isolation) -> Stands:
+async def unfence(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Let the zone's nodes go: one, a wait, a share of all, a wait, the rest. Raises InProgress in between.
 
     What was let go is counted on the nodes themselves, so that a crash neither starts over nor skips a wait.
@@ -42,7 +42,7 @@ async def unfence(api: KubeApi, isolation: Isolation) -> Stands:
     return Stands(bool(noted), f"none of {len(zone)} nodes of {isolation.zone} is fenced by us")
 
 
-async def take(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
+async def take(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> Stands:
     """Make the hold stand on every node of the zone."""
     zone = await zone_nodes.in_zone(api, isolation)
     if not zone and isolation.action.step == "Fence" and not isolation.standing:
@@ -57,7 +57,7 @@ async def take(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
     return Stands(any(wrote), f"{len(zone)} of {len(zone)} nodes of {isolation.zone} are {hold.word}")
 
 
-async def give(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
+async def give(api: KubeApi, isolation: IsolationContext, hold: NodeHold) -> Stands:
     """Take back what we did, from all nodes of the zone at once."""
     zone = await zone_nodes.in_zone(api, isolation)
     held = [node for node in zone if hold.give(node) is not None]
@@ -66,7 +66,7 @@ async def give(api: KubeApi, isolation: Isolation, hold: Hold) -> Stands:
 
 
 async def _let_some_go(
-    api: KubeApi, isolation: Isolation, *, held: Sequence[JsonObject], free: Sequence[JsonObject]
+    api: KubeApi, isolation: IsolationContext, *, held: Sequence[JsonObject], free: Sequence[JsonObject]
 ) -> None:
     """Let the next batch go. Raises InProgress unless that was the last one."""
     total = len(held) + len(free)
@@ -85,14 +85,14 @@ async def _let_some_go(
         raise InProgress(f"{end} of {total} nodes of {isolation.zone} are back, {total - end} are fenced")
 
 
-def batch_ends(isolation: Isolation, total: int) -> Sequence[int]:
+def batch_ends(isolation: IsolationContext, total: int) -> Sequence[int]:
     """Give how many nodes are back after each batch: the first, a share of all besides, all."""
     batches = isolation.settings.batches
     first = min(batches.first, total)
     return first, min(total, first + ceil(total * batches.percent / 100)), total
 
 
-def _wait(isolation: Isolation, free: Sequence[JsonObject], total: int) -> None:
+def _wait(isolation: IsolationContext, free: Sequence[JsonObject], total: int) -> None:
     """Raise InProgress until the nodes that are back have been healthy for long enough."""
     released = [node for node in free if RELEASED in notes_of(node)]
     back = f"{len(free)} of {total} nodes of {isolation.zone} are back"

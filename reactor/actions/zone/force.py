@@ -16,12 +16,12 @@ from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl, fence, zone_nodes
 from reactor.actions.zone.evacuation_order import is_leaving
 from reactor.actions.zone.holds import OUT
-from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, Stands
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
 from rules.kinds.zone.plan import DARK, drain_mode
 
 
-def delete_from(isolation: Isolation, zone: Sequence[JsonObject]) -> frozenset[str]:
+def delete_from(isolation: IsolationContext, zone: Sequence[JsonObject]) -> frozenset[str]:
     """Give the nodes whose pods are deleted now instead of asked."""
     now = isolation.clock.now()
     allowed = isolation.settings.timeout_seconds if isolation.settings.force == "AfterTimeout" else inf
@@ -34,7 +34,9 @@ def delete_from(isolation: Isolation, zone: Sequence[JsonObject]) -> frozenset[s
     return frozenset(zone_nodes.name_of(node) for node in zone if mode(node) == "delete")
 
 
-async def give_away(api: KubeApi, isolation: Isolation, zone: Sequence[JsonObject], pods: Sequence[JsonObject]) -> None:
+async def give_away(
+    api: KubeApi, isolation: IsolationContext, zone: Sequence[JsonObject], pods: Sequence[JsonObject]
+) -> None:
     """Say of lost nodes whose pods hang that they are off, where the rule allows it and they are proven to be."""
     if not isolation.late or isolation.settings.force != "AfterTimeout":
         return
@@ -45,12 +47,12 @@ async def give_away(api: KubeApi, isolation: Isolation, zone: Sequence[JsonObjec
         await zone_nodes.each(off, lambda node: zone_nodes.change(api, node, lambda obj: OUT.take(obj, isolation.mark)))
 
 
-async def take_back(api: KubeApi, isolation: Isolation) -> Stands:
+async def take_back(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Undo: the zone's nodes are in service again. Pods are never moved back."""
     return await fence.give(api, isolation, OUT)
 
 
-async def is_cut_off(isolation: Isolation) -> bool:
+async def is_cut_off(isolation: IsolationContext) -> bool:
     """Whether it is proven that nothing in the zone can reach anything: every subnet is behind our deny ACL now.
 
     A NetworkPolicy is no proof: it depends on the very nodes that are lost.

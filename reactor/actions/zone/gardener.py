@@ -12,20 +12,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import quote
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.conditional_write import Change, Plan, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, Plan, conditional_write_object
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import shift_traffic, shoot, subnet_isolation
-from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
 from reactor.actions.zone.step_settings import Reference
 from reactor.actions.zone.zone_marks import GARDENER_OPERATION, SHOOT_ISOLATED
 from reactor.actions.zone.zone_nodes import drop, put_note
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 
-Step = Callable[[Isolation], Awaitable[Stands]]
+Step = Callable[[IsolationContext], Awaitable[Stands]]
 
 
-async def ask(isolation: Isolation) -> Stands:
+async def ask(isolation: IsolationContext) -> Stands:
     """Fence: ask for the isolation, on the Shoot and, with a seed, on its Worker."""
     wrote = await _on_shoot(isolation, lambda obj: shoot.asking(obj, isolation.mark))
     if isolation.settings.seed is not None:
@@ -33,7 +33,7 @@ async def ask(isolation: Isolation) -> Stands:
     return Stands(wrote, f"the Shoot is asked to isolate {isolation.mark} ({isolation.zone})")
 
 
-async def end(isolation: Isolation) -> Stands:
+async def end(isolation: IsolationContext) -> Stands:
     """Fence undone: nothing asks for the isolation any more, and the machines are back."""
     try:
         wrote = await _on_shoot(isolation, shoot.ending)
@@ -45,7 +45,7 @@ async def end(isolation: Isolation) -> Stands:
     return Stands(wrote, f"{_settled(await _worker(isolation))}: its machines of {isolation.zone} are back")
 
 
-async def empty(isolation: Isolation) -> Stands:
+async def empty(isolation: IsolationContext) -> Stands:
     """Evacuate: wait until the machines of the zone are drained and gone."""
     if isolation.settings.seed is None:
         return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
@@ -61,21 +61,21 @@ async def empty(isolation: Isolation) -> Stands:
     return Stands(wrote=False, detail=f"{done}: no machines in {isolation.mark} ({code})")
 
 
-async def cut(isolation: Isolation) -> Stands:
+async def cut(isolation: IsolationContext) -> Stands:
     """CutNetwork: the SubnetIsolation stands; without a seed the Shoot says that Gardener has made it so."""
     if isolation.settings.seed is None:
         return Stands(wrote=False, detail=shoot.isolated(await _shoot(isolation), isolation))
     return await subnet_isolation.cut(isolation)
 
 
-async def reopen(isolation: Isolation) -> Stands:
+async def reopen(isolation: IsolationContext) -> Stands:
     """CutNetwork undone: without a seed that is the end of the isolation, whose order is Gardener's."""
     if isolation.settings.seed is None:
         return await end(isolation)
     return await subnet_isolation.restore(isolation)
 
 
-async def verify(isolation: Isolation) -> Stands:
+async def verify(isolation: IsolationContext) -> Stands:
     """Verify: all of it stands, and nobody has taken the annotation away."""
     asked = notes_of(await _shoot(isolation)).get(SHOOT_ISOLATED)
     if asked != isolation.mark:
@@ -86,11 +86,11 @@ async def verify(isolation: Isolation) -> Stands:
     return Stands(any(one.wrote for one in stands), "; ".join(one.detail for one in stands))
 
 
-async def _shift(isolation: Isolation) -> Stands:
+async def _shift(isolation: IsolationContext) -> Stands:
     return await shift_traffic.shift(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
-async def _give_back(isolation: Isolation) -> Stands:
+async def _give_back(isolation: IsolationContext) -> Stands:
     return await shift_traffic.give_back(await isolation.world.clusters(isolation.action.cluster), isolation)
 
 
@@ -100,7 +100,7 @@ def _while_asked(step: Step) -> Step:
     Raises Declined (ShootDeleted, AnnotationRemoved): nothing more is isolated.
     """
 
-    async def checked(isolation: Isolation) -> Stands:
+    async def checked(isolation: IsolationContext) -> Stands:
         obj = await _shoot(isolation)
         if "deletionTimestamp" not in obj["metadata"]:
             first = isolation.action.step == "Fence" and not isolation.standing  # it is this one that asks
@@ -115,7 +115,7 @@ def _while_asked(step: Step) -> Step:
     return checked
 
 
-async def _nothing(isolation: Isolation) -> Stands:
+async def _nothing(isolation: IsolationContext) -> Stands:
     return Stands(wrote=False, detail=f"{isolation.action.step} leaves nothing to undo: pods are never moved back")
 
 
@@ -135,27 +135,27 @@ def _where(reference: Reference | None, key: str) -> Reference:
     return reference
 
 
-async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
+async def _place(isolation: IsolationContext) -> tuple[KubeApi, str]:
     where = _where(isolation.settings.shoot, "shoot")
     namespace, name = quote(where.namespace, safe=""), quote(where.name, safe="")
     api = await isolation.world.clusters(where.cluster or "garden")
     return api, f"/apis/core.gardener.cloud/v1beta1/namespaces/{namespace}/shoots/{name}"
 
 
-async def _shoot(isolation: Isolation) -> JsonObject:
+async def _shoot(isolation: IsolationContext) -> JsonObject:
     if not isolation.action.zone_id:
         raise Declined("ZoneIdMissing", f"Gardener isolates by the zone's id: give {isolation.zone} one in the rule")
     api, path = await _place(isolation)
     return await api.get(path)
 
 
-async def _on_shoot(isolation: Isolation, plan: Plan) -> bool:
+async def _on_shoot(isolation: IsolationContext, plan: Plan) -> bool:
     await _shoot(isolation)  # says what is missing in the rule before anything is written
     api, path = await _place(isolation)
     return await _changed(api, path, plan)
 
 
-async def _worker_place(isolation: Isolation) -> tuple[KubeApi, str]:
+async def _worker_place(isolation: IsolationContext) -> tuple[KubeApi, str]:
     seed, name = _where(isolation.settings.seed, "seed"), _where(isolation.settings.shoot, "shoot").name
     namespace = quote(seed.namespace, safe="")
     group = "/apis/extensions.gardener.cloud/v1alpha1"
@@ -164,12 +164,12 @@ async def _worker_place(isolation: Isolation) -> tuple[KubeApi, str]:
     ), f"{group}/namespaces/{namespace}/workers/{quote(name, safe='')}"
 
 
-async def _worker(isolation: Isolation) -> JsonObject:
+async def _worker(isolation: IsolationContext) -> JsonObject:
     api, path = await _worker_place(isolation)
     return await api.get(path)
 
 
-async def _on_worker(isolation: Isolation, zone_id: str | None) -> bool:
+async def _on_worker(isolation: IsolationContext, zone_id: str | None) -> bool:
     def plan(worker: JsonObject) -> list[JsonObject] | None:
         stands = (worker.get("spec") or {}).get("isolatedZoneID")
         if stands == zone_id:
@@ -205,5 +205,5 @@ async def _changed(api: KubeApi, path: str, plan: Plan) -> bool:
     async def read() -> tuple[str, JsonObject]:
         return path, await api.get(path)
 
-    change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
+    change = ConditionalChange(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     return await conditional_write_object(api, path, read, change) is not None

@@ -21,7 +21,7 @@ OFF = "isolated-zone"
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class NodeHold:
     """One thing that is kept up on every node of an isolated zone."""
 
     take: Callable[[JsonObject, str], list[JsonObject] | None]
@@ -118,6 +118,6 @@ def _call_on(node: JsonObject) -> list[JsonObject] | None:
     return None if kept == _taints(node) else _keep(node, kept)
 
 
-FENCE = Hold(_fence, _unfence, "fenced")
-BALANCERS = Hold(_exclude, _include, "out of the load balancers")
-OUT = Hold(_call_off, _call_on, "out of service")
+FENCE = NodeHold(_fence, _unfence, "fenced")
+BALANCERS = NodeHold(_exclude, _include, "out of the load balancers")
+OUT = NodeHold(_call_off, _call_on, "out of service")

@@ -75,7 +75,7 @@ def guarded(world: ZoneWorld, context: ExecutionContext) -> ZoneWorld:
 
 
 @dataclass(frozen=True, slots=True)
-class Isolation:
+class IsolationContext:
     """One step of one zone's isolation."""
 
     action: ZoneStep

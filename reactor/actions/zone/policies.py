@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from reactor.actions.conditional_write import Change, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.patches import escape
 from reactor.actions.zone import zone_nodes
 from reactor.actions.zone.evictions import path_of
-from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, Stands
 from reactor.actions.zone.zone_marks import ISOLATED
 from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 
@@ -23,7 +23,7 @@ _ALL = "/apis/networking.k8s.io/v1/networkpolicies"
 _OVER = frozenset({"Succeeded", "Failed"})
 
 
-async def cut(api: KubeApi, isolation: Isolation) -> Stands:
+async def cut(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Put the deny policies up, then the label on the zone's pods."""
     pods = await _zone_pods(api, isolation)
     spaces = sorted({pod["metadata"]["namespace"] for pod in pods})
@@ -36,7 +36,7 @@ async def cut(api: KubeApi, isolation: Isolation) -> Stands:
     return Stands(bool(missing or open_), await _limits(api, isolation, pods))
 
 
-async def restore(api: KubeApi, isolation: Isolation) -> Stands:
+async def restore(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Take the labels off, then the policies: first the pods are free, then nothing is left."""
     labelled = await api.list("/api/v1/pods", label_selector=f"{ISOLATED}={isolation.mark}")
     await zone_nodes.each(labelled, lambda pod: _relabel(api, pod, None))
@@ -47,7 +47,7 @@ async def restore(api: KubeApi, isolation: Isolation) -> Stands:
     )
 
 
-async def _zone_pods(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
+async def _zone_pods(api: KubeApi, isolation: IsolationContext) -> Sequence[JsonObject]:
     """Give the zone's running pods that a policy can reach, outside of the namespaces that stay open."""
     zone = await zone_nodes.in_zone(api, isolation)
     excluded = frozenset(isolation.settings.network.exclude_namespaces)
@@ -65,11 +65,11 @@ async def _zone_pods(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]
     ]
 
 
-async def _policies(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
+async def _policies(api: KubeApi, isolation: IsolationContext) -> Sequence[JsonObject]:
     return await api.list(_ALL, label_selector=f"{ISOLATED}={isolation.mark}")
 
 
-async def _put_up(api: KubeApi, isolation: Isolation, namespace: str) -> None:
+async def _put_up(api: KubeApi, isolation: IsolationContext, namespace: str) -> None:
     labels = {ISOLATED: isolation.mark}
     name = f"reactor-isolated-{isolation.mark.lower().replace('_', '-')}"
     spec = {"podSelector": {"matchLabels": labels}, "policyTypes": ["Ingress", "Egress"]}
@@ -100,7 +100,7 @@ async def _relabel(api: KubeApi, pod: JsonObject, mark: str | None) -> None:
     def plan(obj: JsonObject) -> list[JsonObject] | None:
         return None if obj["metadata"]["uid"] != uid else _labelling(obj, mark)
 
-    change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
+    change = ConditionalChange(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     try:
         await conditional_write_object(
             api, f"pod {pod['metadata']['namespace']}/{pod['metadata']['name']}", read, change
@@ -126,7 +126,7 @@ def _label(obj: JsonObject) -> str | None:
     return labels.get(ISOLATED)
 
 
-async def _limits(api: KubeApi, isolation: Isolation, pods: Sequence[JsonObject]) -> str:
+async def _limits(api: KubeApi, isolation: IsolationContext, pods: Sequence[JsonObject]) -> str:
     """Give what stands, and what it does not reach."""
     spaces = {pod["metadata"]["namespace"] for pod in pods}
     others = [

@@ -14,13 +14,13 @@ from bus.messages import Health, Observation
 from reactor.actions.outcomes import Declined, OutOfTime, Waited
 from reactor.actions.zone import fence
 from reactor.actions.zone.holds import BALANCERS
-from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
 from reactor.actions.zone.zone_marks import SIGNAL
 from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
 from reactor.runtime.errors import Retryable
 
 
-async def shift(api: KubeApi, isolation: Isolation) -> Stands:
+async def shift(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Take the zone out of all traffic. Raises InProgress while requests in flight are waited for."""
     stands = await fence.take(api, isolation, BALANCERS)
     said = await _say(isolation, Health.UNHEALTHY, f"zone {isolation.zone} is isolated")
@@ -31,14 +31,14 @@ async def shift(api: KubeApi, isolation: Isolation) -> Stands:
     return Stands(stands.wrote or bool(said), f"{stands.detail}{said}")
 
 
-async def give_back(api: KubeApi, isolation: Isolation) -> Stands:
+async def give_back(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Give the zone its traffic back. Nothing is scheduled there yet, so the nodes need no batches."""
     stands = await fence.give(api, isolation, BALANCERS)
     said = await _say(isolation, Health.HEALTHY, f"zone {isolation.zone} is no longer isolated")
     return Stands(stands.wrote or bool(said), f"{stands.detail}{said}")
 
 
-async def _say(isolation: Isolation, health: Health, detail: str) -> str:
+async def _say(isolation: IsolationContext, health: Health, detail: str) -> str:
     """Tell our traffic rules, and give the words for people. Said again with every call: what was lost is mended."""
     targets = isolation.settings.targets
     if not targets:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reactor.actions.annotations import notes_of
 from reactor.actions.outcomes import Declined, NotAsAsked
-from reactor.actions.zone.isolation_context import InProgress, Isolation
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext
 from reactor.actions.zone.zone_marks import AUTO_UPDATE, GARDENER_OPERATION, SHOOT_ISOLATED
 from reactor.actions.zone.zone_nodes import drop_note, put_note
 from reactor.clients.kubernetes_port import JsonObject
@@ -49,7 +49,7 @@ def ending(shoot: JsonObject) -> list[JsonObject] | None:
     ]
 
 
-def isolated(shoot: JsonObject, isolation: Isolation) -> str:
+def isolated(shoot: JsonObject, isolation: IsolationContext) -> str:
     """Say that Gardener has isolated the zone, with its ID and its code. Raises InProgress, NotAsAsked, Declined."""
     status = _status(shoot)
     if not status:
@@ -66,7 +66,7 @@ def isolated(shoot: JsonObject, isolation: Isolation) -> str:
     return f"Gardener has isolated {isolation.mark} ({code})"
 
 
-def returned(shoot: JsonObject, isolation: Isolation) -> str:
+def returned(shoot: JsonObject, isolation: IsolationContext) -> str:
     """Say that Gardener has brought the zone back. Raises InProgress, NotAsAsked."""
     status = _status(shoot)
     is_ = f"{status.get('phase')}/{status.get('status')}"

@@ -31,7 +31,7 @@ class Network(_Part):
     """LabelledNetworkPolicy: pods that are not cut, such as the storage drivers that detach the zone's volumes."""
 
 
-class Batches(_Part):
+class BatchSettings(_Part):
     """How nodes come back: one, a wait, a share of all, a wait, the rest."""
 
     first: Annotated[int, Field(ge=1)] = 1
@@ -53,7 +53,7 @@ class StepSettings(_Part):
 
     timeout_seconds: Seconds = 900
     """From `decidedAt`; what it means is the step's own."""
-    batches: Batches = Batches()
+    batches: BatchSettings = BatchSettings()
     unproven: bool = False
     """Fence: nodes come back whether or not those before them are Ready, because a person has said so."""
     targets: tuple[str, ...] = ()

@@ -10,17 +10,17 @@ from typing import Any
 from urllib.parse import quote
 
 from bus.messages import iso
-from reactor.actions.conditional_write import Change, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, conditional_write_object
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
-from reactor.actions.zone.isolation_context import InProgress, Isolation, Stands
+from reactor.actions.zone.isolation_context import InProgress, IsolationContext, Stands
 from reactor.clients.kubernetes_port import Conflict, JsonObject, KubeApi, NotFound
 
 _GROUP = "extensions.gardener.cloud"
 _FAILED = frozenset({"Error", "Failed"})
 
 
-async def cut(isolation: Isolation) -> Stands:
+async def cut(isolation: IsolationContext) -> Stands:
     """Make the resource, and fulfil it or wait until somebody has. Raises InProgress, NotAsAsked."""
     api, path = await _place(isolation)
     obj, made = await _made(api, path, isolation)
@@ -31,7 +31,7 @@ async def cut(isolation: Isolation) -> Stands:
     return Stands(made or stands.wrote or said, stands.detail)
 
 
-async def restore(isolation: Isolation) -> Stands:
+async def restore(isolation: IsolationContext) -> Stands:
     """Open the network, then let the resource go; wait for whoever fulfils it. Raises InProgress."""
     api, path = await _place(isolation)
     ours = isolation.settings.network.provider == "AwsNetworkAcl"
@@ -47,7 +47,7 @@ async def restore(isolation: Isolation) -> Stands:
     raise InProgress(f"SubnetIsolation {obj['metadata']['name']} is still held by {held or 'its deletion'}")
 
 
-async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
+async def _place(isolation: IsolationContext) -> tuple[KubeApi, str]:
     seed = isolation.settings.seed
     if seed is None or not isolation.action.zone_id:
         raise Declined("SettingMissing", "a SubnetIsolation needs seed, and the zone's id, in the rule")
@@ -55,7 +55,7 @@ async def _place(isolation: Isolation) -> tuple[KubeApi, str]:
     return await isolation.world.clusters(seed.cluster), f"{base}/isolate-{quote(isolation.mark.lower(), safe='')}"
 
 
-async def _made(api: KubeApi, path: str, isolation: Isolation) -> tuple[JsonObject, bool]:
+async def _made(api: KubeApi, path: str, isolation: IsolationContext) -> tuple[JsonObject, bool]:
     base, _, name = path.rpartition("/")
     try:
         return await api.get(path), False
@@ -71,7 +71,7 @@ async def _made(api: KubeApi, path: str, isolation: Isolation) -> tuple[JsonObje
         return await api.get(path), False  # another process was quicker
 
 
-def _fulfilled(obj: JsonObject, isolation: Isolation) -> str:
+def _fulfilled(obj: JsonObject, isolation: IsolationContext) -> str:
     status = obj.get("status") or {}
     operation = status.get("lastOperation") or {}
     provider = status.get("providerStatus") or {}
@@ -90,7 +90,7 @@ def _fulfilled(obj: JsonObject, isolation: Isolation) -> str:
     return f"SubnetIsolation {name} has cut {isolation.mark} ({code})"
 
 
-async def _say(api: KubeApi, path: str, isolation: Isolation, stands: Stands) -> bool:
+async def _say(api: KubeApi, path: str, isolation: IsolationContext, stands: Stands) -> bool:
     """Write the status of a resource that we fulfil: which ID and which code, and which ACL."""
 
     def wanted(obj: JsonObject) -> JsonObject:
@@ -115,5 +115,5 @@ async def _say(api: KubeApi, path: str, isolation: Isolation, stands: Stands) ->
     async def read() -> tuple[str, JsonObject]:
         return f"{path}/status", await api.get(path)
 
-    change = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
+    change = ConditionalChange(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     return await conditional_write_object(api, path, read, change) is not None

@@ -10,14 +10,14 @@ from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import fence, network, zone_nodes
 from reactor.actions.zone.evacuate import evacuate
 from reactor.actions.zone.holds import BALANCERS
-from reactor.actions.zone.isolation_context import Isolation, Stands
+from reactor.actions.zone.isolation_context import IsolationContext, Stands
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.clients.kubernetes_port import ApiUnavailable, KubeApi
 
 _NAMED_MAX = 5
 
 
-async def verify(api: KubeApi, isolation: Isolation) -> Stands:
+async def verify(api: KubeApi, isolation: IsolationContext) -> Stands:
     """Make the round. Raises what the steps raise, and NotAsAsked where the other zones or the query are not well."""
     steps = isolation.settings.steps
     wrote = False
@@ -33,7 +33,7 @@ async def verify(api: KubeApi, isolation: Isolation) -> Stands:
     return Stands(wrote, "; ".join(words))
 
 
-async def _again(api: KubeApi, isolation: Isolation, step: str) -> Stands | None:
+async def _again(api: KubeApi, isolation: IsolationContext, step: str) -> Stands | None:
     match step:
         case "Fence":
             return await fence.fence(api, isolation)
@@ -46,7 +46,7 @@ async def _again(api: KubeApi, isolation: Isolation, step: str) -> Stands | None
     return None
 
 
-async def _others(api: KubeApi, isolation: Isolation) -> str:
+async def _others(api: KubeApi, isolation: IsolationContext) -> str:
     others = await zone_nodes.elsewhere(api, isolation)
     bad = sorted(zone_nodes.name_of(node) for node in others if not zone_nodes.is_ready(node))
     healthy = len(others) - len(bad)
@@ -57,7 +57,7 @@ async def _others(api: KubeApi, isolation: Isolation) -> str:
     return said
 
 
-async def _asked(isolation: Isolation) -> str:
+async def _asked(isolation: IsolationContext) -> str:
     name = isolation.settings.prometheus
     if isolation.world.query is None:
         raise Declined("NotConnected", f"the rule verifies by prometheus.{name}, and this process asks no Prometheus")

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from reactor.actions.annotations import notes_of
-from reactor.actions.conditional_write import Change, Plan, conditional_write_object
+from reactor.actions.conditional_write import ConditionalChange, Plan, conditional_write_object
 from reactor.actions.outcomes import Declined
 from reactor.actions.patches import escape
-from reactor.actions.zone.isolation_context import Isolation
+from reactor.actions.zone.isolation_context import IsolationContext
 from reactor.actions.zone.zone_marks import ZONE_ID_LABEL, ZONE_LABEL
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-async def in_zone(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
+async def in_zone(api: KubeApi, isolation: IsolationContext) -> Sequence[JsonObject]:
     """Give the zone's nodes by name. Raises Declined (Invalid) where zone or ID cannot be a label, or as KubeApi."""
     for value in (isolation.zone, isolation.mark):
         if not _LABEL_VALUE.fullmatch(value):
@@ -33,12 +33,12 @@ async def in_zone(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
     return sorted(found, key=name_of)
 
 
-async def elsewhere(api: KubeApi, isolation: Isolation) -> Sequence[JsonObject]:
+async def elsewhere(api: KubeApi, isolation: IsolationContext) -> Sequence[JsonObject]:
     """Give all nodes of other zones. Raises as KubeApi does."""
     return await api.list(PATH, label_selector=f"{ZONE_LABEL}!={isolation.zone}")
 
 
-async def unknown_zone(api: KubeApi, isolation: Isolation) -> Declined:
+async def unknown_zone(api: KubeApi, isolation: IsolationContext) -> Declined:
     """Say why there are no nodes: a zone that no node carries, or a zone's ID where its name belongs."""
     labels = [node["metadata"].get("labels") or {} for node in await api.list(PATH)]
     zones = sorted({one[ZONE_LABEL] for one in labels if ZONE_LABEL in one})
@@ -50,7 +50,7 @@ async def unknown_zone(api: KubeApi, isolation: Isolation) -> Declined:
     return Declined("ZoneNotFound", f"no node of cluster {api.cluster} is in zone {isolation.zone}; {there}")
 
 
-def mixed_up(nodes: Iterable[JsonObject], isolation: Isolation) -> Declined | None:
+def mixed_up(nodes: Iterable[JsonObject], isolation: IsolationContext) -> Declined | None:
     """Say where nodes tell another ID of their zone than the rule does; None: none does."""
     told = {(node["metadata"].get("labels") or {}).get(ZONE_ID_LABEL) for node in nodes} - {None}
     if not isolation.action.zone_id or told <= {isolation.action.zone_id}:
@@ -72,7 +72,7 @@ async def change(api: KubeApi, node: JsonObject, plan: Plan) -> bool:
     async def read() -> tuple[str, JsonObject]:
         return path, await api.get(path)
 
-    wanted = Change(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
+    wanted = ConditionalChange(plan=plan, as_asked=lambda obj: plan(obj) is None, written_by_us=lambda _: True)
     try:
         return await conditional_write_object(api, f"node {name_of(node)}", read, wanted) is not None
     except NotFound:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reactor.cli.importers.alerting_rule import Alert, Target, Wanted
+from reactor.cli.importers.alerting_rule import AlertingRule, AlertTarget, Wanted
 from reactor.cli.importers.importing import Import, findings
 from reactor.cli.shared.alerting import BadDuration, as_message, mapping, quoted, seconds
 from reactor.cli.shared.files import count
@@ -26,10 +26,10 @@ class Together:
     """Alerts that become one rule."""
 
     name: str
-    target: Target
+    target: AlertTarget
     lasts: tuple[float, float]
     """tolerationSeconds and recoverySeconds."""
-    alerts: list[Alert] = field(default_factory=list)
+    alerts: list[AlertingRule] = field(default_factory=list)
 
     def make(self, wanted: Wanted, made: Import) -> int:
         """Add its sources and its rule, but where our checks find them wrong. Gives how many alerts came along."""
@@ -129,7 +129,7 @@ def tell_apart(groups: Iterable[Together]) -> None:
             group.name = f"{group.alerts[0].place[ways[0]]}-{name}"
 
 
-def lasts(alert: Alert, wanted: Wanted) -> tuple[float, float]:
+def lasts(alert: AlertingRule, wanted: Wanted) -> tuple[float, float]:
     """Give tolerationSeconds and recoverySeconds. Raises BadDuration with the key that is wrong.
 
     With --as webhook Prometheus has waited before Alertmanager says a word: waiting again would add up.
@@ -143,7 +143,7 @@ def lasts(alert: Alert, wanted: Wanted) -> tuple[float, float]:
     return (found[0], found[1]) if wanted.way == "query" else (0, 0)
 
 
-def every_seconds(alert: Alert, made: Import) -> float:
+def every_seconds(alert: AlertingRule, made: Import) -> float:
     """Give how often its group is evaluated."""
     if "interval" not in alert.group:
         return _EVERY_SECONDS
@@ -155,7 +155,7 @@ def every_seconds(alert: Alert, made: Import) -> float:
         return _EVERY_SECONDS
 
 
-def alerts_of(alerts: Sequence[Alert], *, most: int = _SHOWN) -> str:
+def alerts_of(alerts: Sequence[AlertingRule], *, most: int = _SHOWN) -> str:
     """`2 alerts of group shop (A, B)`."""
     names = list(dict.fromkeys(alert.name for alert in alerts))
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -40,7 +40,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class AlertTarget:
     """What an alert is about."""
 
     template: str
@@ -81,7 +81,7 @@ _ANYWHERE = (
 
 
 @dataclass(frozen=True)
-class Alert:
+class AlertingRule:
     """An alerting rule, its place in the file, and its group."""
 
     document: Document
@@ -125,7 +125,7 @@ class Alert:
         told = label_names(self.rule.get("annotations")) | label_names(self.rule.get("labels"))
         return frozenset(name for name in told | _SCRAPED if can.may_have(name))
 
-    def target(self, wanted: Wanted) -> Target | str:
+    def target(self, wanted: Wanted) -> AlertTarget | str:
         """Give what it is about, or why that cannot be said."""
         text = str(self.rule["expr"])
         added = {"alertname": self.name, **self.fixed}
@@ -136,7 +136,7 @@ class Alert:
                 name for name in check_template(wanted.target)
                 if name not in added and not self.expression.labels.may_have(name)
             )  # fmt: skip
-            return f"no series has the label {missing[0]}" if missing else Target(self._filled(wanted), "alerts")
+            return f"no series has the label {missing[0]}" if missing else AlertTarget(self._filled(wanted), "alerts")
         if self.expression.problem:
             return NO_PROMQL
         if "absent(" in text or "absent_over_time(" in text:
@@ -146,11 +146,11 @@ class Alert:
             cluster = "{cluster}" if "cluster" in known else wanted.cluster and encode_segment(wanted.cluster)
             if not cluster:
                 return NO_CLUSTER
-            return Target(found.path.replace("{cluster}", cluster), found.about, found.confirm)
+            return AlertTarget(found.path.replace("{cluster}", cluster), found.about, found.confirm)
         if not _OBJECTS.search(text) and (
             found := next((usual for usual in _ANYWHERE if known.issuperset(usual.labels)), None)
         ):
-            return Target(found.path, found.about, found.confirm)
+            return AlertTarget(found.path, found.about, found.confirm)
         return NO_TARGET if self.labels else NO_LABELS
 
     def _filled(self, wanted: Wanted) -> str:

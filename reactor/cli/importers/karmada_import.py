@@ -53,7 +53,7 @@ def karmada(files: tuple[str, ...], output: str, output_file: Path | None, carri
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PolicyObject:
     """One policy object, and what there is to say about it."""
 
     document: Document
@@ -104,12 +104,12 @@ class Policy:
         self.made.problems.append(self.document.problem((*self.at, *at), said, severity=severity))
 
 
-def _policies(document: Document, made: Import) -> Iterator[Policy]:
+def _policies(document: Document, made: Import) -> Iterator[PolicyObject]:
     """Give the policies of a document."""
     for at in objects(document):
         kind, group = kind_of(document.at(at))
         if kind in KINDS and group == _GROUP:
-            yield Policy(document, at, made)
+            yield PolicyObject(document, at, made)
         else:
             made.problems.append(document.problem(at, f"skipped: {kind or 'this'} is not a policy", severity="warning"))
 

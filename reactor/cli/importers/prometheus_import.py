@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from reactor.cli.importers.alert_groups import Together, alerts_of, lasts, tell_apart
-from reactor.cli.importers.alerting_rule import Alert, Wanted
+from reactor.cli.importers.alerting_rule import AlertingRule, Wanted
 from reactor.cli.importers.importing import Import, kind_of, objects
 from reactor.cli.shared.alerting import BadDuration
 from reactor.cli.shared.files import count
@@ -75,10 +75,12 @@ def prometheus(files: tuple[str, ...], output: str, output_file: Path | None, **
     made.finish(files, "alerting rule", output, output_file)
 
 
-def _sorted(alerts: Iterable[Alert], wanted: Wanted, made: Import) -> tuple[list[Together], dict[str, list[Alert]]]:
+def _sorted(
+    alerts: Iterable[AlertingRule], wanted: Wanted, made: Import
+) -> tuple[list[Together], dict[str, list[AlertingRule]]]:
     """Give the alerts that become rules, by what belongs together, and those that do not, by the reason."""
     groups: dict[tuple[object, ...], Together] = {}
-    left_out: dict[str, list[Alert]] = {}
+    left_out: dict[str, list[AlertingRule]] = {}
     for alert in alerts:
         if not isinstance(alert.rule.get("expr"), str | int | float):
             _wrong(alert, "the alerting rule has no expr", made)
@@ -100,14 +102,14 @@ def _sorted(alerts: Iterable[Alert], wanted: Wanted, made: Import) -> tuple[list
     return [*groups.values()], left_out
 
 
-def _wrong(alert: Alert, message: str, made: Import) -> None:
+def _wrong(alert: AlertingRule, message: str, made: Import) -> None:
     made.problems.append(alert.document.problem(alert.at, f"alert {alert.name}: {message}"))
 
 
-def _report(alerts: list[Alert], came: int, left_out: dict[str, list[Alert]], made: Import) -> None:
+def _report(alerts: list[AlertingRule], came: int, left_out: dict[str, list[AlertingRule]], made: Import) -> None:
     """Say what is left out, a line for each group and reason, and how much that is."""
     for reason, found in left_out.items():
-        groups: dict[tuple[object, ...], list[Alert]] = {}
+        groups: dict[tuple[object, ...], list[AlertingRule]] = {}
         for alert in found:
             groups.setdefault((id(alert.document), alert.at[:-2]), []).append(alert)
         for some in groups.values():
@@ -119,7 +121,7 @@ def _report(alerts: list[Alert], came: int, left_out: dict[str, list[Alert]], ma
         made.summary.append(f"  {len(found)} left out: {reason}")
 
 
-def _alerts(document: Document, wanted: Wanted, made: Import) -> Iterator[Alert]:
+def _alerts(document: Document, wanted: Wanted, made: Import) -> Iterator[AlertingRule]:
     """Give the alerting rules of a document: a Prometheus rule file, or PrometheusRule objects."""
     for at in objects(document):
         found = document.at(at)
@@ -135,7 +137,7 @@ def _alerts(document: Document, wanted: Wanted, made: Import) -> Iterator[Alert]
             yield from _of_group(document, (*at, "groups", index), one, wanted, made)
 
 
-def _of_group(document: Document, at: At, group: Any, wanted: Wanted, made: Import) -> Iterator[Alert]:
+def _of_group(document: Document, at: At, group: Any, wanted: Wanted, made: Import) -> Iterator[AlertingRule]:
     rules = group.get("rules") if isinstance(group, dict) else None
     if not isinstance(rules, list):
         made.problems.append(document.problem(at, "skipped: a group without rules", severity="warning"))
@@ -151,4 +153,4 @@ def _of_group(document: Document, at: At, group: Any, wanted: Wanted, made: Impo
             if not (isinstance(rule, dict) and "record" in rule):
                 made.problems.append(document.problem(here, "skipped: this is not an alert", severity="warning"))
         elif not wanted.alerts or any(fnmatchcase(name, pattern) for pattern in wanted.alerts):
-            yield Alert(document, here, group)
+            yield AlertingRule(document, here, group)

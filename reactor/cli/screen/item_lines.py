@@ -16,7 +16,7 @@ from reactor.views.pending import waits
 from reactor.web.rows import Row, group_row
 from rules.core.group import Group
 from rules.rulefile.model import Rule
-from rules.summary import State, is_failed_over, state_of
+from rules.summary import GroupStatus, is_failed_over, state_of
 
 BAR = 20
 ACTS_LEAST = 3
@@ -54,15 +54,15 @@ def _heading(group: Group, rule: Rule | None) -> str:
     if waits(group):
         return "APPROVALS WAITING"
     state = state_of(group)
-    if state in (State.TOLERATING, State.RECOVERING):
+    if state in (GroupStatus.TOLERATING, GroupStatus.RECOVERING):
         return "COUNTING DOWN"
-    if state is State.HELD:
+    if state is GroupStatus.HELD:
         return "HELD"
-    if state is State.ACTING:
+    if state is GroupStatus.ACTING:
         return "ACTING"
-    if is_failed_over(group, rule) or state is State.ACTED:
+    if is_failed_over(group, rule) or state is GroupStatus.ACTED:
         return "FAILED OVER"
-    return "PAUSED" if state is State.PAUSED else ""
+    return "PAUSED" if state is GroupStatus.PAUSED else ""
 
 
 def _left(row: Row) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bus import topology
-from bus.errors import NotFound, Unavailable
+from bus.errors import KeyNotFound, Unavailable
 from bus.jetstream import JetStreamBus
 from bus.jetstream.permission_trial import missing
 from bus.jetstream.provisioning import plan
@@ -25,7 +25,7 @@ INIT = "run reactor bus init"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class BusFinding:
     """One thing that was looked at."""
 
     name: str
@@ -33,57 +33,57 @@ class Finding:
     detail: str = ""
 
 
-async def check_all(bus: JetStreamBus, settings: BusSettings) -> Sequence[Finding]:
+async def check_all(bus: JetStreamBus, settings: BusSettings) -> Sequence[BusFinding]:
     """Everything that a reactor needs. Raises Unavailable. That the server is new enough and has JetStream is known by
     now: without, there is no connection."""
     version = bus.connection.client.connected_server_version
     server = f"nats-server {version.major}.{version.minor}.{version.patch} with JetStream"
-    denied = [Finding("permissions", "failed", text) for text in await missing(bus)]
+    denied = [BusFinding("permissions", "failed", text) for text in await missing(bus)]
     return [
-        Finding("server", "ok", server),
-        *(denied or [Finding("permissions", "ok")]),
+        BusFinding("server", "ok", server),
+        *(denied or [BusFinding("permissions", "ok")]),
         *await _streams(bus, settings),
         *await _partitions(bus, settings),
         *await _probe(bus),
-        Finding("sync_interval", "hint", SYNC),
+        BusFinding("sync_interval", "hint", SYNC),
     ]
 
 
-async def _partitions(bus: JetStreamBus, settings: BusSettings) -> list[Finding]:
+async def _partitions(bus: JetStreamBus, settings: BusSettings) -> list[BusFinding]:
     there = await partitions_of(bus)
     if there is None:
-        return [Finding("partitions", "failed", f"the number of partitions is not set: {INIT}")]
+        return [BusFinding("partitions", "failed", f"the number of partitions is not set: {INIT}")]
     if there != settings.partitions:
         detail = f"{settings.partitions} in the settings, {there} on the bus: use {there}"
-        return [Finding("partitions", "failed", detail)]
-    return [Finding("partitions", "ok", str(there))]
+        return [BusFinding("partitions", "failed", detail)]
+    return [BusFinding("partitions", "ok", str(there))]
 
 
-async def _streams(bus: JetStreamBus, settings: BusSettings) -> list[Finding]:
+async def _streams(bus: JetStreamBus, settings: BusSettings) -> list[BusFinding]:
     steps = await plan(bus, replicas=settings.replicas)
-    wrong = [Finding("streams", "failed", str(step)) for step in steps if step.wrong]
-    open_ = [Finding("streams", "failed", f"{step}: {INIT}") for step in steps if not step.wrong and step.request]
-    return [*wrong, *open_] or [Finding("streams", "ok", f"{len(steps)} streams, buckets and queues")]
+    wrong = [BusFinding("streams", "failed", str(step)) for step in steps if step.wrong]
+    open_ = [BusFinding("streams", "failed", f"{step}: {INIT}") for step in steps if not step.wrong and step.request]
+    return [*wrong, *open_] or [BusFinding("streams", "ok", f"{len(steps)} streams, buckets and queues")]
 
 
-async def _probe(bus: JetStreamBus) -> list[Finding]:
+async def _probe(bus: JetStreamBus) -> list[BusFinding]:
     clock = Clock()
     try:
         ahead, doubt = await clock_difference(bus, clock)
     except Unavailable as error:
-        return [Finding("write", "failed", str(error))]
+        return [BusFinding("write", "failed", str(error))]
     took = f"written and read in {doubt.total_seconds() * 2000:.0f} ms"
     apart = abs(ahead) - doubt > CLOCKS_APART
     detail = f"the bus's is {ahead.total_seconds():+.1f} s ahead of this machine's"
     if apart:
         detail += ": synchronize both by NTP; the reactor uses the clock of the bus"
-    return [Finding("write", "ok", took), Finding("clock", "hint" if apart else "ok", detail)]
+    return [BusFinding("write", "ok", took), BusFinding("clock", "hint" if apart else "ok", detail)]
 
 
 async def look(bus: JetStreamBus) -> dict[str, list[Row]]:
-    """The current streams, queues and partitions. Raises Unavailable, and NotFound before `reactor bus init`."""
+    """The current streams, queues and partitions. Raises Unavailable, and KeyNotFound before `reactor bus init`."""
     if any(step.new for step in await plan(bus)):
-        raise NotFound(f"this bus has no streams of a reactor: {INIT}, or start a reactor")
+        raise KeyNotFound(f"this bus has no streams of a reactor: {INIT}, or start a reactor")
     names = [*(one.name for one in topology.STREAMS), *(f"KV_{one.name}" for one in topology.BUCKETS)]
     streams = await asyncio.gather(*(_stream(bus, name) for name in names))
     queues = await asyncio.gather(*(_queue(bus, one) for one in topology.QUEUES))

@@ -21,7 +21,7 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JUnitCase:
     """One test."""
 
     name: str
@@ -35,26 +35,26 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class JUnitSuite:
     """One file."""
 
     file: str
-    cases: list[Case] = field(default_factory=list)
+    cases: list[JUnitCase] = field(default_factory=list)
 
 
-def case(result: tester.Result, seconds: float) -> Case:
+def case(result: tester.RuleTestResult, seconds: float) -> JUnitCase:
     """Give a result as a test case."""
-    return Case(result.name, result.line, seconds, "" if result.passed else "\n".join(lines(result)))
+    return JUnitCase(result.name, result.line, seconds, "" if result.passed else "\n".join(lines(result)))
 
 
-def document(suites: Iterable[Suite], errors: Sequence[Problem]) -> bytes:
+def document(suites: Iterable[JUnitSuite], errors: Sequence[Problem]) -> bytes:
     """Give the whole report. Files that cannot be used are suites of errors."""
     unusable = [
-        Suite(file, [Case(one.path or "the file can be used", one.line, 0, error=str(one)) for one in found])
+        JUnitSuite(file, [JUnitCase(one.path or "the file can be used", one.line, 0, error=str(one)) for one in found])
         for file, found in groupby(sorted(errors), key=lambda one: one.file)
     ]
     root = ET.Element("testsuites")
-    total: list[Case] = []
+    total: list[JUnitCase] = []
     for suite in (*suites, *unusable):
         total += suite.cases
         element = ET.SubElement(root, "testsuite", {"name": _text(suite.file), **_counts(suite.cases)})
@@ -65,7 +65,7 @@ def document(suites: Iterable[Suite], errors: Sequence[Problem]) -> bytes:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'.encode()
 
 
-def _counts(cases: Sequence[Case]) -> dict[str, str]:
+def _counts(cases: Sequence[JUnitCase]) -> dict[str, str]:
     return {
         "tests": str(len(cases)), "failures": str(sum(bool(one.failure) for one in cases)),
         "errors": str(sum(bool(one.error) for one in cases)), "skipped": "0",
@@ -73,7 +73,7 @@ def _counts(cases: Sequence[Case]) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _case(file: str, one: Case) -> ET.Element:
+def _case(file: str, one: JUnitCase) -> ET.Element:
     where = {"classname": _text(file), "file": _text(file), "line": str(one.line), "time": f"{one.seconds:.3f}"}
     element = ET.Element("testcase", {"name": _text(one.name), **where})
     for tag, words in (("failure", one.failure), ("error", one.error)):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bus.errors import BusError, NotFound, NotPermitted, WrongServer
+from bus.errors import BusError, KeyNotFound, NotPermitted, WrongServer
 from reactor.cli.shared.printing import say
 from reactor.runtime.errors import ReactorError
 from rules.core.errors import RulesError
@@ -23,7 +23,7 @@ def told() -> Iterator[None]:
     log.setLevel(logging.ERROR)  # what it would warn of is what we say
     try:
         yield
-    except (ReactorError, RulesError, WrongServer, NotFound, NotPermitted) as error:
+    except (ReactorError, RulesError, WrongServer, KeyNotFound, NotPermitted) as error:
         say(f"reactor: {error}", err=True)
         sys.exit(1)
     except BusError as error:

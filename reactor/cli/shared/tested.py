@@ -17,7 +17,7 @@ from rules.rehearsal.testing.model import Expected, OutcomeGiven
 from rules.rehearsal.testing.reason_coverage import Covered
 
 
-def lines(result: tester.Result) -> Iterator[str]:
+def lines(result: tester.RuleTestResult) -> Iterator[str]:
     """PASS, or FAIL with what was expected, what happened, and why."""
     if result.passed:
         yield f"PASS {result.file}: {result.name}"
@@ -72,7 +72,7 @@ def _value(value: object, key: str = "") -> str:
 
 
 def report(
-    results: Iterable[tester.Result], problems: Iterable[Problem], covered: Sequence[Covered] | None
+    results: Iterable[tester.RuleTestResult], problems: Iterable[Problem], covered: Sequence[Covered] | None
 ) -> dict[str, Any]:
     """Give all of it, for machines."""
 

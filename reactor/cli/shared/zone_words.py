@@ -13,7 +13,7 @@ from rules.catalog import is_kept
 from rules.core.group import Group, Holding, Member
 from rules.core.reasons import Held
 from rules.kinds.zone.machine import PENDING
-from rules.kinds.zone.plan import Plan, Planned, mode_of, plan
+from rules.kinds.zone.plan import IsolationPlan, Planned, mode_of, plan
 from rules.kinds.zone.practice import next_run, turn_of
 from rules.kinds.zone.progress import PENDING_MAX
 from rules.kinds.zone.record import place_of
@@ -31,7 +31,7 @@ def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> ZoneGroup:
 
 def planned(
     rule: ZoneIsolation, group: ZoneGroup, zone: str, *, force: bool = False, allowed: tuple[str, ...] = ()
-) -> Plan:
+) -> IsolationPlan:
     """Give the plan for a zone as if it were asked for by hand now, and what each guard says of it."""
     now = Clock().now()
     seen = group.state.seen
@@ -40,7 +40,7 @@ def planned(
     return replace(plan(rule, request, mode), way_back=way_back(rule, group, zone))
 
 
-def in_words(rule: ZoneIsolation, shown: Plan) -> str:
+def in_words(rule: ZoneIsolation, shown: IsolationPlan) -> str:
     """The plan for people: guards first, then what is done, and how it is undone."""
     lines = [f"{rule.name}: isolate {shown.zone} of {rule.object} ({rule.carrier}, {shown.mode}, mode {rule.mode})"]
     if rule.mode in (Mode.DRY_RUN, Mode.OFF):
@@ -54,7 +54,7 @@ def in_words(rule: ZoneIsolation, shown: Plan) -> str:
     return "\n".join(map(visible, lines))
 
 
-def as_data(shown: Plan) -> dict[str, object]:
+def as_data(shown: IsolationPlan) -> dict[str, object]:
     """Give a plan as plain values, for `-o json` and `-o yaml`."""
 
     def steps(of: Sequence[Planned]) -> list[dict[str, object]]:

@@ -22,7 +22,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WeightChange:
     """What is to stand instead."""
 
     weights: Mapping[str, int]
@@ -64,7 +64,7 @@ class LoadBalancer(Protocol):
         """Give what stands."""
         ...
 
-    async def write(self, seen: Weights, change: Change) -> Weights | None:
+    async def write(self, seen: Weights, change: WeightChange) -> Weights | None:
         """Change what was seen. Gives what stands then, or None where that has to be read."""
         ...
 

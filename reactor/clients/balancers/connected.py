@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from reactor.clients.balancers.balancer_port import LoadBalancer
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import HAProxy as HAProxySettings
+from reactor.settings.balancers import HAProxySettings as HAProxySettings
 from reactor.settings.balancers import LoadBalancer as Settings
-from reactor.settings.balancers import Route53 as Route53Settings
-from reactor.settings.balancers import TargetGroups as TargetGroupsSettings
+from reactor.settings.balancers import Route53Settings as Route53Settings
+from reactor.settings.balancers import TargetGroupsSettings as TargetGroupsSettings
 
 GLOBAL = "us-east-1"
 """Where Route 53, which has no regions, is signed for."""
 
 
 def _of_amazon(name: str, settings: Route53Settings | TargetGroupsSettings, proxy: str | None) -> LoadBalancer:
-    from reactor.clients.aws import Lazy
+    from reactor.clients.aws import LazyAws
     from reactor.clients.balancers.route53 import Route53
     from reactor.clients.balancers.target_groups import TargetGroups
 
     what = f"loadBalancers.{name}"
     if isinstance(settings, Route53Settings):
-        return Route53(name, settings, Lazy("route53", GLOBAL, what, proxy))
-    return TargetGroups(name, settings, Lazy("elbv2", settings.region, what, proxy))
+        return Route53(name, settings, LazyAws("route53", GLOBAL, what, proxy))
+    return TargetGroups(name, settings, LazyAws("elbv2", settings.region, what, proxy))
 
 
 class LoadBalancers:

@@ -10,10 +10,10 @@ import asyncio
 import re
 from collections.abc import Iterable, Mapping
 
-from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, Invalid, NotFound
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.settings.balancers import HAProxy as Settings
+from reactor.settings.balancers import HAProxySettings as Settings
 
 CONNECTIONS_MAX = 2
 """At the same time: HAProxy has 10 for all who ask."""
@@ -46,7 +46,7 @@ class HAProxy:
         info, _, state = answer.partition("\n\n")
         return weights_of(self._where, info, state)
 
-    async def write(self, seen: Weights, change: Change) -> None:
+    async def write(self, seen: Weights, change: WeightChange) -> None:
         backend = self._settings.backend
         for name, weight in change.weights.items():
             if not _NAME.fullmatch(name) or not 0 <= weight <= WEIGHT_MAX:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reactor.clients.aws import CALL_SECONDS, Aws
-from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.kubernetes_port import Conflict, Invalid, NotFound
-from reactor.settings.balancers import Route53 as Settings
+from reactor.settings.balancers import Route53Settings as Settings
 
 WEIGHT_MAX = 255
 PAGE = 100
@@ -48,7 +48,7 @@ class Route53:
         # What is written is conditional on all of these records, so they are the version.
         return Weights({one["SetIdentifier"]: one["Weight"] for one in mine}, version=json.dumps(mine, sort_keys=True))
 
-    async def write(self, seen: Weights, change: Change) -> None:
+    async def write(self, seen: Weights, change: WeightChange) -> None:
         records: dict[str, dict[str, Any]] = {one["SetIdentifier"]: one for one in json.loads(seen.version)}
         batch = batch_of(self._where, records, change.weights)
         comment = f"alert-reactor {change.decision}"[:256]

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from reactor.clients.aws import CALL_SECONDS, Aws
-from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.kubernetes_port import Invalid, NotFound
-from reactor.settings.balancers import TargetGroups as Settings
+from reactor.settings.balancers import TargetGroupsSettings as Settings
 
 WEIGHT_MAX = 999
 
@@ -36,7 +36,7 @@ class TargetGroups:
         groups = forwarded(self._where, await self._actions())
         return Weights({name_of(one["TargetGroupArn"]): one.get("Weight", 1) for one in groups})
 
-    async def write(self, seen: Weights, change: Change) -> None:  # noqa: ARG002 - there is nothing to compare with
+    async def write(self, seen: Weights, change: WeightChange) -> None:  # noqa: ARG002 - there is nothing to compare with
         for name, weight in change.weights.items():
             if not 0 <= weight <= WEIGHT_MAX:
                 raise Invalid(f"{self._where}: no target group takes the weight {weight} ({name!r}): 0 to 999 go")

@@ -16,20 +16,20 @@ import aiohttp
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from yarl import URL
 
-from reactor.clients.balancers.balancer_port import Change, Weights
+from reactor.clients.balancers.balancer_port import WeightChange, Weights
 from reactor.clients.credentials import Trust, proxy_of, trust
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, SettingsError, Terminal
 from reactor.runtime.threads import FILES
-from reactor.settings.balancers import Webhook as Settings
+from reactor.settings.balancers import WebhookSettings as Settings
 
 CONNECTIONS_MAX = 4
 ANSWER_BYTES_MAX = 1 << 18
 _WORDS = StringConstraints(max_length=253)
 
 
-class Answer(BaseModel):
+class WebhookReply(BaseModel):
     """What the other side says of itself. More keys are let be."""
 
     weights: dict[Annotated[str, _WORDS], Annotated[int, Field(ge=0, le=1_000_000, strict=True)]] = Field(
@@ -65,7 +65,7 @@ class Webhook:
     async def read(self) -> Weights:
         return await self._ask("GET", b"", {})
 
-    async def write(self, seen: Weights, change: Change) -> Weights:
+    async def write(self, seen: Weights, change: WeightChange) -> Weights:
         wanted = {**seen.by_name, **change.weights}
         said = {
             "loadBalancer": self.name, "weights": wanted, "ifVersion": seen.version, "decision": change.decision,
@@ -141,7 +141,7 @@ def signature(secret: bytes, timestamp: str, method: str, path: str, body: bytes
 def weights_of(where: str, text: bytes) -> Weights:
     """Read an answer. Pure. Raises Invalid."""
     try:
-        answer = Answer.model_validate_json(text)
+        answer = WebhookReply.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "it"

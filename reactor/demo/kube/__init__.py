@@ -5,11 +5,10 @@ servers alike, which keeps it honest. Not here: protobuf bodies (some `kubectl c
 `apply` are JSON), admission webhooks, CEL rules, conversion, garbage collection, controllers of any kind, RBAC.
 """
 
-from reactor.demo.kube.cluster import WORLD, Cluster
+from reactor.demo.kube.cluster import WORLD, EmulatedCluster
 from reactor.demo.kube.emulator import Emulator
-from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.faults import (
-    Answer,
     CutWatch,
     Delay,
     Empty,
@@ -23,20 +22,19 @@ from reactor.demo.kube.faults import (
     LoseAnswer,
     Reset,
     Stale,
+    StatusFault,
     TruncateWatch,
 )
 from reactor.demo.kube.kubeconfig import kubeconfig, write_kubeconfig
 from reactor.demo.kube.objects import JsonObject
-from reactor.demo.kube.writelog import Write, WriteLog
+from reactor.demo.kube.writelog import LoggedWrite, WriteLog
 
 __all__ = [
     "WORLD",
-    "Answer",
-    "ApiError",
-    "Cluster",
     "CutWatch",
     "Delay",
     "Empty",
+    "EmulatedCluster",
     "Emulator",
     "EndWatch",
     "FailWatch",
@@ -46,11 +44,13 @@ __all__ = [
     "Hang",
     "Html",
     "JsonObject",
+    "LoggedWrite",
     "LoseAnswer",
     "Reset",
     "Stale",
+    "StatusError",
+    "StatusFault",
     "TruncateWatch",
-    "Write",
     "WriteLog",
     "kubeconfig",
     "write_kubeconfig",

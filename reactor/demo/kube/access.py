@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactor.demo.kube.call import Call
-from reactor.demo.kube.cluster import Cluster
-from reactor.demo.kube.errors import ApiError, bad_request
+from reactor.demo.kube.call import ApiRequest
+from reactor.demo.kube.cluster import EmulatedCluster
+from reactor.demo.kube.errors import StatusError, bad_request
 from reactor.demo.kube.objects import JsonObject
 
 PATH = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def review(cluster: Cluster, body: Any) -> JsonObject:
+def review(cluster: EmulatedCluster, body: Any) -> JsonObject:
     """Answer whether the asked-for call would be allowed."""
     asked = (body.get("spec") or {}).get("resourceAttributes") if isinstance(body, dict) else None
     if not isinstance(asked, dict):
@@ -25,12 +25,12 @@ def review(cluster: Cluster, body: Any) -> JsonObject:
     return {"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", **body, "status": status}
 
 
-def _forbidden(cluster: Cluster, asked: JsonObject) -> bool:
+def _forbidden(cluster: EmulatedCluster, asked: JsonObject) -> bool:
     plural, group = asked.get("resource", ""), asked.get("group", "")
     try:
         resource = cluster.catalog.named(f"{plural}.{group}" if group else plural)
-    except ApiError:
+    except StatusError:
         return False  # RBAC does not ask whether a resource exists
     place = {"namespace": asked.get("namespace", ""), "name": asked.get("name", "")}
-    call = Call(asked.get("verb", ""), resource, subresource=asked.get("subresource", ""), **place)
+    call = ApiRequest(asked.get("verb", ""), resource, subresource=asked.get("subresource", ""), **place)
     return cluster.faults.forbids(call)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reactor.demo.kube.call import Call
-from reactor.demo.kube.errors import ApiError, Problem, bad_request, conflict, invalid, modified
+from reactor.demo.kube.call import ApiRequest
+from reactor.demo.kube.errors import FieldError, StatusError, bad_request, conflict, invalid, modified
 from reactor.demo.kube.objects import JsonObject, clone
 from reactor.demo.kube.resources import Resource
 from reactor.demo.kube.store import Revision
@@ -48,11 +48,11 @@ def without_empty_metadata(value: JsonObject) -> JsonObject:
 
 def check_name(resource: Resource, name: str) -> None:
     if len(name) > _NAME_MAX or not _NAME.fullmatch(name):
-        problem = Problem("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_NAME_RULE}')
+        problem = FieldError("metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {_NAME_RULE}')
         raise invalid(resource, name, [problem])
 
 
-def check_place(call: Call, metadata: JsonObject) -> None:
+def check_place(call: ApiRequest, metadata: JsonObject) -> None:
     """The object must say the same name and namespace as the path, or nothing."""
     name, namespace = metadata.get("name") or call.name, metadata.get("namespace") or call.namespace
     if call.name and name != call.name:
@@ -75,10 +75,10 @@ def check_preconditions(resource: Resource, live: Revision, preconditions: JsonO
             details = {"name": metadata["name"], "kind": resource.kind}
             details |= {"group": resource.group} if resource.group else {}
             message = f'Operation cannot be fulfilled on {named} "{metadata["name"]}": {why}The object might have been'
-            raise ApiError(409, "Conflict", f"{message} {fate}", details=details)
+            raise StatusError(409, "Conflict", f"{message} {fate}", details=details)
 
 
-def carried_over(call: Call, live: Revision, new: JsonObject) -> JsonObject:
+def carried_over(call: ApiRequest, live: Revision, new: JsonObject) -> JsonObject:
     """Give the new object with what a client may not change taken from the live one; 409 when it wrote on old news."""
     resource, old, metadata = call.resource, live.value["metadata"], new.get("metadata") or {}
     check_place(call, metadata)
@@ -91,7 +91,7 @@ def carried_over(call: Call, live: Revision, new: JsonObject) -> JsonObject:
         raise modified(resource, old["name"])
     if call.verb == "update" and not version and (resource.custom or resource.plural in _VERSION_REQUIRED):
         text = "Invalid value: 0x0: must be specified for an update"
-        raise invalid(resource, old["name"], [Problem("metadata.resourceVersion", "FieldValueInvalid", text)])
+        raise invalid(resource, old["name"], [FieldError("metadata.resourceVersion", "FieldValueInvalid", text)])
     if call.subresource == "status":
         status = {"status": new["status"]} if new.get("status") is not None else {}
         return {**{name: inner for name, inner in live.value.items() if name != "status"}, **status}
@@ -105,7 +105,7 @@ def carried_over(call: Call, live: Revision, new: JsonObject) -> JsonObject:
     return new
 
 
-def admitted(call: Call, value: JsonObject, warnings: list[str]) -> JsonObject:
+def admitted(call: ApiRequest, value: JsonObject, warnings: list[str]) -> JsonObject:
     """Give the object as its schema wants it: pruned, defaulted, checked. Unknown fields become warnings, or a 400."""
     schema = call.resource.schema
     if schema is None:
@@ -139,8 +139,8 @@ def counted(resource: Resource, live: Revision, new: JsonObject) -> JsonObject:
     return {**new, "metadata": {**new["metadata"], "generation": generation}}
 
 
-def check_namespace(call: Call, namespaces: dict[tuple[str, str], Revision]) -> None:
+def check_namespace(call: ApiRequest, namespaces: dict[tuple[str, str], Revision]) -> None:
     """Refuse to create in a namespace that is not there."""
     if call.resource.namespaced and ("", call.namespace) not in namespaces:
         details = {"name": call.namespace, "kind": "namespaces"}
-        raise ApiError(404, "NotFound", f'namespaces "{call.namespace}" not found', details=details)
+        raise StatusError(404, "NotFound", f'namespaces "{call.namespace}" not found', details=details)

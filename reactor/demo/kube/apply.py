@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.lists import Names, Shapes
 from reactor.demo.kube.managed_fields import (
     Leaves,
@@ -148,7 +148,7 @@ def _conflicts(
     ]
 
 
-def _refused(conflicts: Sequence[tuple[JsonObject, Path]]) -> ApiError:
+def _refused(conflicts: Sequence[tuple[JsonObject, Path]]) -> StatusError:
     def holder(entry: JsonObject) -> str:
         part = f' with subresource "{entry["subresource"]}"' if entry.get("subresource") else ""
         # An applier is the same manager in every API version, so upstream leaves its version out.
@@ -167,7 +167,9 @@ def _refused(conflicts: Sequence[tuple[JsonObject, Path]]) -> ApiError:
             parts.setdefault(holder(entry), []).append(f"\n- {readable(path)}")
         text = "\n".join(f"conflicts with {who}:{''.join(paths)}" for who, paths in parts.items())
     plural = "conflict" if len(conflicts) == 1 else "conflicts"
-    return ApiError(409, "Conflict", f"Apply failed with {len(conflicts)} {plural}: {text}", details={"causes": causes})
+    return StatusError(
+        409, "Conflict", f"Apply failed with {len(conflicts)} {plural}: {text}", details={"causes": causes}
+    )
 
 
 def _merge(live: Any, wanted: Any, names: Names, shapes: Shapes) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from reactor.demo.kube.crds import Catalog
-from reactor.demo.kube.errors import ApiError, bad_request, method_not_allowed, no_such_path
+from reactor.demo.kube.errors import StatusError, bad_request, method_not_allowed, no_such_path
 from reactor.demo.kube.objects import Key
 from reactor.demo.kube.resources import Resource
 
@@ -16,7 +16,7 @@ WRITES = frozenset(("create", "update", "patch", "delete", "deletecollection"))
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiRequest:
     """One request to one kind of object."""
 
     verb: str
@@ -33,7 +33,7 @@ class Call:
     def key(self) -> Key:
         return self.namespace, self.name
 
-    def on(self, namespace: str, name: str, *, verb: str) -> Call:
+    def on(self, namespace: str, name: str, *, verb: str) -> ApiRequest:
         """Give the same call for one object."""
         return replace(self, namespace=namespace, name=name, verb=verb)
 
@@ -50,7 +50,7 @@ class Call:
         """Read a parameter whose only legal value is All."""
         value = self.query.get(name, "")
         if value not in ("", "All"):
-            raise ApiError(422, "Invalid", f'{name}: Unsupported value: "{value}": supported values: "All"')
+            raise StatusError(422, "Invalid", f'{name}: Unsupported value: "{value}": supported values: "All"')
         return value == "All"
 
     def flag(self, name: str) -> bool:
@@ -66,7 +66,7 @@ class Call:
 
 def parse(
     catalog: Catalog, method: str, path: str, query: Mapping[str, str], *, media_type: str = "", agent: str = ""
-) -> Call:
+) -> ApiRequest:
     """Read a request under /api or /apis; 404 or 405 where the API has nothing of that kind."""
     resource, namespace, rest = _locate(catalog, [part for part in path.split("/") if part])
     name, subresource = [*rest, "", ""][:2]
@@ -83,7 +83,7 @@ def parse(
         raise method_not_allowed()
     if method == "GET" and not subresource and query.get("watch", "").lower() in ("true", "1"):
         verb = "watch"
-    return Call(verb, resource, namespace, name, subresource, query, media_type, agent)
+    return ApiRequest(verb, resource, namespace, name, subresource, query, media_type, agent)
 
 
 def _locate(catalog: Catalog, parts: list[str]) -> tuple[Resource, str, list[str]]:

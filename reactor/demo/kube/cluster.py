@@ -8,24 +8,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from reactor.demo.kube import controllers, patching, reads, writes
-from reactor.demo.kube.call import Call
+from reactor.demo.kube.call import ApiRequest
 from reactor.demo.kube.crds import Catalog
 from reactor.demo.kube.dispatch import perform
-from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.faults import CutWatch, Faults, WatchEffect
 from reactor.demo.kube.objects import JsonObject, clone
-from reactor.demo.kube.store import Store
+from reactor.demo.kube.store import ObjectStore
 from reactor.demo.kube.writelog import WriteLog
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.watch_stream import Watch
+    from reactor.demo.kube.watch_stream import WatchStream
 
 WORLD = "world"
 """Field manager of what the demo and tests change in process: the world's doing, not the reactor's."""
 _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
-class Cluster:
+class EmulatedCluster:
     """An API server's state and behaviour, without its HTTP."""
 
     def __init__(
@@ -46,10 +46,10 @@ class Cluster:
         self.version = version
         self.token = token
         self.bookmark_seconds = bookmark_seconds
-        self.store = Store(history)
+        self.store = ObjectStore(history)
         self.catalog = Catalog()
         self.faults = Faults()
-        self.watches: set[Watch] = set()
+        self.watches: set[WatchStream] = set()
         self.watch_lag = 0.0
         """Seconds that each event of a watch takes to be sent."""
         self.events_flow = asyncio.Event()
@@ -78,21 +78,21 @@ class Cluster:
 
     def get(self, resource: str, name: str, namespace: str = "") -> JsonObject:
         """Give an object; 404 is an ApiError. `resource` is a plural, with its group where two share it."""
-        call = Call("get", self.catalog.named(resource), namespace, name)
+        call = ApiRequest("get", self.catalog.named(resource), namespace, name)
         return call.resource.to_served(clone(reads.get(self, call).value))
 
     def find(self, resource: str, name: str, namespace: str = "") -> JsonObject | None:
         """Give an object, or None."""
         try:
             return self.get(resource, name, namespace)
-        except ApiError as refusal:
+        except StatusError as refusal:
             if refusal.code == 404:
                 return None
             raise
 
     def list(self, resource: str, namespace: str = "", *, labels: str = "") -> list[JsonObject]:
         """Give all objects of a kind that a label selector selects."""
-        call = Call("list", self.catalog.named(resource), namespace, query={"labelSelector": labels})
+        call = ApiRequest("list", self.catalog.named(resource), namespace, query={"labelSelector": labels})
         return [call.resource.to_served(clone(one.value)) for one in reads.list_page(self, call).items]
 
     def apply(self, obj: JsonObject, *, manager: str = WORLD, status: bool = False) -> JsonObject:
@@ -106,13 +106,13 @@ class Cluster:
         self, resource: str, name: str, patch: Any, namespace: str = "", *, manager: str = WORLD, status: bool = False
     ) -> JsonObject:
         """Merge a patch (a dict) into an object or its status, or carry out a JSON patch (a list)."""
-        call = Call("patch", self.catalog.named(resource), namespace, name, query={"fieldManager": manager})
+        call = ApiRequest("patch", self.catalog.named(resource), namespace, name, query={"fieldManager": manager})
         media_type = patching.JSON_PATCH if isinstance(patch, list) else patching.MERGE_PATCH
         return self._answer(perform(self, _patching(call, media_type, status=status), patch), call)
 
     def delete(self, resource: str, name: str, namespace: str = "") -> None:
         """Delete an object; with finalizers it is only marked."""
-        call = Call("delete", self.catalog.named(resource), namespace, name, query={"fieldManager": WORLD})
+        call = ApiRequest("delete", self.catalog.named(resource), namespace, name, query={"fieldManager": WORLD})
         perform(self, call, None)
 
     def install(self, definition: JsonObject) -> None:
@@ -121,7 +121,7 @@ class Cluster:
         if self.find("customresourcedefinitions", name) is not None:
             self.delete("customresourcedefinitions", name)
         resource = self.catalog.named("customresourcedefinitions")
-        writes.create(self, Call("create", resource, query={"fieldManager": WORLD}), definition, seed=True)
+        writes.create(self, ApiRequest("create", resource, query={"fieldManager": WORLD}), definition, seed=True)
 
     def set_endpoints(
         self, namespace: str, service: str, *, ready: int, not_ready: int = 0, port: int = 8080
@@ -175,7 +175,7 @@ class Cluster:
         namespaces = self.catalog.at("", "v1", "namespaces")
         if ("", name) not in self.store.collection(namespaces).objects:
             body = {"metadata": {"name": name}}
-            writes.create(self, Call("create", namespaces, query={"fieldManager": WORLD}), body, seed=True)
+            writes.create(self, ApiRequest("create", namespaces, query={"fieldManager": WORLD}), body, seed=True)
 
     def empty_namespace(self, name: str) -> None:
         """Take everything in a namespace away with it; the real server does the same, only later."""
@@ -192,19 +192,19 @@ class Cluster:
                 self.store.remove(resource, key)
         self.catalog.forget(definition)
 
-    def _call(self, verb: str, obj: JsonObject, *, manager: str = WORLD, **query: str) -> Call:
+    def _call(self, verb: str, obj: JsonObject, *, manager: str = WORLD, **query: str) -> ApiRequest:
         resource = self.catalog.of_kind(obj["apiVersion"], obj["kind"])
         metadata = obj["metadata"]
         namespace = metadata.get("namespace", "default") if resource.namespaced else ""
         name = metadata.get("name", "") if verb == "patch" else ""
-        return Call(verb, resource, namespace, name, query={"fieldManager": manager, **query})
+        return ApiRequest(verb, resource, namespace, name, query={"fieldManager": manager, **query})
 
-    def _answer(self, outcome: writes.Outcome, call: Call) -> JsonObject:
+    def _answer(self, outcome: writes.WriteResult, call: ApiRequest) -> JsonObject:
         if outcome.revision is None:
             raise AssertionError("create and patch answer with the object")
         return call.resource.to_served(clone(outcome.revision.value))
 
 
-def _patching(call: Call, media_type: str, *, status: bool) -> Call:
+def _patching(call: ApiRequest, media_type: str, *, status: bool) -> ApiRequest:
     subresource = "status" if status else ""
-    return Call("patch", call.resource, call.namespace, call.name, subresource, call.query, media_type)
+    return ApiRequest("patch", call.resource, call.namespace, call.name, subresource, call.query, media_type)

@@ -8,13 +8,13 @@ from reactor.demo.kube.object_selectors import selects
 from reactor.demo.kube.objects import JsonObject, lookup, rfc3339
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 def set_endpoints(
-    cluster: Cluster, namespace: str, service: str, *, ready: int, not_ready: int = 0, port: int = 8080
+    cluster: EmulatedCluster, namespace: str, service: str, *, ready: int, not_ready: int = 0, port: int = 8080
 ) -> JsonObject:
     """Let a service have this many ready and not ready endpoints, in the EndpointSlice `<service>-1`."""
     endpoints = [
@@ -39,7 +39,15 @@ def set_endpoints(
 
 
 def set_condition(
-    cluster: Cluster, resource: str, name: str, namespace: str, kind: str, status: str, *, reason: str, message: str
+    cluster: EmulatedCluster,
+    resource: str,
+    name: str,
+    namespace: str,
+    kind: str,
+    status: str,
+    *,
+    reason: str,
+    message: str,
 ) -> JsonObject:
     """Set one condition in an object's status; its transition time moves only when its status does."""
     now = rfc3339(cluster.now())
@@ -53,7 +61,7 @@ def set_condition(
     return cluster.patch(resource, name, patch, namespace, status=has_status)
 
 
-def settle_budgets(cluster: Cluster, namespace: str = "") -> None:
+def settle_budgets(cluster: EmulatedCluster, namespace: str = "") -> None:
     """Bring the status of disruption budgets up to date with their pods, as the disruption controller does.
 
     A percentage is of the pods that are there, since there is no workload controller to ask.

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 from reactor.demo.kube.admission_checks import check_preconditions
 from reactor.demo.kube.objects import JsonObject, Key, rfc3339
 from reactor.demo.kube.store import Revision
-from reactor.demo.kube.writes import Outcome, live_revision
+from reactor.demo.kube.writes import WriteResult, live_revision
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 _GIVES_BACK = frozenset(("pods", "services", "serviceaccounts", "persistentvolumeclaims"))
 """Kinds whose deletion answers with the object; all others answer with a Status."""
 
 
-def delete(cluster: Cluster, call: Call, body: Any) -> Outcome:
+def delete(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
     """Delete an object, or mark it when finalizers hold it.
 
     There is no garbage collector and no kubelet: owned objects stay, a pod goes at once.
@@ -27,18 +27,18 @@ def delete(cluster: Cluster, call: Call, body: Any) -> Outcome:
     check_preconditions(call.resource, live, options.get("preconditions") or {})
     metadata = live.value["metadata"]
     if call.dry_run or options.get("dryRun") == ["All"]:
-        return Outcome(200, live, before=live, after=live)
+        return WriteResult(200, live, before=live, after=live)
     if not metadata.get("finalizers"):
         return _gone(call, live, remove(cluster, call, call.key))
     if "deletionTimestamp" in metadata:
-        return Outcome(200, live, before=live, after=live)
+        return WriteResult(200, live, before=live, after=live)
     marks: JsonObject = {"deletionTimestamp": rfc3339(cluster.now()), "deletionGracePeriodSeconds": 0}
     marks |= {"generation": metadata["generation"] + 1} if "generation" in metadata else {}
     marked = cluster.store.put(call.resource, {**live.value, "metadata": {**metadata, **marks}})
-    return Outcome(200, marked, before=live, after=marked, effective=True)
+    return WriteResult(200, marked, before=live, after=marked, effective=True)
 
 
-def remove(cluster: Cluster, call: Call, key: Key) -> Revision:
+def remove(cluster: EmulatedCluster, call: ApiRequest, key: Key) -> Revision:
     """Take an object out of the store, with everything that lives only through it."""
     last = cluster.store.remove(call.resource, key)
     if call.resource.kind == "Namespace":
@@ -48,10 +48,10 @@ def remove(cluster: Cluster, call: Call, key: Key) -> Revision:
     return last
 
 
-def _gone(call: Call, live: Revision, last: Revision) -> Outcome:
+def _gone(call: ApiRequest, live: Revision, last: Revision) -> WriteResult:
     if call.resource.plural in _GIVES_BACK:
-        return Outcome(200, last, before=live, after=last, effective=True)
+        return WriteResult(200, last, before=live, after=last, effective=True)
     details = {"name": call.key[1], "kind": call.resource.plural, "uid": live.value["metadata"]["uid"]}
     details |= {"group": call.resource.group} if call.resource.group else {}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-    return Outcome(200, status=status, before=live, after=last, effective=True)
+    return WriteResult(200, status=status, before=live, after=last, effective=True)

@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reactor.demo.kube import deletion, patching, writes
-from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.eviction_subresource import evict
 from reactor.demo.kube.object_selectors import parse_filter
 from reactor.demo.kube.objects import JsonObject
 from reactor.demo.kube.scale import write_scale
-from reactor.demo.kube.writelog import Write
+from reactor.demo.kube.writelog import LoggedWrite
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 
-def perform(cluster: Cluster, call: Call, body: Any, *, seed: bool = False) -> writes.Outcome:
+def perform(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool = False) -> writes.WriteResult:
     """Carry out a create, update, patch or delete, and write it down whatever becomes of it."""
     try:
         done = _carry_out(cluster, call, body, seed=seed)
-    except ApiError as refusal:
-        _record(cluster, call, body, writes.Outcome(refusal.code))
+    except StatusError as refusal:
+        _record(cluster, call, body, writes.WriteResult(refusal.code))
         raise
     _record(cluster, call, body, done)
     return done
 
 
-def _carry_out(cluster: Cluster, call: Call, body: Any, *, seed: bool) -> writes.Outcome:
+def _carry_out(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool) -> writes.WriteResult:
     if call.subresource == "eviction":
         return evict(cluster, call, body)
     if call.subresource == "scale":
@@ -46,20 +46,20 @@ def _carry_out(cluster: Cluster, call: Call, body: Any, *, seed: bool) -> writes
             raise AssertionError(f"{call.verb} is no write to one object")
 
 
-def delete_collection(cluster: Cluster, call: Call, body: Any) -> writes.Outcome:
+def delete_collection(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> writes.WriteResult:
     """Delete all objects a selector selects, each recorded as a write of its own."""
     only = parse_filter(call.resource, call.namespace, "", call.query)
     objects = cluster.store.collection(call.resource).objects
     for namespace, name in sorted(key for key, one in objects.items() if only.matches(one.value)):
         perform(cluster, call.on(namespace, name, verb="delete"), body)
     status: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return writes.Outcome(200, status=status)
+    return writes.WriteResult(200, status=status)
 
 
-def _record(cluster: Cluster, call: Call, body: Any, done: writes.Outcome) -> None:
+def _record(cluster: EmulatedCluster, call: ApiRequest, body: Any, done: writes.WriteResult) -> None:
     named = done.after.value["metadata"]["name"] if done.after else call.name
     cluster.log.append(
-        Write(
+        LoggedWrite(
             sequence=cluster.log.next_number(),
             at=cluster.monotonic(),
             cluster=cluster.name,

@@ -10,9 +10,9 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 
-from reactor.demo.kube.cluster import Cluster
+from reactor.demo.kube.cluster import EmulatedCluster
 from reactor.demo.kube.crds import shipped
-from reactor.demo.kube.errors import ApiError, no_such_path
+from reactor.demo.kube.errors import StatusError, no_such_path
 from reactor.demo.kube.http import serve
 from reactor.demo.kube.mishaps import refused
 from reactor.demo.kube.objects import JsonObject
@@ -39,7 +39,7 @@ class Emulator:
     """
 
     def __init__(self, *, clock: Callable[[], datetime], port: int = 0) -> None:
-        self.clusters: dict[str, Cluster] = {}
+        self.clusters: dict[str, EmulatedCluster] = {}
         self.writes = WriteLog()
         """What was written to any cluster, in order."""
         self._clock = clock
@@ -74,7 +74,7 @@ class Emulator:
         token: str = "",
         history: int = HISTORY,
         bookmark_seconds: float = BOOKMARK_SECONDS,
-    ) -> Cluster:
+    ) -> EmulatedCluster:
         """Give the cluster of this name, made on first mention with these settings.
 
         `crds`: the custom kinds it serves, by default all kinds of routes. `token`: the bearer token
@@ -82,7 +82,7 @@ class Emulator:
         """
         known = self.clusters.get(name)
         if known is None:
-            known = self.clusters[name] = Cluster(
+            known = self.clusters[name] = EmulatedCluster(
                 name,
                 now=self._clock,
                 log=self.writes,
@@ -122,10 +122,10 @@ class Emulator:
         name, _, path = rest.partition("/")
         return await self._answer(self.clusters.get(unquote(name)) if marker else None, request, f"/{path}")
 
-    async def _answer(self, cluster: Cluster | None, request: web.BaseRequest, path: str) -> web.StreamResponse:
+    async def _answer(self, cluster: EmulatedCluster | None, request: web.BaseRequest, path: str) -> web.StreamResponse:
         if cluster is None:
             return refused(no_such_path())
         try:
             return await serve(cluster, request, path)
-        except ApiError as refusal:
+        except StatusError as refusal:
             return refused(refusal)

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 from reactor.demo.kube.admission_checks import check_preconditions
 from reactor.demo.kube.deletion import delete
-from reactor.demo.kube.errors import ApiError, bad_request
+from reactor.demo.kube.errors import StatusError, bad_request
 from reactor.demo.kube.object_selectors import selects
 from reactor.demo.kube.objects import JsonObject, rfc3339
 from reactor.demo.kube.store import Revision
-from reactor.demo.kube.writes import Outcome, live_revision
+from reactor.demo.kube.writes import WriteResult, live_revision
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 _UNGUARDED = frozenset(("Pending", "Succeeded", "Failed"))
 """Phases in which a pod serves nobody, so that no budget protects it."""
 _RETRY_SECONDS = 10
 
 
-def evict(cluster: Cluster, call: Call, body: Any) -> Outcome:
+def evict(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
     """Evict the pod (201), or say why not: 404, 409 (another pod of that name), 429 (budget), 500 (two budgets)."""
     if not isinstance(body, dict) or body.get("kind", "Eviction") != "Eviction":
         raise bad_request("the body of an eviction must be an Eviction")
@@ -38,13 +38,13 @@ def evict(cluster: Cluster, call: Call, body: Any) -> Outcome:
         budgets = _budgets(cluster, pod.value)
         if len(budgets) > 1:
             message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-            raise ApiError(500, "", message)  # upstream gives no reason here
+            raise StatusError(500, "", message)  # upstream gives no reason here
         if budgets and not _counts_for_nothing(pod.value, budgets[0].value):
             _spend(cluster, budgets[0], pod.value, dry=dry)
     if dry:
-        return Outcome(201, status=status, before=pod, after=pod)
+        return WriteResult(201, status=status, before=pod, after=pod)
     done = delete(cluster, call, None)  # as upstream: one that finalizers hold is only marked
-    return Outcome(201, status=status, before=pod, after=done.after, effective=done.effective)
+    return WriteResult(201, status=status, before=pod, after=done.after, effective=done.effective)
 
 
 def _unguarded(pod: JsonObject) -> bool:
@@ -66,7 +66,7 @@ def _counts_for_nothing(pod: JsonObject, budget: JsonObject) -> bool:
     return 0 < needs <= has
 
 
-def _budgets(cluster: Cluster, pod: JsonObject) -> list[Revision]:
+def _budgets(cluster: EmulatedCluster, pod: JsonObject) -> list[Revision]:
     labels = pod["metadata"].get("labels") or {}
     found = cluster.store.collection(cluster.catalog.named("poddisruptionbudgets")).objects.values()
     return [
@@ -77,7 +77,7 @@ def _budgets(cluster: Cluster, pod: JsonObject) -> list[Revision]:
     ]
 
 
-def _spend(cluster: Cluster, budget: Revision, pod: JsonObject, *, dry: bool) -> None:
+def _spend(cluster: EmulatedCluster, budget: Revision, pod: JsonObject, *, dry: bool) -> None:
     """Take one disruption from the budget, or refuse with 429."""
     value, status = budget.value, budget.value.get("status") or {}
     name = value["metadata"]["name"]
@@ -95,10 +95,10 @@ def _spend(cluster: Cluster, budget: Revision, pod: JsonObject, *, dry: bool) ->
         cluster.store.put(cluster.catalog.named("poddisruptionbudgets"), {**value, "status": spent})
 
 
-def _too_many(message: str, why: str) -> ApiError:
+def _too_many(message: str, why: str) -> StatusError:
     causes = [{"reason": "DisruptionBudget", "message": why}]
     still = "still being processed" in why
     # Upstream asks for patience only while the budget's status is behind.
-    return ApiError(
+    return StatusError(
         429, "TooManyRequests", message, details={"causes": causes}, retry_after=_RETRY_SECONDS if still else None
     )

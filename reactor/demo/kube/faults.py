@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from reactor.demo.kube.call import WRITES, Call
+from reactor.demo.kube.call import WRITES, ApiRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatusFault:
     """Refuse with this status; nothing is carried out."""
 
     status: int
@@ -95,7 +95,7 @@ class TruncateWatch:
 
 
 WatchEffect = EndWatch | CutWatch | FailWatch | TruncateWatch
-Effect = Answer | Html | Forbid | Hang | Reset | Delay | LoseAnswer | Stale | Empty | WatchEffect
+Effect = StatusFault | Html | Forbid | Hang | Reset | Delay | LoseAnswer | Stale | Empty | WatchEffect
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Fault:
     count: int | None = None
     """How many calls it befalls; None: until it is removed."""
 
-    def befalls(self, call: Call | None) -> bool:
+    def befalls(self, call: ApiRequest | None) -> bool:
         """Tell whether this call is meant; None stands for discovery, version and health."""
         if call is None:
             plain = not (self.resource or self.namespace or self.name) and self.verb in ("", "get", "read")
@@ -167,15 +167,15 @@ class Faults:
         """End all faults."""
         self._handles.clear()
 
-    def forbids(self, call: Call) -> bool:
+    def forbids(self, call: ApiRequest) -> bool:
         """Tell whether this call would be forbidden, without its counting as one."""
         return any(isinstance(one.fault.effect, Forbid) and one.fault.befalls(call) for one in self._handles)
 
-    def meet(self, call: Call | None) -> list[Effect]:
+    def meet(self, call: ApiRequest | None) -> list[Effect]:
         """Give what befalls this call: delays, staleness, emptiness, and at most one effect that decides its answer."""
         return list(self._meet(call))
 
-    def _meet(self, call: Call | None) -> Iterator[Effect]:
+    def _meet(self, call: ApiRequest | None) -> Iterator[Effect]:
         decided = False
         for handle in tuple(self._handles):
             effect = handle.fault.effect

@@ -12,10 +12,10 @@ from aiohttp import web
 
 from reactor.demo.kube import dispatch, reads
 from reactor.demo.kube.access import PATH, review
-from reactor.demo.kube.call import WRITES, Call, parse
-from reactor.demo.kube.cluster import Cluster
+from reactor.demo.kube.call import WRITES, ApiRequest, parse
+from reactor.demo.kube.cluster import EmulatedCluster
 from reactor.demo.kube.discovery import discover, version
-from reactor.demo.kube.errors import ApiError, bad_request, no_such_path, unauthorized, unsupported_media_type
+from reactor.demo.kube.errors import StatusError, bad_request, no_such_path, unauthorized, unsupported_media_type
 from reactor.demo.kube.faults import Effect, Empty, Stale, WatchEffect
 from reactor.demo.kube.mishaps import answer_json, instead, lost, refused, wait
 from reactor.demo.kube.objects import encode
@@ -23,14 +23,14 @@ from reactor.demo.kube.openapi import openapi
 from reactor.demo.kube.scale import scale_of
 from reactor.demo.kube.store import Revision
 from reactor.demo.kube.table import encode_row, encode_rows, wants_table
-from reactor.demo.kube.watch_stream import Encoder, Watch
-from reactor.demo.kube.writes import Outcome
+from reactor.demo.kube.watch_stream import Encoder, WatchStream
+from reactor.demo.kube.writes import WriteResult
 
 BODY_BYTES_MAX = 3 * 1024 * 1024  # upstream: MaxRequestBodyBytes
 _HEALTH = ("/healthz", "/readyz", "/livez")
 
 
-async def serve(cluster: Cluster, request: web.BaseRequest, path: str) -> web.StreamResponse:
+async def serve(cluster: EmulatedCluster, request: web.BaseRequest, path: str) -> web.StreamResponse:
     """Answer one request."""
     _authenticate(cluster, request)
     if path == PATH and request.method == "POST":
@@ -58,13 +58,13 @@ async def serve(cluster: Cluster, request: web.BaseRequest, path: str) -> web.St
     return lost(effects, request) or _read(cluster, call, request, effects)
 
 
-def _authenticate(cluster: Cluster, request: web.BaseRequest) -> None:
+def _authenticate(cluster: EmulatedCluster, request: web.BaseRequest) -> None:
     given = request.headers.get("Authorization", "").removeprefix("Bearer ")
     if cluster.token and not hmac.compare_digest(given.encode(), cluster.token.encode()):
         raise unauthorized()
 
 
-def _beside_resources(cluster: Cluster, path: str) -> bytes | str | None:
+def _beside_resources(cluster: EmulatedCluster, path: str) -> bytes | str | None:
     """Answer what is no resource: bytes are JSON, text is text, None is the path of a resource."""
     if path in _HEALTH:
         return "ok"
@@ -84,7 +84,7 @@ async def _body(request: web.BaseRequest) -> Any:
     async for chunk in request.content.iter_any():
         raw += chunk
         if len(raw) > BODY_BYTES_MAX:
-            raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_BYTES_MAX}")
+            raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_BYTES_MAX}")
     if "protobuf" in request.content_type:
         raise unsupported_media_type(["application/json", "application/yaml"])
     try:
@@ -99,7 +99,7 @@ async def _body(request: web.BaseRequest) -> Any:
 
 
 async def _write(
-    cluster: Cluster, call: Call, body: Any, request: web.BaseRequest, effects: list[Effect]
+    cluster: EmulatedCluster, call: ApiRequest, body: Any, request: web.BaseRequest, effects: list[Effect]
 ) -> web.StreamResponse:
     await wait(effects)
     try:
@@ -108,13 +108,13 @@ async def _write(
         else:
             done = dispatch.perform(cluster, call, body)
         answer = _written(call, done)
-    except ApiError as refusal:
+    except StatusError as refusal:
         answer = refused(refusal)
     await wait(effects, late=True)
     return lost(effects, request) or answer
 
 
-def _written(call: Call, done: Outcome) -> web.Response:
+def _written(call: ApiRequest, done: WriteResult) -> web.Response:
     body = done.revision.encoded(call.resource) if done.revision else encode(done.status)
     answer = answer_json(body, done.code)
     for warning in done.warnings:
@@ -122,7 +122,7 @@ def _written(call: Call, done: Outcome) -> web.Response:
     return answer
 
 
-def _read(cluster: Cluster, call: Call, request: web.BaseRequest, effects: list[Effect]) -> web.Response:
+def _read(cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, effects: list[Effect]) -> web.Response:
     stale = next((one.resource_version for one in effects if isinstance(one, Stale)), None)
     table = wants_table(request.headers.get("Accept", ""))
     if call.verb == "list":
@@ -136,7 +136,9 @@ def _read(cluster: Cluster, call: Call, request: web.BaseRequest, effects: list[
     return answer_json(encode_row(found, call.resource, cluster.now()) if table else found.encoded(call.resource))
 
 
-async def _watch(cluster: Cluster, call: Call, request: web.BaseRequest, effects: list[Effect]) -> web.StreamResponse:
+async def _watch(
+    cluster: EmulatedCluster, call: ApiRequest, request: web.BaseRequest, effects: list[Effect]
+) -> web.StreamResponse:
     def plain(revision: Revision) -> bytes:
         return revision.encoded(call.resource)
 
@@ -144,7 +146,7 @@ async def _watch(cluster: Cluster, call: Call, request: web.BaseRequest, effects
         return encode_row(revision, call.resource, cluster.now())
 
     encoder: Encoder = row if wants_table(request.headers.get("Accept", "")) else plain
-    watch = Watch(cluster, call, encoder)
+    watch = WatchStream(cluster, call, encoder)
     for effect in effects:
         if isinstance(effect, WatchEffect):
             watch.interrupt(effect)

@@ -7,9 +7,9 @@ import asyncio
 from aiohttp import web
 
 from reactor.demo.kube.broken_connection import reset
-from reactor.demo.kube.call import Call
-from reactor.demo.kube.errors import ApiError, forbidden
-from reactor.demo.kube.faults import Answer, Delay, Effect, Forbid, Hang, Html, LoseAnswer, Reset
+from reactor.demo.kube.call import ApiRequest
+from reactor.demo.kube.errors import StatusError, forbidden
+from reactor.demo.kube.faults import Delay, Effect, Forbid, Hang, Html, LoseAnswer, Reset, StatusFault
 from reactor.demo.kube.objects import JsonObject, encode
 
 _PAGE = "<html>\n<head><title>{0} Bad Gateway</title></head>\n<body><h1>{0} Bad Gateway</h1></body>\n</html>\n"
@@ -24,19 +24,21 @@ def answer_json(body: bytes, status: int = 200, headers: JsonObject | None = Non
     return web.Response(body=body, status=status, headers=headers, content_type="application/json")
 
 
-def refused(error: ApiError) -> web.Response:
+def refused(error: StatusError) -> web.Response:
     """Give the answer to a refused request."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     return answer_json(encode(error.status()), error.code, headers)
 
 
-async def instead(effects: list[Effect], call: Call | None, request: web.BaseRequest) -> web.StreamResponse | None:
+async def instead(
+    effects: list[Effect], call: ApiRequest | None, request: web.BaseRequest
+) -> web.StreamResponse | None:
     """Give the answer of a fault that keeps the request from being carried out."""
     for effect in effects:
         match effect:
-            case Answer(status=status, retry_after=after):
+            case StatusFault(status=status, retry_after=after):
                 await wait(effects)
-                return refused(ApiError(status, _REASONS.get(status, ""), "a fault on order", retry_after=after))
+                return refused(StatusError(status, _REASONS.get(status, ""), "a fault on order", retry_after=after))
             case Forbid() if call is not None:
                 return refused(forbidden(call.verb, call.resource, call.subresource, call.namespace, call.name))
             case Html(status=status):

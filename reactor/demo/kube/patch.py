@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reactor.demo.kube.errors import ApiError, bad_request, rejected_patch
+from reactor.demo.kube.errors import StatusError, bad_request, rejected_patch
 
 OPERATIONS_MAX = 10_000  # maxJSONPatchOperations of the real API server
 _NOTHING = object()
@@ -33,7 +33,7 @@ def json_patch(document: Any, operations: Any) -> Any:
         raise bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     if len(operations) > OPERATIONS_MAX:
         message = f"The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {len(operations)}"
-        raise ApiError(413, "RequestEntityTooLarge", message)
+        raise StatusError(413, "RequestEntityTooLarge", message)
     for operation in operations:
         document = _apply(document, operation)
     return document

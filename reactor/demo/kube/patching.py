@@ -13,16 +13,16 @@ from reactor.demo.kube.admission_checks import (
     without_empty_metadata,
 )
 from reactor.demo.kube.apply import Manager, applied
-from reactor.demo.kube.errors import Problem, bad_request, invalid, not_found, unsupported_media_type
+from reactor.demo.kube.errors import FieldError, bad_request, invalid, not_found, unsupported_media_type
 from reactor.demo.kube.lists import shapes_of
 from reactor.demo.kube.objects import JsonObject, rfc3339
 from reactor.demo.kube.patch import json_patch, merge
 from reactor.demo.kube.strategic import strategic_merge
-from reactor.demo.kube.writes import Outcome, insert, keep, live_revision, rewrite
+from reactor.demo.kube.writes import WriteResult, insert, keep, live_revision, rewrite
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 APPLY = "application/apply-patch+yaml"
 JSON_PATCH = "application/json-patch+json"
@@ -30,19 +30,19 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
-def patch(cluster: Cluster, call: Call, body: Any) -> Outcome:
+def patch(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
     """Change an object by any of the four kinds of patch."""
     if call.media_type == APPLY:
         return _apply(cluster, call, body)
     if call.flag("force"):
         text = "Forbidden: may not be specified for non-apply patch"
-        raise invalid(call.resource, call.name, [Problem("force", "FieldValueForbidden", text)])
+        raise invalid(call.resource, call.name, [FieldError("force", "FieldValueForbidden", text)])
     live = live_revision(cluster, call)
     changed = patched(call, call.resource.to_served(live.value), body)
     return rewrite(cluster, call, live, read_object(call.resource, changed))
 
 
-def patched(call: Call, document: JsonObject, body: Any) -> Any:
+def patched(call: ApiRequest, document: JsonObject, body: Any) -> Any:
     """Give the document with the patch applied; 415 for a kind of patch this resource does not take."""
     if call.media_type == JSON_PATCH:
         return json_patch(document, body)
@@ -56,11 +56,11 @@ def patched(call: Call, document: JsonObject, body: Any) -> Any:
     raise unsupported_media_type(accepted if call.resource.custom else [*accepted[:2], STRATEGIC, APPLY])
 
 
-def _apply(cluster: Cluster, call: Call, body: Any) -> Outcome:
+def _apply(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
     resource, now = call.resource, rfc3339(cluster.now())
     if not call.query.get("fieldManager"):
         text = "Required value: is required for apply patch"
-        raise invalid(resource, call.name, [Problem("fieldManager", "FieldValueRequired", text)])
+        raise invalid(resource, call.name, [FieldError("fieldManager", "FieldValueRequired", text)])
     if not isinstance(body, dict) or not body.get("apiVersion") or not body.get("kind"):
         raise bad_request("the body of an apply must name its apiVersion and kind")
     wanted = read_object(resource, body)

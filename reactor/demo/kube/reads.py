@@ -7,14 +7,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reactor.demo.kube.errors import ApiError, bad_request, expired, not_found, too_new
+from reactor.demo.kube.errors import StatusError, bad_request, expired, not_found, too_new
 from reactor.demo.kube.object_selectors import parse_filter
 from reactor.demo.kube.objects import JsonObject, Key, encode
 from reactor.demo.kube.store import Revision
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 _CONTINUE_TOO_OLD = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -30,7 +30,7 @@ class Page:
     metadata: JsonObject
 
 
-def get(cluster: Cluster, call: Call, *, stale: int | None = None) -> Revision:
+def get(cluster: EmulatedCluster, call: ApiRequest, *, stale: int | None = None) -> Revision:
     """Give one object; 404 when there is none (any more, or yet, in a stale view)."""
     _not_newer(call.number("resourceVersion"), cluster.store.version)
     found = _view(cluster, call, stale).get(call.key)
@@ -39,7 +39,7 @@ def get(cluster: Cluster, call: Call, *, stale: int | None = None) -> Revision:
     return found
 
 
-def list_page(cluster: Cluster, call: Call, *, stale: int | None = None) -> Page:
+def list_page(cluster: EmulatedCluster, call: ApiRequest, *, stale: int | None = None) -> Page:
     """Give a list or one page of it, ordered by namespace and name as etcd orders its keys."""
     token, limit = call.query.get("continue", ""), call.number("limit")
     start: Key = ("", "")
@@ -61,14 +61,14 @@ def list_page(cluster: Cluster, call: Call, *, stale: int | None = None) -> Page
     return Page([objects[key] for key in keys], metadata)
 
 
-def encoded(page: Page, call: Call) -> bytes:
+def encoded(page: Page, call: ApiRequest) -> bytes:
     """Write a list; every item is encoded at most once in its life."""
     resource = call.resource
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.group_version, "metadata": page.metadata}
     return encode(head)[:-1] + b',"items":[' + b",".join(one.encoded(resource) for one in page.items) + b"]}\n"
 
 
-def _objects(cluster: Cluster, call: Call, stale: int | None) -> tuple[int, dict[Key, Revision]]:
+def _objects(cluster: EmulatedCluster, call: ApiRequest, stale: int | None) -> tuple[int, dict[Key, Revision]]:
     asked, match = call.number("resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match and not call.query.get("resourceVersion"):
         raise bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided")
@@ -78,16 +78,16 @@ def _objects(cluster: Cluster, call: Call, stale: int | None) -> tuple[int, dict
     return cluster.store.version if stale is None else stale, _view(cluster, call, stale)
 
 
-def _view(cluster: Cluster, call: Call, stale: int | None) -> dict[Key, Revision]:
+def _view(cluster: EmulatedCluster, call: ApiRequest, stale: int | None) -> dict[Key, Revision]:
     collection = cluster.store.collection(call.resource)
     # Staleness is a fault we play, so it goes back as far as history allows instead of failing.
     return collection.objects if stale is None else collection.as_of(max(stale, collection.compacted))
 
 
-def _exact(cluster: Cluster, call: Call, version: int, too_old: str) -> dict[Key, Revision]:
+def _exact(cluster: EmulatedCluster, call: ApiRequest, version: int, too_old: str) -> dict[Key, Revision]:
     try:
         return cluster.store.collection(call.resource).as_of(version)
-    except ApiError as forgotten:
+    except StatusError as forgotten:
         raise expired(too_old) from forgotten
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reactor.demo.kube.errors import Problem, bad_request, invalid
+from reactor.demo.kube.errors import FieldError, bad_request, invalid
 from reactor.demo.kube.objects import JsonObject, lookup
 from reactor.demo.kube.patching import patched
 from reactor.demo.kube.store import Revision
-from reactor.demo.kube.writes import Outcome, live_revision, rewrite
+from reactor.demo.kube.writes import WriteResult, live_revision, rewrite
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 _COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -33,7 +33,7 @@ def scale_of(revision: Revision) -> JsonObject:
     }
 
 
-def write_scale(cluster: Cluster, call: Call, body: Any) -> Outcome:
+def write_scale(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
     """Set the number of replicas by PUT or PATCH of the Scale; the answer is the new Scale."""
     live = live_revision(cluster, call)
     scale = body if call.verb == "update" else patched(call, scale_of(live), body)
@@ -42,11 +42,11 @@ def write_scale(cluster: Cluster, call: Call, body: Any) -> Outcome:
     replicas = lookup(scale, ("spec", "replicas")) or 0
     if type(replicas) is not int or replicas < 0:
         text = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid(call.resource, call.name, [Problem("spec.replicas", "FieldValueInvalid", text)])
+        raise invalid(call.resource, call.name, [FieldError("spec.replicas", "FieldValueInvalid", text)])
     metadata = {**live.value["metadata"], "resourceVersion": lookup(scale, ("metadata", "resourceVersion")) or ""}
     new = {**live.value, "metadata": metadata, "spec": {**live.value["spec"], "replicas": replicas}}
     done = rewrite(cluster, call, live, new)
     after = done.revision
     if after is None:
         raise AssertionError("a rewrite always answers with the object")
-    return Outcome(done.code, None, scale_of(after), done.before, done.after, done.effective, done.warnings)
+    return WriteResult(done.code, None, scale_of(after), done.before, done.after, done.effective, done.warnings)

@@ -38,7 +38,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoreChange:
     """One step of a collection: `before` None is a creation, `after` None a deletion."""
 
     key: Key
@@ -47,7 +47,7 @@ class Change:
     after: Revision | None
 
 
-Listener = Callable[[Change], None]
+Listener = Callable[[StoreChange], None]
 
 
 @dataclass(slots=True)
@@ -56,12 +56,12 @@ class Collection:
 
     window: int
     objects: dict[Key, Revision] = field(default_factory=dict)
-    history: deque[Change] = field(default_factory=deque)
+    history: deque[StoreChange] = field(default_factory=deque)
     compacted: int = 0
     """The oldest resource version from which everything that followed is still known."""
     listeners: set[Listener] = field(default_factory=set)
 
-    def record(self, change: Change) -> None:
+    def record(self, change: StoreChange) -> None:
         if change.after is None:
             del self.objects[change.key]
         else:
@@ -72,11 +72,11 @@ class Collection:
         for listener in tuple(self.listeners):
             listener(change)
 
-    def since(self, version: int) -> list[Change]:
+    def since(self, version: int) -> list[StoreChange]:
         """Give the changes after this version in order; 410 when some of them are forgotten."""
         if version < self.compacted:
             raise too_old(version, self.compacted)
-        later: list[Change] = []
+        later: list[StoreChange] = []
         for change in reversed(self.history):
             if change.version <= version:
                 break
@@ -95,7 +95,7 @@ class Collection:
         return objects
 
 
-class Store:
+class ObjectStore:
     """All collections of one cluster and its counter of resource versions."""
 
     def __init__(self, window: int) -> None:
@@ -115,7 +115,7 @@ class Store:
         stamped = {**value, "metadata": {**value["metadata"], "resourceVersion": str(self.version)}}
         revision, key = Revision(stamped, self.version), key_of(stamped)
         collection = self.collection(resource)
-        collection.record(Change(key, self.version, collection.objects.get(key), revision))
+        collection.record(StoreChange(key, self.version, collection.objects.get(key), revision))
         return revision
 
     def remove(self, resource: Resource, key: Key) -> Revision:
@@ -123,7 +123,7 @@ class Store:
         self.version += 1
         collection = self.collection(resource)
         last = collection.objects[key]
-        collection.record(Change(key, self.version, last, None))
+        collection.record(StoreChange(key, self.version, last, None))
         return last.moved_to(self.version)
 
     def restore(self, version: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import re2
 
-from reactor.demo.kube.errors import Problem
+from reactor.demo.kube.errors import FieldError
 from reactor.demo.kube.objects import JsonObject, clone
 
 _IMPLIED = ("apiVersion", "kind", "metadata")
@@ -54,7 +54,7 @@ def shaped(schema: Mapping[str, Any], value: Any, dropped: list[str], path: str 
     return kept
 
 
-def problems(schema: Mapping[str, Any], value: Any, path: str = "") -> Iterator[Problem]:
+def problems(schema: Mapping[str, Any], value: Any, path: str = "") -> Iterator[FieldError]:
     """Say everything that is wrong with the value."""
     if value is None and (schema.get("nullable") or schema.get("x-kubernetes-preserve-unknown-fields")):
         return
@@ -62,11 +62,11 @@ def problems(schema: Mapping[str, Any], value: Any, path: str = "") -> Iterator[
     if expected and _type_of(value) not in expected:
         wanted = "integer,string" if len(expected) > 2 else schema["type"]
         text = f'Invalid value: "{_type_of(value)}": {path} in body must be of type {wanted}: "{_type_of(value)}"'
-        yield Problem(path, "FieldValueTypeInvalid", text)
+        yield FieldError(path, "FieldValueTypeInvalid", text)
         return
     if "enum" in schema and value not in schema["enum"]:
         known = ", ".join(f'"{one}"' for one in schema["enum"])
-        yield Problem(path, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}')
+        yield FieldError(path, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {known}')
     if isinstance(value, str):
         yield from _text_problems(schema, value, path)
     elif isinstance(value, list):
@@ -93,25 +93,27 @@ def _type_of(value: Any) -> str:
 
 def _limits(
     schema: Mapping[str, Any], value: Any, measure: float, path: str, low: str, high: str, unit: str
-) -> Iterator[Problem]:
+) -> Iterator[FieldError]:
     if low in schema and measure < schema[low]:
         text = f"Invalid value: {value}: {path} in body should be greater than or equal to {schema[low]}{unit}"
-        yield Problem(path, "FieldValueInvalid", text)
+        yield FieldError(path, "FieldValueInvalid", text)
     if high in schema and measure > schema[high]:
         text = f"Invalid value: {value}: {path} in body should be less than or equal to {schema[high]}{unit}"
-        yield Problem(path, "FieldValueInvalid", text)
+        yield FieldError(path, "FieldValueInvalid", text)
 
 
-def _text_problems(schema: Mapping[str, Any], value: str, path: str) -> Iterator[Problem]:
+def _text_problems(schema: Mapping[str, Any], value: str, path: str) -> Iterator[FieldError]:
     if len(value) < schema.get("minLength", 0):
         text = f'Invalid value: "{value}": {path} in body should be at least {schema["minLength"]} chars long'
-        yield Problem(path, "FieldValueInvalid", text)
+        yield FieldError(path, "FieldValueInvalid", text)
     if len(value) > schema.get("maxLength", len(value)):
         text = f"Too long: may not be more than {schema['maxLength']} bytes"
-        yield Problem(path, "FieldValueTooLong", text)
+        yield FieldError(path, "FieldValueTooLong", text)
     pattern = schema.get("pattern")
     if pattern and not _compiled(pattern).search(value):
-        yield Problem(path, "FieldValueInvalid", f"Invalid value: \"{value}\": {path} in body should match '{pattern}'")
+        yield FieldError(
+            path, "FieldValueInvalid", f"Invalid value: \"{value}\": {path} in body should match '{pattern}'"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -119,10 +121,10 @@ def _compiled(pattern: str) -> Any:
     return re2.compile(pattern)  # Go's own dialect, and linear on hostile input
 
 
-def _list_problems(schema: Mapping[str, Any], value: list[Any], path: str) -> Iterator[Problem]:
+def _list_problems(schema: Mapping[str, Any], value: list[Any], path: str) -> Iterator[FieldError]:
     if len(value) > schema.get("maxItems", len(value)):
         text = f"Too many: {len(value)}: must have at most {schema['maxItems']} items"
-        yield Problem(path, "FieldValueTooMany", text)
+        yield FieldError(path, "FieldValueTooMany", text)
         return
     yield from _limits(schema, len(value), len(value), path, "minItems", "maxItems", " items")
     keys = schema.get("x-kubernetes-list-map-keys")
@@ -134,14 +136,14 @@ def _list_problems(schema: Mapping[str, Any], value: list[Any], path: str) -> It
             identity = {key: item.get(key) for key in keys} if keys and isinstance(item, dict) else item
             if identity in seen:
                 text = json.dumps(identity, separators=(",", ":"))
-                yield Problem(here, "FieldValueDuplicate", f"Duplicate value: {text}")
+                yield FieldError(here, "FieldValueDuplicate", f"Duplicate value: {text}")
             seen.append(identity)
 
 
-def _object_problems(schema: Mapping[str, Any], value: JsonObject, path: str) -> Iterator[Problem]:
+def _object_problems(schema: Mapping[str, Any], value: JsonObject, path: str) -> Iterator[FieldError]:
     for name in schema.get("required") or ():
         if name not in value:
-            yield Problem(f"{path}.{name}".lstrip("."), "FieldValueRequired", "Required value")
+            yield FieldError(f"{path}.{name}".lstrip("."), "FieldValueRequired", "Required value")
     known: Mapping[str, Any] = schema.get("properties") or {}
     more = schema.get("additionalProperties")
     for name, inner in value.items():

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from reactor.demo.kube.broken_connection import reset
-from reactor.demo.kube.errors import ApiError, expired
+from reactor.demo.kube.errors import StatusError, expired
 from reactor.demo.kube.faults import CutWatch, EndWatch, FailWatch, TruncateWatch, WatchEffect
 from reactor.demo.kube.object_selectors import Filter, parse_filter
 from reactor.demo.kube.objects import JsonObject, encode
-from reactor.demo.kube.store import Change, Revision
+from reactor.demo.kube.store import Revision, StoreChange
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 BACKLOG_MAX = 10_000  # events waiting for one slow client
 _TIMEOUT_SECONDS = 1800  # upstream: --min-request-timeout, when the client names none
@@ -32,7 +32,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 Encoder = Callable[[Revision], bytes]
 
 
-def seen_through(only: Filter, change: Change) -> tuple[str, Revision] | None:
+def seen_through(only: Filter, change: StoreChange) -> tuple[str, Revision] | None:
     """Give the event a watch with this filter sees, or None."""
     was = change.before is not None and only.matches(change.before.value)
     if change.after is not None and only.matches(change.after.value):
@@ -42,10 +42,10 @@ def seen_through(only: Filter, change: Change) -> tuple[str, Revision] | None:
     return None
 
 
-class Watch:
+class WatchStream:
     """One client's watch."""
 
-    def __init__(self, cluster: Cluster, call: Call, encoder: Encoder) -> None:
+    def __init__(self, cluster: EmulatedCluster, call: ApiRequest, encoder: Encoder) -> None:
         self.call = call
         self._cluster = cluster
         self._encoder = encoder
@@ -86,7 +86,7 @@ class Watch:
             self._cluster.watches.discard(self)
         return response
 
-    def _offer(self, change: Change) -> None:
+    def _offer(self, change: StoreChange) -> None:
         event = seen_through(self._filter, change)
         if event is None:
             return
@@ -110,7 +110,7 @@ class Watch:
         initial = call.flag("sendInitialEvents")
         if initial and call.query.get("resourceVersionMatch") != "NotOlderThan":
             text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            raise ApiError(
+            raise StatusError(
                 422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: {text}'
             )
         if initial or not version:
@@ -122,7 +122,7 @@ class Watch:
             return
         try:
             changes = collection.since(version)
-        except ApiError as forgotten:
+        except StatusError as forgotten:
             yield self._error(forgotten)  # upstream says so inside a 200
             self._interrupted = EndWatch()
             return
@@ -140,7 +140,7 @@ class Watch:
         body: Any = {"kind": resource.kind, "apiVersion": resource.group_version, "metadata": metadata}
         return encode({"type": "BOOKMARK", "object": body}) + b"\n"
 
-    def _error(self, error: ApiError) -> bytes:
+    def _error(self, error: StatusError) -> bytes:
         return encode({"type": "ERROR", "object": error.status()}) + b"\n"
 
     async def _stream(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
@@ -185,6 +185,6 @@ class Watch:
                 await response.write(self._error(expired("too old resource version: the history is gone")))
             case FailWatch(code=code):
                 text = "an error on the server has prevented the request from succeeding"
-                await response.write(self._error(ApiError(code, "InternalError", text)))
+                await response.write(self._error(StatusError(code, "InternalError", text)))
             case _:
                 return

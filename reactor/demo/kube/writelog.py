@@ -16,7 +16,7 @@ WRITES_MAX = 1_000_000  # a long chaos run makes some thousands; past this the o
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class LoggedWrite:
     """One write as a server saw it."""
 
     sequence: int
@@ -48,20 +48,20 @@ class WriteLog:
     """The writes of one emulator, oldest first."""
 
     def __init__(self) -> None:
-        self._writes: deque[Write] = deque(maxlen=WRITES_MAX)
+        self._writes: deque[LoggedWrite] = deque(maxlen=WRITES_MAX)
         self._numbers = itertools.count(1)
 
     def next_number(self) -> int:
         return next(self._numbers)
 
-    def append(self, write: Write) -> None:
+    def append(self, write: LoggedWrite) -> None:
         self._writes.append(write)
 
     def clear(self) -> None:
         """Forget what was written so far, for instance while a test set its scene; numbers go on."""
         self._writes.clear()
 
-    def effective(self, resource: str = "", *, cluster: str = "", manager: str = "") -> list[Write]:
+    def effective(self, resource: str = "", *, cluster: str = "", manager: str = "") -> list[LoggedWrite]:
         """Give the writes that changed something, narrowed to a plural, a cluster or a field manager."""
         return [
             write
@@ -72,7 +72,7 @@ class WriteLog:
             and manager in ("", write.manager)
         ]
 
-    def __iter__(self) -> Iterator[Write]:
+    def __iter__(self) -> Iterator[LoggedWrite]:
         return iter(tuple(self._writes))
 
     def __len__(self) -> int:

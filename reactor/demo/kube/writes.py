@@ -22,8 +22,8 @@ from reactor.demo.kube.apply import Manager, updated
 from reactor.demo.kube.crds import accepted
 from reactor.demo.kube.defaults import defaulted
 from reactor.demo.kube.errors import (
-    ApiError,
-    Problem,
+    FieldError,
+    StatusError,
     already_exists,
     invalid,
     not_found,
@@ -33,12 +33,12 @@ from reactor.demo.kube.objects import JsonObject, rfc3339
 from reactor.demo.kube.store import Revision
 
 if TYPE_CHECKING:
-    from reactor.demo.kube.call import Call
-    from reactor.demo.kube.cluster import Cluster
+    from reactor.demo.kube.call import ApiRequest
+    from reactor.demo.kube.cluster import EmulatedCluster
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class WriteResult:
     """What became of a write."""
 
     code: int
@@ -51,7 +51,7 @@ class Outcome:
     warnings: tuple[str, ...] = ()
 
 
-def live_revision(cluster: Cluster, call: Call) -> Revision:
+def live_revision(cluster: EmulatedCluster, call: ApiRequest) -> Revision:
     """Give the object the call names; 404 when there is none."""
     found = cluster.store.collection(call.resource).objects.get(call.key)
     if found is None:
@@ -59,26 +59,26 @@ def live_revision(cluster: Cluster, call: Call) -> Revision:
     return found
 
 
-def create(cluster: Cluster, call: Call, body: Any, *, seed: bool = False) -> Outcome:
+def create(cluster: EmulatedCluster, call: ApiRequest, body: Any, *, seed: bool = False) -> WriteResult:
     """Create an object. `seed`: the demo sets its scene, so a status is kept and a namespace need not exist."""
     new = read_object(call.resource, body)
     metadata = new["metadata"]
     check_place(call, metadata)
     if metadata.get("resourceVersion"):
-        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     if not metadata.get("name") and metadata.get("generateName"):
         metadata["name"] = metadata["generateName"] + uuid.uuid4().hex[:5]
     metadata.pop("managedFields", None)
     return insert(cluster, call, new, seed=seed)
 
 
-def insert(cluster: Cluster, call: Call, new: JsonObject, *, seed: bool = False) -> Outcome:
+def insert(cluster: EmulatedCluster, call: ApiRequest, new: JsonObject, *, seed: bool = False) -> WriteResult:
     """Keep an object that was not there: for create, and for an apply that creates."""
     resource, metadata, now = call.resource, new["metadata"], rfc3339(cluster.now())
     name = metadata.get("name") or ""
     if not name:
         text = "Required value: name or generateName is required"
-        raise invalid(resource, "", [Problem("metadata.name", "FieldValueRequired", text)])
+        raise invalid(resource, "", [FieldError("metadata.name", "FieldValueRequired", text)])
     check_name(resource, name)
     call = replace(call, name=name)
     if seed and resource.namespaced:
@@ -103,13 +103,13 @@ def insert(cluster: Cluster, call: Call, new: JsonObject, *, seed: bool = False)
     return keep(cluster, call, None, new, tuple(warnings))
 
 
-def update(cluster: Cluster, call: Call, body: Any) -> Outcome:
+def update(cluster: EmulatedCluster, call: ApiRequest, body: Any) -> WriteResult:
     """Replace an object, or its status."""
     live = live_revision(cluster, call)
     return rewrite(cluster, call, live, read_object(call.resource, body))
 
 
-def rewrite(cluster: Cluster, call: Call, live: Revision, new: JsonObject) -> Outcome:
+def rewrite(cluster: EmulatedCluster, call: ApiRequest, live: Revision, new: JsonObject) -> WriteResult:
     """Put a changed object in the place of the live one, owned by the call's manager where it differs."""
     resource, warnings = call.resource, list[str]()
     new = admitted(call, carried_over(call, live, new), warnings)
@@ -119,13 +119,13 @@ def rewrite(cluster: Cluster, call: Call, live: Revision, new: JsonObject) -> Ou
 
 
 def keep(
-    cluster: Cluster, call: Call, live: Revision | None, new: JsonObject, warnings: tuple[str, ...] = ()
-) -> Outcome:
+    cluster: EmulatedCluster, call: ApiRequest, live: Revision | None, new: JsonObject, warnings: tuple[str, ...] = ()
+) -> WriteResult:
     code = 200 if live else 201
     if live and new == live.value:
-        return Outcome(code, live, before=live, after=live, warnings=warnings)  # a no-op keeps its resourceVersion
+        return WriteResult(code, live, before=live, after=live, warnings=warnings)  # a no-op keeps its resourceVersion
     if call.dry_run:
-        return Outcome(code, Revision(new, live.version if live else 0), before=live, after=live, warnings=warnings)
+        return WriteResult(code, Revision(new, live.version if live else 0), before=live, after=live, warnings=warnings)
     if "deletionTimestamp" in new["metadata"] and not new["metadata"].get("finalizers"):
         cluster.store.put(call.resource, new)
         kept = cluster.store.remove(call.resource, call.key)
@@ -133,4 +133,4 @@ def keep(
         kept = cluster.store.put(call.resource, new)
         if call.resource.kind == "CustomResourceDefinition":
             cluster.catalog.define(kept.value)
-    return Outcome(code, kept, before=live, after=kept, effective=True, warnings=warnings)
+    return WriteResult(code, kept, before=live, after=kept, effective=True, warnings=warnings)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bus.messages import Health
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.errors import SettingsError
-from reactor.sources.kubernetes.workload_health import Verdict
+from reactor.sources.kubernetes.workload_health import HealthVerdict
 
 
 class CelHealth:
@@ -32,15 +32,17 @@ class CelHealth:
             given = self._expression.return_type()
             raise SettingsError(f"health.cel: {expression!r} gives {given}, and has to give true or false")
 
-    def judge(self, found: JsonObject) -> Verdict:
+    def judge(self, found: JsonObject) -> HealthVerdict:
         """Give what the expression says; anything but true or false is Unknown, an error too."""
         try:
             value = self._expression.eval(data={"object": found})
         except RuntimeError as error:  # its budget, and text that is no UTF-8
-            return Verdict(Health.UNKNOWN, f"health.cel: {error}")
+            return HealthVerdict(Health.UNKNOWN, f"health.cel: {error}")
         if value.type() == self._error:
-            return Verdict(Health.UNKNOWN, f"health.cel: {value.value()}")
+            return HealthVerdict(Health.UNKNOWN, f"health.cel: {value.value()}")
         if value.type() != self._bool:
-            return Verdict(Health.UNKNOWN, f"health.cel: gave {value.type()}, neither true nor false")
+            return HealthVerdict(Health.UNKNOWN, f"health.cel: gave {value.type()}, neither true nor false")
         healthy = bool(value.value())
-        return Verdict(Health.HEALTHY if healthy else Health.UNHEALTHY, f"the expression gave {str(healthy).lower()}")
+        return HealthVerdict(
+            Health.HEALTHY if healthy else Health.UNHEALTHY, f"the expression gave {str(healthy).lower()}"
+        )

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bus.messages import Health
-from reactor.clients.changes import Change, Key, Kind, key_of, state_of_objects
+from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of, state_of_objects
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -47,7 +47,7 @@ GONE_SECONDS = 3600.0  # a Service that is deleted is Unhealthy for so long, the
 
 async def run(source: EndpointsWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
-    await Watch(source, world, await world.clusters.get(source.cluster)).run()
+    await ServiceWatcher(source, world, await world.clusters.get(source.cluster)).run()
 
 
 def collection(group_version: str, plural: str, namespace: str | None) -> str:
@@ -70,7 +70,7 @@ class _Service:
         self.labels = self.labels if found is None else labels_of(found)
 
 
-class Watch:
+class ServiceWatcher:
     """The Services of one source, and how many of their endpoints are ready."""
 
     def __init__(self, source: EndpointsWatch, world: SourceContext, api: WatchApi) -> None:
@@ -101,7 +101,7 @@ class Watch:
             group.create_task(self.aggregator.keep(self.slices.look_again, self._requests))
             group.create_task(self._forget_gone())
 
-    async def _slices_changed(self, changes: Sequence[Change]) -> None:
+    async def _slices_changed(self, changes: Sequence[ObjectChange]) -> None:
         touched: set[ServiceName] = set()
         broken: set[ServiceName] = set()
         for kind, found, unbroken in changes:
@@ -112,7 +112,7 @@ class Watch:
                 broken.add(name)
             service = self._services[name]
             service.labels = service.labels or labels_of(found)
-            if kind is Kind.DELETED:
+            if kind is ChangeType.DELETED:
                 service.slices.pop(key.name, None)
             else:
                 service.slices[key.name] = found
@@ -124,7 +124,7 @@ class Watch:
         await self._say(touched | self._unsaid, broken)
         self._unsaid = set()
 
-    async def _services_changed(self, changes: Sequence[Change]) -> None:
+    async def _services_changed(self, changes: Sequence[ObjectChange]) -> None:
         touched: set[ServiceName] = set()
         for kind, found, _ in changes:
             key = key_of(found)
@@ -132,7 +132,7 @@ class Watch:
                 continue
             name = ServiceName(*key)
             service = self._services[name]
-            service.object = None if kind is Kind.DELETED else found
+            service.object = None if kind is ChangeType.DELETED else found
             service.labels = labels_of(found)
             touched.add(name)
         if self._begun and self.slices.connected:

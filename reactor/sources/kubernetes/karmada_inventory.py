@@ -18,9 +18,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from bus.messages import Cluster, Health, Message, Observation, Workload
 from reactor.clients.changes import (
-    Change,
-    Kind,
-    Look,
+    ChangeType,
+    ObjectChange,
+    ReadInterval,
     dict_of,
     key_of,
     list_of,
@@ -62,10 +62,10 @@ Saying: TypeAlias = Coroutine[Any, Any, None]
 
 async def run(cluster: str, policies: Sequence[str], world: SourceContext) -> None:
     """Watch until cancelled. `cluster`: the control plane, by its name in the settings; `policies`: label selectors."""
-    await Inventory(await world.clusters.get(cluster), policies, world).run()
+    await KarmadaInventory(await world.clusters.get(cluster), policies, world).run()
 
 
-class Inventory:
+class KarmadaInventory:
     """One control plane, and what is told of it."""
 
     def __init__(self, api: WatchApi, policies: Sequence[str], world: SourceContext) -> None:
@@ -144,18 +144,18 @@ class Inventory:
     def _binding_seen(self, _: str) -> datetime | None:
         return _seen_by(self._binding_watches)
 
-    async def _clusters_changed(self, changes: Sequence[Change]) -> None:
+    async def _clusters_changed(self, changes: Sequence[ObjectChange]) -> None:
         await gather([saying for one in changes for saying in self._of_cluster(one)])
         await self.ready.answer(self._cluster_seen)
 
-    def _of_cluster(self, change: Change) -> list[Saying]:
+    def _of_cluster(self, change: ObjectChange) -> list[Saying]:
         kind, found, unbroken = change
         now = self._clock.now()
-        cluster = cluster_of(found, at=now, exists=kind is not Kind.DELETED)
+        cluster = cluster_of(found, at=now, exists=kind is not ChangeType.DELETED)
         if cluster is None:
             return []
         ready = ready_of(found, cluster.name, at=now)
-        if kind is Kind.DELETED:
+        if kind is ChangeType.DELETED:
             gone = {"status": Health.UNKNOWN, "detail": "the cluster is no member any more"}
             last = self.ready.say_once(ready.target, ready.model_copy(update=gone))
             return [self.clusters.say_once(cluster.about, cluster), last]
@@ -163,15 +163,15 @@ class Inventory:
         health = _say_health(self.ready, ready, self._cluster_watch.look, unbroken=unbroken)
         return [_say(self.clusters, cluster.about, cluster), health]
 
-    async def _bindings_changed(self, plural: str, changes: Sequence[Change]) -> None:
+    async def _bindings_changed(self, plural: str, changes: Sequence[ObjectChange]) -> None:
         await gather([saying for one in changes for saying in self._of_change(plural, one)])
         await self.copies.answer(self._binding_seen)
 
-    def _of_change(self, plural: str, change: Change) -> list[Saying]:
+    def _of_change(self, plural: str, change: ObjectChange) -> list[Saying]:
         key = key_of(change.object)
         if key is None:
             return []
-        exists = change.kind is not Kind.DELETED
+        exists = change.kind is not ChangeType.DELETED
         if exists:
             self._bindings[plural, *key] = change.object
         else:
@@ -206,7 +206,7 @@ class Inventory:
         key = policy_of(binding)
         return self._policies.get(key) if key is not None else None
 
-    async def _policies_changed(self, changes: Sequence[Change]) -> None:
+    async def _policies_changed(self, changes: Sequence[ObjectChange]) -> None:
         touched: set[PolicyKey] = set()
         for kind, found, _ in changes:
             key = key_of(found)
@@ -214,7 +214,7 @@ class Inventory:
                 continue
             policy = key_of_policy(key)
             labels = strings_of(metadata_of(found).get("labels"))
-            chosen = kind is not Kind.DELETED and any(matches(selector, labels) for selector in self._selectors)
+            chosen = kind is not ChangeType.DELETED and any(matches(selector, labels) for selector in self._selectors)
             if chosen:
                 self._policies[policy] = found["spec"]
                 touched.add(policy)
@@ -242,7 +242,9 @@ def _vouched(health: Observation, found: JsonObject) -> Observation:
     return health.model_copy(update={"source": NAME, "version": state_of_objects([found])})
 
 
-async def _say_health(standing: Republisher[Observation], health: Observation, look: Look, *, unbroken: bool) -> None:
+async def _say_health(
+    standing: Republisher[Observation], health: Observation, look: ReadInterval, *, unbroken: bool
+) -> None:
     before = standing.get(health.target)
     changed = before is None or before.status is not health.status
     await standing.say(health.target, health, changed=changed, look=look, unbroken=unbroken)

@@ -12,7 +12,7 @@ from bus.messages import Cluster, Health, Observation, Taint, Workload
 from reactor.actions.karmada.tasks import copies, held_by_us
 from reactor.clients.changes import Key, dict_of, list_of, metadata_of, strings_of, text_of
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.object_fields import Malformed
+from reactor.clients.object_fields import MalformedField
 from reactor.clients.quantities import quantity
 from rules.kinds.workload.preservation import state_of
 from rules.rulefile.targets import encode_segment
@@ -170,7 +170,7 @@ def _room(found: JsonObject) -> int | None:
     try:
         has = quantity(dict_of(summary.get("allocatable")).get("pods"))
         used = sum(quantity(dict_of(summary.get(part)).get("pods", 0)) for part in ("allocated", "allocating"))
-    except Malformed:
+    except MalformedField:
         return None
     return min(max(int(has - used), 0), REPLICAS_MAX)
 

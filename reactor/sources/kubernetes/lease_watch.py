@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bus.messages import Health
-from reactor.clients.changes import Change, Key, Kind, Look, key_of, strings_of
+from reactor.clients.changes import ChangeType, Key, ObjectChange, ReadInterval, key_of, strings_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
@@ -31,7 +31,7 @@ LEASES = "/apis/coordination.k8s.io/v1"
 
 async def run(source: LeaseWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
-    await Watch(source, world, await world.clusters.get(source.cluster)).run()
+    await LeaseWatcher(source, world, await world.clusters.get(source.cluster)).run()
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class _Lease:
     said: Health | None = None
 
 
-class Watch:
+class LeaseWatcher:
     """The Leases of one namespace."""
 
     def __init__(self, source: LeaseWatch, world: SourceContext, api: WatchApi) -> None:
@@ -73,12 +73,12 @@ class Watch:
             group.create_task(self.aggregator.keep(self.leases.look_again, self._requests))
             group.create_task(self._monitor())
 
-    async def _changed(self, changes: Sequence[Change]) -> None:
+    async def _changed(self, changes: Sequence[ObjectChange]) -> None:
         for kind, found, _ in changes:
             key = key_of(found)
             if key is None:
                 continue
-            if kind is Kind.DELETED:
+            if kind is ChangeType.DELETED:
                 self._beats.gone(key)
                 self._known.pop(key, None)
                 self.aggregator.forget(key)
@@ -110,4 +110,4 @@ class Watch:
     def _note(self, key: Key, lease: _Lease, status: Health, detail: str) -> None:
         lease.said = status
         now = self._clock.now()
-        self.aggregator.note(key, status, labels=lease.labels, look=Look(now, now), detail=detail)
+        self.aggregator.note(key, status, labels=lease.labels, look=ReadInterval(now, now), detail=detail)

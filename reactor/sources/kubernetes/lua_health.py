@@ -13,7 +13,7 @@ from typing import Any
 from bus.messages import Health
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime.errors import SettingsError
-from reactor.sources.kubernetes.workload_health import Verdict
+from reactor.sources.kubernetes.workload_health import HealthVerdict
 
 MEMORY_BYTES = 16 << 20
 _NO_LIMIT = 1 << 40
@@ -82,15 +82,17 @@ class LuaHealth:
         except self._error as error:
             raise SettingsError(f"health.lua: {_words(error)}") from error
 
-    def judge(self, found: JsonObject) -> Verdict:
+    def judge(self, found: JsonObject) -> HealthVerdict:
         """Give what the script says; anything but true or false is Unknown, an error too."""
         try:
             answer = self._run(self._script, self._table(found))
         except (self._error, OverflowError, RecursionError, TypeError, ValueError) as error:
-            return Verdict(Health.UNKNOWN, f"health.lua: {_words(error)}")
+            return HealthVerdict(Health.UNKNOWN, f"health.lua: {_words(error)}")
         if not isinstance(answer, bool):
-            return Verdict(Health.UNKNOWN, "health.lua: InterpretHealth gave neither true nor false")
-        return Verdict(Health.HEALTHY if answer else Health.UNHEALTHY, f"InterpretHealth gave {str(answer).lower()}")
+            return HealthVerdict(Health.UNKNOWN, "health.lua: InterpretHealth gave neither true nor false")
+        return HealthVerdict(
+            Health.HEALTHY if answer else Health.UNHEALTHY, f"InterpretHealth gave {str(answer).lower()}"
+        )
 
     def _table(self, found: JsonObject) -> Any:
         """Give it as a Lua table, and give the script its memory on top.

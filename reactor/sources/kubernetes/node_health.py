@@ -9,9 +9,9 @@ from typing import NamedTuple
 from bus.messages import Health
 from reactor.clients.changes import metadata_of, state_of_objects, strings_of
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.object_fields import Malformed, condition, get
+from reactor.clients.object_fields import MalformedField, condition, get
 from reactor.clients.quantities import quantity
-from reactor.sources.kubernetes.workload_health import Verdict
+from reactor.sources.kubernetes.workload_health import HealthVerdict
 
 EXCLUDED = "node.kubernetes.io/exclude-disruption"
 """The label with which Kubernetes' own node lifecycle leaves a node out of its zone; its value does not matter."""
@@ -31,7 +31,7 @@ class Node(NamedTuple):
     counts: bool
     """Whether it counts for its zone."""
     control_plane: bool
-    verdict: Verdict
+    verdict: HealthVerdict
     room: Mapping[str, float]
     """Allocatable `cpu`, `memory` and `pods`; empty where it cannot be read."""
     version: str = ""
@@ -81,21 +81,21 @@ def maintenance_of(found: JsonObject) -> str:
     return "" if said is None else f"node {metadata_of(found).get('name')}: {said or MAINTENANCE}"[:1000]
 
 
-def verdict_of(found: JsonObject) -> Verdict:
+def verdict_of(found: JsonObject) -> HealthVerdict:
     """Ready True is Healthy, False Unhealthy; Unknown is what the node controller says of a kubelet that is silent."""
     try:
         ready = condition(found, "Ready")
-    except Malformed as error:
-        return Verdict(Health.UNKNOWN, str(error))
+    except MalformedField as error:
+        return HealthVerdict(Health.UNKNOWN, str(error))
     status = {"True": Health.HEALTHY, "False": Health.UNHEALTHY}.get(ready or "", Health.UNKNOWN)
-    return Verdict(status, f"Ready is {ready}" if ready else "has no condition Ready")
+    return HealthVerdict(status, f"Ready is {ready}" if ready else "has no condition Ready")
 
 
 def _room(found: JsonObject) -> Mapping[str, float]:
     try:
         allocatable = get(found, "status", "allocatable") or {}
         return {name: quantity(allocatable[name]) for name in ("cpu", "memory", "pods")}
-    except (Malformed, KeyError, TypeError):
+    except (MalformedField, KeyError, TypeError):
         return {}
 
 
@@ -109,7 +109,7 @@ def tally(nodes: Iterable[Node]) -> dict[str, Tally]:
     return dict(found)
 
 
-def zone_verdict(zone: Tally) -> Verdict:
+def zone_verdict(zone: Tally) -> HealthVerdict:
     """Unhealthy as soon as Kubernetes would call the zone disrupted.
 
     That is when no node is ready, or when at least three nodes and at least 55% are not. A percentage alone is of no
@@ -120,4 +120,4 @@ def zone_verdict(zone: Tally) -> Verdict:
     full = zone.ready == 0 and bad > 0
     partial = bad >= DISRUPTED_NODES and 100 * bad >= DISRUPTED_PERCENT * zone.nodes
     status = Health.UNHEALTHY if full or partial else Health.HEALTHY
-    return Verdict(status, f"{zone.ready} of {zone.nodes} nodes are ready")
+    return HealthVerdict(status, f"{zone.ready} of {zone.nodes} nodes are ready")

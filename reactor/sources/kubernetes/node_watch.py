@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from bus.messages import Health, ZoneInventory, Zones
-from reactor.clients.changes import Change, Key, Kind, digest, key_of
+from reactor.clients.changes import ChangeType, Key, ObjectChange, digest, key_of
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
 from reactor.sources.aggregator import TargetAggregator
@@ -40,7 +40,7 @@ NOT_READABLE = "EndpointSlices cannot be read"
 
 async def run(source: NodeWatch, world: SourceContext) -> None:
     """Watch until cancelled."""
-    await Watch(source, world, await world.clusters.get(source.cluster)).run()
+    await NodeWatcher(source, world, await world.clusters.get(source.cluster)).run()
 
 
 class _Rest(NamedTuple):
@@ -53,7 +53,7 @@ class _Rest(NamedTuple):
     leases_expired: dict[str, float] = {}  # noqa: RUF012 - a default that nobody changes
 
 
-class Watch:
+class NodeWatcher:
     """The nodes of one cluster, and what runs on them."""
 
     def __init__(self, source: NodeWatch, world: SourceContext, api: WatchApi) -> None:
@@ -97,13 +97,13 @@ class Watch:
             group.create_task(self.aggregator.keep(self.nodes.look_again, self._requests))
             group.create_task(self._look())
 
-    async def _nodes_changed(self, changes: Sequence[Change]) -> None:
+    async def _nodes_changed(self, changes: Sequence[ObjectChange]) -> None:
         broken: set[str] = set()
         for kind, found, unbroken in changes:
             node = node_of(found, self._source.zone_label)
             if not unbroken:
                 broken.add(node.zone)
-            if kind is Kind.DELETED:
+            if kind is ChangeType.DELETED:
                 self._nodes.pop(node.name, None)
                 self.aggregator.leave(node.name, "the node is gone")
             else:
@@ -155,12 +155,12 @@ class Watch:
             version=digest(versions), unbroken=unbroken,
         )  # fmt: skip
 
-    async def _leases_changed(self, changes: Sequence[Change]) -> None:
+    async def _leases_changed(self, changes: Sequence[ObjectChange]) -> None:
         for kind, found, _ in changes:
             key = key_of(found)
             if key is None:
                 continue
-            if kind is Kind.DELETED:
+            if kind is ChangeType.DELETED:
                 self._beats.gone(key.name)
             else:
                 self._beats.seen(key.name, heartbeats.mark(found), self._clock.monotonic())
@@ -212,5 +212,5 @@ class Watch:
         return {zone: round(sum(expired) / len(expired), 4) for zone, expired in sorted(found.items())}
 
 
-async def _read_later(_: Sequence[Change]) -> None:
+async def _read_later(_: Sequence[ObjectChange]) -> None:
     """Pods and slices change all the time; what follows from them is looked at every few seconds."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from reactor.clients.changes import metadata_of, strings_of
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.object_fields import Malformed, condition, get
+from reactor.clients.object_fields import MalformedField, condition, get
 from reactor.clients.quantities import quantity
 from reactor.sources.kubernetes.node_health import Node
 
@@ -37,7 +37,7 @@ def project(found: JsonObject) -> JsonObject:
     metadata = metadata_of(found)
     try:
         pod = _pod(found)
-    except (Malformed, AttributeError, TypeError):
+    except (MalformedField, AttributeError, TypeError):
         pod = None
     return {"metadata": {"namespace": metadata.get("namespace"), "name": metadata.get("name")}, "pod": pod}
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable, Terminal
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ async def retry_forever(
     call: Callable[[], Awaitable[T]], clock: Clock, *, source: str, what: str, where: Mapping[str, str]
 ) -> T:
     """Call until there is an answer. Why there is none is counted, and logged once: `cannot read the <what>`."""
-    backoff, complaint = Backoff(first_seconds=0.5, most_seconds=60), ""
+    backoff, complaint = RetryBackoff(first_seconds=0.5, most_seconds=60), ""
     while True:
         try:
             return await call()

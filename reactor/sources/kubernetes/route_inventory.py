@@ -19,11 +19,11 @@ from typing import TypeAlias, TypeVar, cast
 
 from bus.messages import Route, RouteKind
 from reactor.clients.api_versions import served
-from reactor.clients.changes import Change, Key, Kind, key_of
+from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of
 from reactor.clients.kubernetes_port import JsonObject, KubeApi, NotFound
 from reactor.clients.reflector import NotServed, Reflector
 from reactor.runtime import telemetry
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.sources.kubernetes.endpoints_watch import collection
 from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.route_projection import missing_route, route_from
@@ -80,7 +80,7 @@ async def _follow(scope: Scope, wanted: Sequence[RouteSelection], world: SourceC
     except KeyError:
         log.warning("routes are not watched", extra={"reason": f"routeKinds.{scope.custom_kind}: {UNKNOWN}"})
         return
-    backoff = Backoff(first_seconds=0.5, most_seconds=60)
+    backoff = RetryBackoff(first_seconds=0.5, most_seconds=60)
     while True:
         began = world.clock.monotonic()
         try:
@@ -130,17 +130,17 @@ class _Inventory:
         where = {"cluster": self._scope.cluster, "kind": self._scope.kind}
         return await retry_forever(call, self._world.clock, source=NAME, what="routes", where=where)
 
-    async def _changed(self, changes: Sequence[Change]) -> None:
+    async def _changed(self, changes: Sequence[ObjectChange]) -> None:
         seen: dict[str, Route] = {}
         for kind, found, _ in changes:
             key = key_of(found)
             if key is None or not key.namespace:
                 continue  # the API has none of these; a name is what makes a route
-            if kind is Kind.DELETED and self._scope.selector:
+            if kind is ChangeType.DELETED and self._scope.selector:
                 self._left.put_nowait(key)
                 continue
             for rule in self._rules(key.name):
-                route = self._missing(key, rule) if kind is Kind.DELETED else self._projected(found, rule)
+                route = self._missing(key, rule) if kind is ChangeType.DELETED else self._projected(found, rule)
                 seen[route.object] = route
         # The first batch is the whole list: what is named and not in it is not there.
         for name in sorted(filter(None, self._wanted)):

@@ -21,7 +21,7 @@ from reactor.clients.kubernetes_port import JsonObject
 from reactor.runtime import telemetry
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 from reactor.sources.kubernetes.script_worker import CPU_SECONDS, MEMORY_BYTES, OUT_OF_MEMORY
-from reactor.sources.kubernetes.workload_health import Verdict
+from reactor.sources.kubernetes.workload_health import HealthVerdict
 
 ANSWER_SECONDS = 10.0
 """By the clock, for one object: on a crowded machine a second of CPU time takes longer."""
@@ -58,14 +58,14 @@ class Script:
         """End its process."""
         await self._end()
 
-    async def judge(self, found: JsonObject) -> Verdict:
+    async def judge(self, found: JsonObject) -> HealthVerdict:
         """Give what the script says of an object; anything but true or false is Unknown, an end by a limit too."""
         async with self._turn:
             try:
                 if self._process is None:
                     self._process = await self._started()
                 answer = await self._asked(self._process, found, ANSWER_SECONDS)
-                return Verdict(Health(answer["status"]), answer["detail"])
+                return HealthVerdict(Health(answer["status"]), answer["detail"])
             except (Ended, Retryable, SettingsError) as error:
                 why = f"health.{self._language}: {error}"
             except BaseException:
@@ -76,7 +76,7 @@ class Script:
         key = key_of(found)
         where = f"{key.namespace}/{key.name}" if key is not None else ""
         log.warning("a health script was ended", extra={"source": self._source, "object": where, "reason": why})
-        return Verdict(Health.UNKNOWN, why)
+        return HealthVerdict(Health.UNKNOWN, why)
 
     async def _started(self) -> Process:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}

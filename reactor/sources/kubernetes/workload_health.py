@@ -12,26 +12,26 @@ from typing import NamedTuple
 
 from bus.messages import Health
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.clients.object_fields import Malformed, condition, count, get
+from reactor.clients.object_fields import MalformedField, condition, count, get
 
 
-class Verdict(NamedTuple):
+class HealthVerdict(NamedTuple):
     """A status, and one line for people."""
 
     status: Health
     detail: str
 
 
-def judge(group: str, kind: str, found: JsonObject) -> Verdict:
+def judge(group: str, kind: str, found: JsonObject) -> HealthVerdict:
     """Give the health of an object by the rule of its kind."""
     rule = RULES.get((group, kind), by_condition)
     try:
         return rule(found)
-    except Malformed as error:
-        return Verdict(Health.UNKNOWN, str(error))
+    except MalformedField as error:
+        return HealthVerdict(Health.UNKNOWN, str(error))
 
 
-def deployment(found: JsonObject) -> Verdict:
+def deployment(found: JsonObject) -> HealthVerdict:
     """Deployment and StatefulSet: rolled out as far as wanted, and what is rolled out is available."""
     wanted, updated = _wanted(found), count(found, "status", "updatedReplicas")
     available = count(found, "status", "availableReplicas")
@@ -43,7 +43,7 @@ def deployment(found: JsonObject) -> Verdict:
     )
 
 
-def replica_set(found: JsonObject) -> Verdict:
+def replica_set(found: JsonObject) -> HealthVerdict:
     """As many available as are wanted."""
     wanted, available = _wanted(found), count(found, "status", "availableReplicas")
     return _first(
@@ -53,7 +53,7 @@ def replica_set(found: JsonObject) -> Verdict:
     )
 
 
-def daemon_set(found: JsonObject) -> Verdict:
+def daemon_set(found: JsonObject) -> HealthVerdict:
     """Updated on every node that should have it, and available wherever updated."""
     wanted = count(found, "status", "desiredNumberScheduled")
     updated = count(found, "status", "updatedNumberScheduled")
@@ -66,7 +66,7 @@ def daemon_set(found: JsonObject) -> Verdict:
     )
 
 
-def pod(found: JsonObject) -> Verdict:
+def pod(found: JsonObject) -> HealthVerdict:
     """Succeeded, or running and ready."""
     phase = get(found, "status", "phase")
     ready = condition(found, "Ready")
@@ -77,55 +77,55 @@ def pod(found: JsonObject) -> Verdict:
     )
 
 
-def job(found: JsonObject) -> Verdict:
+def job(found: JsonObject) -> HealthVerdict:
     """Not failed. FailureTarget comes before Failed, while pods still end; a running or suspended Job is well."""
     failed = next((kind for kind in ("Failed", "FailureTarget") if condition(found, kind) == "True"), None)
     done = condition(found, "Complete") == "True" or condition(found, "SuccessCriteriaMet") == "True"
     return _first(failed and f"condition {failed}", well="complete" if done else "not failed")
 
 
-def service(found: JsonObject) -> Verdict:
+def service(found: JsonObject) -> HealthVerdict:
     """One of type LoadBalancer has an address; any other is well."""
     if get(found, "spec", "type") != "LoadBalancer":
-        return Verdict(Health.HEALTHY, "no load balancer wanted")
+        return HealthVerdict(Health.HEALTHY, "no load balancer wanted")
     return ingress(found)
 
 
-def ingress(found: JsonObject) -> Verdict:
+def ingress(found: JsonObject) -> HealthVerdict:
     """Some load balancer has given it an address."""
     points = get(found, "status", "loadBalancer", "ingress") or ()
     if not isinstance(points, list | tuple) or not all(isinstance(point, dict) for point in points):
-        raise Malformed("status.loadBalancer.ingress is no list of addresses")
+        raise MalformedField("status.loadBalancer.ingress is no list of addresses")
     addresses = [point.get("hostname") or point.get("ip") for point in points]
     return _first(not any(addresses) and "no load balancer address", well=f"{len(addresses)} load balancer addresses")
 
 
-def volume_claim(found: JsonObject) -> Verdict:
+def volume_claim(found: JsonObject) -> HealthVerdict:
     """Bound."""
     phase = get(found, "status", "phase")
     return _first(phase != "Bound" and f"phase {phase}", well="phase Bound")
 
 
-def disruption_budget(found: JsonObject) -> Verdict:
+def disruption_budget(found: JsonObject) -> HealthVerdict:
     """As many healthy pods as it desires."""
     healthy, desired = count(found, "status", "currentHealthy"), count(found, "status", "desiredHealthy")
     return _first(healthy < desired and f"{healthy} of {desired} pods healthy", well=f"{healthy} pods healthy")
 
 
-def by_condition(found: JsonObject) -> Verdict:
+def by_condition(found: JsonObject) -> HealthVerdict:
     """Any other kind: its condition Ready, else Available; Unknown where it has neither, or where it is not current."""
     for kind in ("Ready", "Available"):
         if (status := condition(found, kind)) is None:
             continue
         if get(found, "status", "observedGeneration") is not None and (behind := _unobserved(found)):
-            return Verdict(Health.UNKNOWN, behind)
-        return Verdict(_OF_CONDITION.get(status, Health.UNKNOWN), f"condition {kind} is {status}")
-    return Verdict(Health.UNKNOWN, "has neither a condition Ready nor Available")
+            return HealthVerdict(Health.UNKNOWN, behind)
+        return HealthVerdict(_OF_CONDITION.get(status, Health.UNKNOWN), f"condition {kind} is {status}")
+    return HealthVerdict(Health.UNKNOWN, "has neither a condition Ready nor Available")
 
 
 _OF_CONDITION = {"True": Health.HEALTHY, "False": Health.UNHEALTHY}
 
-RULES: Mapping[tuple[str, str], Callable[[JsonObject], Verdict]] = {
+RULES: Mapping[tuple[str, str], Callable[[JsonObject], HealthVerdict]] = {
     ("apps", "Deployment"): deployment,
     ("apps", "StatefulSet"): deployment,
     ("apps", "ReplicaSet"): replica_set,
@@ -140,10 +140,10 @@ RULES: Mapping[tuple[str, str], Callable[[JsonObject], Verdict]] = {
 """API group and kind to its rule."""
 
 
-def _first(*problems: str | bool | None, well: str) -> Verdict:
+def _first(*problems: str | bool | None, well: str) -> HealthVerdict:
     """Unhealthy with the first problem that there is, else Healthy."""
     problem = next((text for text in problems if isinstance(text, str) and text), None)
-    return Verdict(Health.HEALTHY, well) if problem is None else Verdict(Health.UNHEALTHY, problem)
+    return HealthVerdict(Health.HEALTHY, well) if problem is None else HealthVerdict(Health.UNHEALTHY, problem)
 
 
 def _unobserved(found: JsonObject) -> str:

@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any
 
 from bus.messages import Health, WorkloadCopy
-from reactor.clients.changes import Change, Key, Kind, key_of, metadata_of, state_of_objects, strings_of
+from reactor.clients.changes import ChangeType, Key, ObjectChange, key_of, metadata_of, state_of_objects, strings_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.clients.reflector import Reflector
 from reactor.clients.watching import WatchApi
@@ -36,7 +36,7 @@ from reactor.sources.aggregator import TargetAggregator
 from reactor.sources.kubernetes.endpoints_watch import collection
 from reactor.sources.kubernetes.retrying import retry_forever
 from reactor.sources.kubernetes.scripts import Script
-from reactor.sources.kubernetes.workload_health import Verdict, judge
+from reactor.sources.kubernetes.workload_health import HealthVerdict, judge
 from reactor.sources.kubernetes.workload_kinds import ServedKind, served_kind
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import Republisher, gather
@@ -44,7 +44,7 @@ from reactor.sources.source_context import SourceContext
 from rules.kinds.workload.preservation import state_of
 from rules.rulefile.sources import CustomKind, WorkloadWatch
 
-Judge = Callable[[JsonObject], Verdict | Awaitable[Verdict]]
+Judge = Callable[[JsonObject], HealthVerdict | Awaitable[HealthVerdict]]
 REPLICAS_MAX = 1_000_000  # what a message takes
 
 
@@ -88,7 +88,7 @@ async def _watch(
         partial(served_kind, api, kind), world.clock, source=source.name, what="kind of workload",
         where={"cluster": source.cluster, "kind": name},
     )  # fmt: skip
-    await Watch(source, world, api, served, script, opinions=opinions).run()
+    await WorkloadWatcher(source, world, api, served, script, opinions=opinions).run()
 
 
 class Opinions:
@@ -110,7 +110,7 @@ class Opinions:
             watch.look_again(not_before)
 
 
-class Watch:
+class WorkloadWatcher:
     """The objects of one kind."""
 
     def __init__(
@@ -149,13 +149,15 @@ class Watch:
     def _copies_seen(self) -> datetime | None:
         return None if self.objects.doubted else self.objects.seen
 
-    async def _changed(self, changes: Sequence[Change]) -> None:
+    async def _changed(self, changes: Sequence[ObjectChange]) -> None:
         keyed = [(key, change) for change in changes if (key := key_of(change.object)) is not None]
         # Of one object only the last: what came between is over.
         last = dict(keyed)
-        copies = [self._say_copy(key, found, exists=kind is not Kind.DELETED) for key, (kind, found, _) in last.items()]
+        copies = [
+            self._say_copy(key, found, exists=kind is not ChangeType.DELETED) for key, (kind, found, _) in last.items()
+        ]
         for key, (kind, found, unbroken) in last.items():
-            if kind is Kind.DELETED:
+            if kind is ChangeType.DELETED:
                 self._opinions.aggregator.leave((self._kind, key), f"the {self._kind.kind} is gone")
             else:
                 self._judged(key, found, unbroken=unbroken)
@@ -171,7 +173,7 @@ class Watch:
         await self.copies.say(copy.object, copy, changed=changed)
 
     def _judged(self, key: Key, found: JsonObject, *, unbroken: bool) -> None:
-        verdict: Verdict = found["verdict"]
+        verdict: HealthVerdict = found["verdict"]
         if verdict.status is Health.UNKNOWN:
             self._opinions.publisher.complain("NoVerdict")
         labels = self._labels(key, found)
@@ -189,7 +191,7 @@ class Watch:
             "metadata": {key: metadata.get(key) for key in ("namespace", "name", "uid", "resourceVersion", "labels")},
             "replicas": _replicas(found),
             "state": state_of(self._preserved, found.get("status")),
-            "verdict": verdict if isinstance(verdict, Verdict) else await verdict,
+            "verdict": verdict if isinstance(verdict, HealthVerdict) else await verdict,
         }
 
     def _labels(self, key: Key, found: JsonObject) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ import asyncio
 from typing import NamedTuple
 
 from bus.messages import Cluster, Health
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.clients.kubernetes_port import ApiUnavailable
 from reactor.clients.watching import WatchApi
 from reactor.runtime.errors import SettingsError, Terminal
@@ -29,7 +29,7 @@ from reactor.sources.publisher import HealthPublisher
 from reactor.sources.republisher import Republisher
 from reactor.sources.source_context import SourceContext
 from reactor.sources.ticker import Ticker
-from rules.kinds.cluster_health import NOT_FOUND, OK, Sample, damped, probe_reading
+from rules.kinds.cluster_health import NOT_FOUND, OK, HealthSample, damped, probe_reading
 from rules.rulefile.sources import ClusterProbe
 
 TRIES = 4  # Karmada: "retry 4 times within 2 seconds"
@@ -38,7 +38,7 @@ OURS = (401, 403)
 """Answers that speak of our credentials, not of the server."""
 
 
-class Answer(NamedTuple):
+class ProbeResult(NamedTuple):
     """What one try, or one reading, found."""
 
     status: Health
@@ -87,7 +87,7 @@ class _Ready:
         self._api = api
         self._publisher = publisher
         self._target = target
-        self._sample: Sample | None = None
+        self._sample: HealthSample | None = None
         self._said: Health | None = None
 
     async def read(self, *, extra: bool = False) -> None:
@@ -99,7 +99,7 @@ class _Ready:
         found = await answer(self._api)
         if (extra and found.status is not self._said) or self._clock.standstill.ended_at > began:
             return
-        look = Look(began, self._clock.now())
+        look = ReadInterval(began, self._clock.now())
         if found.status is Health.UNKNOWN:
             self._publisher.complain("Forbidden")
         before = self._said
@@ -121,13 +121,13 @@ class _Ready:
         """Whether a bad reading after a start has not lasted for failureSeconds yet: nothing is said of it."""
         now = self._clock.monotonic()
         if self._sample is None or self._sample.status is not status:
-            self._sample = Sample(status, now)
+            self._sample = HealthSample(status, now)
         return status is Health.UNHEALTHY and now - self._sample.since < self._source.failure_seconds
 
 
-async def answer(api: WatchApi) -> Answer:
+async def answer(api: WatchApi) -> ProbeResult:
     """Take one reading: the first try that does not fail, else the last that did."""
-    found = Answer(Health.UNHEALTHY, f"ClusterNotReachable: no answer within {TRIES * APART_SECONDS:g} s")
+    found = ProbeResult(Health.UNHEALTHY, f"ClusterNotReachable: no answer within {TRIES * APART_SECONDS:g} s")
     tries = [asyncio.create_task(_tried(api, number)) for number in range(TRIES)]
     try:
         for ended in asyncio.as_completed(tries, timeout=TRIES * APART_SECONDS):
@@ -143,7 +143,7 @@ async def answer(api: WatchApi) -> Answer:
     return found
 
 
-async def _tried(api: WatchApi, number: int) -> Answer:
+async def _tried(api: WatchApi, number: int) -> ProbeResult:
     await asyncio.sleep(number * APART_SECONDS)
     seconds = (TRIES - number) * APART_SECONDS
     try:
@@ -151,14 +151,14 @@ async def _tried(api: WatchApi, number: int) -> Answer:
         if readyz == NOT_FOUND:
             healthz = await api.status("/healthz", seconds=seconds)
     except ApiUnavailable as error:
-        return Answer(Health.UNHEALTHY, f"ClusterNotReachable: {error}")
+        return ProbeResult(Health.UNHEALTHY, f"ClusterNotReachable: {error}")
     except Terminal as error:
-        return Answer(Health.UNKNOWN, str(error))
+        return ProbeResult(Health.UNKNOWN, str(error))
     if readyz in OURS:
-        return Answer(Health.UNKNOWN, f"/readyz was answered {readyz}: our credentials may not ask it")
+        return ProbeResult(Health.UNKNOWN, f"/readyz was answered {readyz}: our credentials may not ask it")
     path, status = ("/healthz", healthz) if readyz == NOT_FOUND else ("/readyz", readyz)
     reading = probe_reading(readyz, healthz)
     if reading.healthy:
-        return Answer(Health.HEALTHY, f"{path} was answered {OK}")
+        return ProbeResult(Health.HEALTHY, f"{path} was answered {OK}")
     reason = "ClusterNotReady" if reading.online else "ClusterNotReachable"
-    return Answer(Health.UNHEALTHY, f"{reason}: {path} was answered {status}")
+    return ProbeResult(Health.UNHEALTHY, f"{reason}: {path} was answered {status}")

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from bus.messages import Health
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.runtime.errors import SettingsError
 from reactor.sources.probes.threshold import ThresholdCounter
 from reactor.sources.publisher import HealthPublisher
@@ -37,7 +37,7 @@ async def probe(source: Probe, world: SourceContext, attempt: Try) -> None:
     async def reading(*, extra: bool) -> None:
         began = world.clock.now()
         succeeded, detail = await _tried(source, publisher, attempt)
-        look = Look(began, world.clock.now())
+        look = ReadInterval(began, world.clock.now())
         if world.clock.standstill.ended_at > began:
             return  # a try that we interrupted ourselves says nothing about the target
         if succeeded is None and not extra:

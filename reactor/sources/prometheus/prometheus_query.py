@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from bus.messages import Health
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.clients.instant_queries import Queries, Sample
 from reactor.runtime.errors import Retryable, Terminal
 from reactor.sources.publisher import HealthPublisher
@@ -41,7 +41,7 @@ _WORST_FIRST = (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY)
 log = logging.getLogger(__name__)
 
 
-class Opinion(NamedTuple):
+class QueryOpinion(NamedTuple):
     """What one reading makes of one target."""
 
     status: Health
@@ -83,20 +83,20 @@ class _Reader:
             if self._clock.standstill.ended_at > began:
                 return  # we interrupted it ourselves
             self._failed(error)
-            unknown = Opinion(Health.UNKNOWN, str(error), {})
-            await self._say(dict.fromkeys(self._known, unknown), Look(began, self._clock.now()))
+            unknown = QueryOpinion(Health.UNKNOWN, str(error), {})
+            await self._say(dict.fromkeys(self._known, unknown), ReadInterval(began, self._clock.now()))
             return
         if self._clock.standstill.ended_at > began:
             return
-        look = Look(began, self._clock.now())
+        look = ReadInterval(began, self._clock.now())
         self._answered()
         present = self._opinions(samples)
         self._note(present)
-        absent = Opinion(absence(self._source.unhealthy_when), "no series", {})
+        absent = QueryOpinion(absence(self._source.unhealthy_when), "no series", {})
         # What there is no room for is said too: the voice refuses and counts it.
         await self._say({target: present.get(target, absent) for target in [*self._known, *present]}, look)
 
-    async def _say(self, opinions: Mapping[str, Opinion], look: Look) -> None:
+    async def _say(self, opinions: Mapping[str, QueryOpinion], look: ReadInterval) -> None:
         await gather(
             self.publisher.say(
                 target, opinion.status, labels=opinion.labels, detail=opinion.detail, look=look,
@@ -118,15 +118,15 @@ class _Reader:
             log.info("a query works again", extra={"source": self._source.name})
             self._complaints.clear()
 
-    def _opinions(self, samples: Iterable[Sample]) -> dict[str, Opinion]:
-        found: dict[str, Opinion] = {}
+    def _opinions(self, samples: Iterable[Sample]) -> dict[str, QueryOpinion]:
+        found: dict[str, QueryOpinion] = {}
         for sample in samples:
             target = self.publisher.target(sample.labels)
             if target is None:
                 continue
             status = judge(self._source.unhealthy_when, sample.value)
             if target not in found or _worse(status, found[target].status):
-                found[target] = Opinion(status, f"value {sample.value:g}", dict(sample.labels))
+                found[target] = QueryOpinion(status, f"value {sample.value:g}", dict(sample.labels))
         return found
 
     def _note(self, present: Iterable[str]) -> None:

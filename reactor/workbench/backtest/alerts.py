@@ -16,11 +16,11 @@ from itertools import count
 from bus.messages import Health, Observation
 from reactor.alerts.alert import Alert, BadAlert
 from reactor.alerts.recovery import agrees
-from reactor.alerts.states import AlertState, Opinion, health_of, speaker, take
+from reactor.alerts.states import AlertOpinion, AlertState, health_of, speaker, take
 from reactor.workbench.backtest.grid import Chunk
 from reactor.workbench.backtest.label_targets import Targets, short
 from reactor.workbench.backtest.prometheus_gaps import Outages
-from reactor.workbench.backtest.value_runs import Answer, Series
+from reactor.workbench.backtest.value_runs import ChunkResult, Series
 from rules.rehearsal.simulation import at
 from rules.rulefile.matchers import Matchers
 from rules.rulefile.sources import AlertmanagerWebhook
@@ -29,12 +29,12 @@ from rules.rulefile.targets import check_template
 FIRING = 'ALERTS{alertstate="firing"}'
 _OWN_LABELS = ("__name__", "alertstate")
 
-Part = tuple[Chunk, range, Answer]
+Part = tuple[Chunk, range, ChunkResult]
 Labels = Mapping[str, str]
 Key = tuple[tuple[str, str], ...]
 
 
-class Alerts:
+class ReplayedAlerts:
     """The alerts of one source on virtual time."""
 
     def __init__(self, source: AlertmanagerWebhook, outages: Outages, targets: Targets) -> None:
@@ -46,8 +46,8 @@ class Alerts:
         self._matchers = [Matchers.parse(text) for text in texts]
         self._used = check_template(source.target)
         self._firing: dict[Key, Labels] = {}
-        self._states: dict[Opinion, dict[str, AlertState]] = {}
-        self._told: dict[Opinion, tuple[Health, bool, Labels]] = {}
+        self._states: dict[AlertOpinion, dict[str, AlertState]] = {}
+        self._told: dict[AlertOpinion, tuple[Health, bool, Labels]] = {}
 
     def observations(
         self, chunks: Iterable[Part], confirms: Iterable[Part] | None
@@ -55,12 +55,14 @@ class Alerts:
         """Give what would have been said, with its second, in order. `confirms`: the confirm query on the same grid."""
         if confirms is None:
             for chunk, part, answer in chunks:
-                yield from self._chunk(chunk, part, answer, Answer((), 0))
+                yield from self._chunk(chunk, part, answer, ChunkResult((), 0))
             return
         for (chunk, part, answer), (_, _, proof) in zip(chunks, confirms, strict=True):
             yield from self._chunk(chunk, part, answer, proof)
 
-    def _chunk(self, chunk: Chunk, part: range, answer: Answer, proof: Answer) -> Iterator[tuple[float, Observation]]:
+    def _chunk(
+        self, chunk: Chunk, part: range, answer: ChunkResult, proof: ChunkResult
+    ) -> Iterator[tuple[float, Observation]]:
         number = count()
         todo: list[tuple[int, int, Labels | AlertState, bool]] = []
         for index, labels, fires in self._changes(part, answer):
@@ -83,7 +85,7 @@ class Alerts:
                 heapq.heappush(todo, (index_, next(number), touched, False))
             yield from self._say(touched.opinion, chunk.second(index), moment)
 
-    def _changes(self, part: range, answer: Answer) -> Iterator[tuple[int, Labels, bool]]:
+    def _changes(self, part: range, answer: ChunkResult) -> Iterator[tuple[int, Labels, bool]]:
         """Give where an alert begins or ends to fire, carried over from chunk to chunk."""
         before, self._firing = self._firing, {}
         there: defaultdict[Key, list[tuple[int, int]]] = defaultdict(list)
@@ -116,7 +118,7 @@ class Alerts:
             return None  # the receiver would have put it aside as well
         if target is None:
             return None
-        opinion = Opinion(self._source.name, self._source.says, target)
+        opinion = AlertOpinion(self._source.name, self._source.says, target)
         states = self._states.setdefault(opinion, {})
         believe = self._source.on_resolved == "Healthy"
         state, _ = take(states.get(alert.fingerprint), alert, moment, opinion=opinion, believe=believe)
@@ -131,7 +133,7 @@ class Alerts:
         states[state.fingerprint] = state.model_copy(update={"confirmed": True, "changed_at": moment})
         return states[state.fingerprint]
 
-    def _say(self, opinion: Opinion, second: float, moment: datetime) -> Iterator[tuple[float, Observation]]:
+    def _say(self, opinion: AlertOpinion, second: float, moment: datetime) -> Iterator[tuple[float, Observation]]:
         states = self._states[opinion]
         state = speaker(states.values())
         if state is None:
@@ -148,7 +150,7 @@ class Alerts:
         for fingerprint in [one.fingerprint for one in states.values() if one.status == "resolved" and not one.waits]:
             del states[fingerprint]
 
-    def _proofs(self, chunk: Chunk, part: range, proof: Answer) -> Iterator[tuple[Labels, list[range]]]:
+    def _proofs(self, chunk: Chunk, part: range, proof: ChunkResult) -> Iterator[tuple[Labels, list[range]]]:
         away = list(self._outages.within(chunk, part))
         for series in proof.series:
             yield (

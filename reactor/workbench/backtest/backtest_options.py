@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from reactor.runtime.errors import SettingsError
 from reactor.settings import model as settings_
 from reactor.settings.model import Endpoint
-from reactor.workbench.backtest.history_builder import Span
+from reactor.workbench.backtest.history_builder import BacktestSpan
 from reactor.workbench.backtest.moments import BadMoment, moment, seconds
 from rules.rehearsal.backtest.backtester import SWEEPABLE, Sweep
 from rules.rulefile.loader import RuleSet
@@ -28,7 +28,7 @@ class BadAsk(ValueError):
     """The command line is wrong: says which option, and what to write."""
 
 
-def span(from_: str, to: str, step: float | None, now: datetime) -> Span:
+def span(from_: str, to: str, step: float | None, now: datetime) -> BacktestSpan:
     """Read the range; `step` in seconds. Raises BadAsk."""
     try:
         first, until = moment(from_, now), moment(to, now)
@@ -41,7 +41,7 @@ def span(from_: str, to: str, step: float | None, now: datetime) -> Span:
     from_ms, to_ms, now_ms = (round(one.timestamp() * 1000) for one in (first, until, now))
     if from_ms < 0:
         raise BadAsk(f"--from {from_} lies before 1970")
-    return Span(from_ms, to_ms, now_ms, None if step is None else round(step * 1000))
+    return BacktestSpan(from_ms, to_ms, now_ms, None if step is None else round(step * 1000))
 
 
 def sweep(text: str) -> Sweep:

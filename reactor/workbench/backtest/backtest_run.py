@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reactor.settings.model import Endpoint
 from reactor.workbench.backtest.fetch import Ask, Progress, fetch
-from reactor.workbench.backtest.history_builder import Plan, unplayable
+from reactor.workbench.backtest.history_builder import BacktestPlan, unplayable
 from reactor.workbench.backtest.ranges import Ranges
 from reactor.workbench.backtest.store import opened
 from rules.rehearsal.backtest.backtest_report import false_within
@@ -19,13 +19,13 @@ from rules.rehearsal.backtest.rule_story import Played
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BacktestRequest:
     """What is wanted."""
 
-    plan: Plan
+    plan: BacktestPlan
     endpoints: Mapping[str, Endpoint]
     """By the names that the plan's servers have."""
-    other: Plan | None = None
+    other: BacktestPlan | None = None
     """The version to compare with."""
     sweep: Sweep | None = None
     cache: Path | None = None
@@ -45,7 +45,7 @@ class Backtested:
     swept: tuple[str, tuple[tuple[float, Played], ...]] | None = None
 
 
-async def run(request: Request, progress: Progress) -> Backtested:
+async def run(request: BacktestRequest, progress: Progress) -> Backtested:
     """Fetch and play. Raises QueryFailed, QueryRefused, SettingsError, TooLong."""
     plans = [plan for plan in (request.plan, request.other) if plan is not None]
     asks = [ask for plan in plans for ask in plan.asks()]

@@ -9,7 +9,7 @@ from reactor.workbench.backtest.backtest_run import Backtested
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.backtest_report import Mark, Numbers, depends, moment, numbers, timeline
 from rules.rehearsal.backtest.compare import Pair
-from rules.rehearsal.backtest.rule_story import Act, Flap, Move, Played, RuleTimeline, Wait
+from rules.rehearsal.backtest.rule_story import Act, Move, Played, RuleTimeline, ToleratedOutage, Wait
 
 LINES_MAX = 100
 """Of one rule's timeline; JSON has all of it."""
@@ -74,7 +74,7 @@ def summary(found: Numbers, within: float | None) -> Iterator[str]:
 def told(mark: Mark, within: float) -> str:
     """One entry of a timeline, in one line."""
     match mark:
-        case Flap():
+        case ToleratedOutage():
             return f"flap avoided: {mark.target} was bad for {length(mark.seconds)}"
         case Wait():
             held = (mark.until or mark.at) - mark.at

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from reactor.workbench.backtest.grid import Chunk, Grid
 from reactor.workbench.backtest.ranges import Ranges
-from reactor.workbench.backtest.store import Store
-from reactor.workbench.backtest.value_runs import Answer
+from reactor.workbench.backtest.store import ResultStore
+from reactor.workbench.backtest.value_runs import ChunkResult
 
 AT_ONCE = 4
 """Chunks on their way at the same time: one is read while Prometheus prepares the others. Its own limit is 20."""
@@ -28,14 +28,14 @@ class Ask:
     grid: Grid
 
 
-class Answers:
+class FetchedResults:
     """What was fetched, to be read as often as it is played."""
 
-    def __init__(self, store: Store, urls: Mapping[str, str]) -> None:
+    def __init__(self, store: ResultStore, urls: Mapping[str, str]) -> None:
         self._store = store
         self._urls = urls
 
-    def of(self, ask: Ask) -> Iterator[tuple[Chunk, range, Answer]]:
+    def of(self, ask: Ask) -> Iterator[tuple[Chunk, range, ChunkResult]]:
         """Give each chunk in order, with the points of it that lie in the range. One is in memory at a time."""
         for chunk in ask.grid.chunks():
             answer = self._store.load(self._urls[ask.prometheus], ask.query, chunk)
@@ -44,7 +44,9 @@ class Answers:
             yield chunk, ask.grid.part(chunk), answer
 
 
-async def fetch(asks: Iterable[Ask], servers: Mapping[str, Ranges], store: Store, progress: Progress) -> Answers:
+async def fetch(
+    asks: Iterable[Ask], servers: Mapping[str, Ranges], store: ResultStore, progress: Progress
+) -> FetchedResults:
     """Fetch what is not on the disk yet. Raises QueryFailed, QueryRefused, TooLong; the first failure ends all."""
     work = [(ask, chunk) for ask in dict.fromkeys(asks) for chunk in ask.grid.chunks()]
     gate = asyncio.Semaphore(AT_ONCE)
@@ -67,4 +69,4 @@ async def fetch(asks: Iterable[Ask], servers: Mapping[str, Ranges], store: Store
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
         raise first from first.__cause__
-    return Answers(store, {name: server.url for name, server in servers.items()})
+    return FetchedResults(store, {name: server.url for name, server in servers.items()})

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from bus.messages import Health, Observation
-from reactor.workbench.backtest.alerts import FIRING, Alerts, Part
-from reactor.workbench.backtest.fetch import Answers, Ask
+from reactor.workbench.backtest.alerts import FIRING, Part, ReplayedAlerts
+from reactor.workbench.backtest.fetch import Ask, FetchedResults
 from reactor.workbench.backtest.grid import Grid
 from reactor.workbench.backtest.label_targets import Targets
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE, Outages, outages
 from reactor.workbench.backtest.query_observations import observations
-from reactor.workbench.backtest.value_runs import Answer
+from reactor.workbench.backtest.value_runs import ChunkResult
 from rules.kinds.traffic.route_interests import explicit_targets, named_ref
 from rules.rehearsal.simulation import at
 from rules.rulefile.loader import LoadedRule, RuleSet
@@ -32,7 +32,7 @@ Event = tuple[float, Observation]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class BacktestSpan:
     """What is backtested: from and to in milliseconds since 1970, and the step; None: each source's own pace."""
 
     from_ms: int
@@ -47,11 +47,11 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BacktestPlan:
     """What is asked for one rule set, and how it becomes a history."""
 
     rules: RuleSet
-    span: Span
+    span: BacktestSpan
     servers: tuple[str, ...]
     """The Prometheus endpoints, by name. `FIRING` is asked of all of them."""
     only: str | None = None
@@ -76,12 +76,12 @@ class Plan:
                 for name in self._named(source):
                     yield self._scrapes(name, source)
 
-    def history(self, answers: Answers) -> Iterator[Event]:
+    def history(self, answers: FetchedResults) -> Iterator[Event]:
         """Give what the sources would have said, in order. Read from the disk as it goes; may be asked for again."""
         sources = [self._said(source, answers) for source in self.sources]
         return heapq.merge(self._assumed(), *sources, key=lambda event: event[0])
 
-    def _said(self, source: Playable, answers: Answers) -> Iterator[Event]:
+    def _said(self, source: Playable, answers: FetchedResults) -> Iterator[Event]:
         away = self._away(source, answers)
         targets = Targets(source.target)
         if isinstance(source, PrometheusQuery):
@@ -93,13 +93,13 @@ class Plan:
             self.notes[f"source {source.name}: {targets.without} label sets give no target"] = None
 
     def _alerts(
-        self, source: AlertmanagerWebhook, answers: Answers, away: Outages, targets: Targets
+        self, source: AlertmanagerWebhook, answers: FetchedResults, away: Outages, targets: Targets
     ) -> Iterator[Event]:
         *firing, last = self._parts(source)
         confirm = source.confirm is not None
         if not confirm:
             firing.append(last)
-        states = Alerts(source, away, targets)
+        states = ReplayedAlerts(source, away, targets)
         yield from states.observations(_together(firing, answers), answers.of(last) if confirm else None)
 
     def _parts(self, source: Playable) -> list[Ask]:
@@ -125,7 +125,7 @@ class Plan:
     def _scrapes(self, name: str, source: Playable) -> Ask:
         return Ask(name, self.scrapes, self._parts(source)[0].grid)
 
-    def _away(self, source: Playable, answers: Answers) -> Outages:
+    def _away(self, source: Playable, answers: FetchedResults) -> Outages:
         for name in self._named(source) if self.scrapes else ():
             found = outages(answers.of(self._scrapes(name, source)), source.stale_seconds)
             if found is None:
@@ -195,9 +195,9 @@ def unplayable(rules: RuleSet) -> Iterator[str]:
             yield f"source {source.name}: {source.kind} has no Prometheus history; not replayed"
 
 
-def _together(asks: Sequence[Ask], answers: Answers) -> Iterator[Part]:
+def _together(asks: Sequence[Ask], answers: FetchedResults) -> Iterator[Part]:
     """The same alert may stand in several servers: a pair that scrapes the same. It fires while it does in any."""
     for parts in zip(*(answers.of(ask) for ask in asks), strict=True):
         chunk, part, _ = parts[0]
         series = tuple(one for _, _, answer in parts for one in answer.series)
-        yield chunk, part, Answer(series, sum(answer.samples for _, _, answer in parts))
+        yield chunk, part, ChunkResult(series, sum(answer.samples for _, _, answer in parts))

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.value_runs import Answer, Series
+from reactor.workbench.backtest.value_runs import ChunkResult, Series
 
 NEWEST_SCRAPE = "max(timestamp(up))"
 
@@ -42,7 +42,7 @@ def _point(chunk: Chunk, second: float) -> int:
     return -((chunk.first_ms - round(second * 1000)) // chunk.step_ms)
 
 
-def outages(chunks: Iterable[tuple[Chunk, range, Answer]], stale_seconds: float) -> Outages | None:
+def outages(chunks: Iterable[tuple[Chunk, range, ChunkResult]], stale_seconds: float) -> Outages | None:
     """Find where the newest scrape was older than `stale_seconds`. None: there was never a scrape to be seen.
 
     A server that scrapes nothing (a ruler, a store of another kind) has no `up`: then nobody can tell.

@@ -17,7 +17,7 @@ from reactor.sources.prometheus.prometheus_query import absence, judge
 from reactor.workbench.backtest.grid import Chunk
 from reactor.workbench.backtest.label_targets import Targets, short
 from reactor.workbench.backtest.prometheus_gaps import Outages
-from reactor.workbench.backtest.value_runs import Answer, Series
+from reactor.workbench.backtest.value_runs import ChunkResult, Series
 from rules.rehearsal.simulation import at
 from rules.rulefile.sources import Bound, PrometheusQuery
 
@@ -34,7 +34,7 @@ class Word(NamedTuple):
         return other is not None and (self.status, self.labels) == (other.status, other.labels)
 
 
-class Span(NamedTuple):
+class SeriesSpan(NamedTuple):
     """A series, and points at which it says the same."""
 
     first: int
@@ -49,7 +49,7 @@ AWAY = Word(Health.UNKNOWN, "Prometheus was away")
 
 
 def observations(
-    source: PrometheusQuery, chunks: Iterable[tuple[Chunk, range, Answer]], outages: Outages, targets: Targets
+    source: PrometheusQuery, chunks: Iterable[tuple[Chunk, range, ChunkResult]], outages: Outages, targets: Targets
 ) -> Iterator[tuple[float, Observation]]:
     """Give what the source would have said, with its second, in order."""
     last: dict[str, Word] = {}
@@ -72,9 +72,9 @@ def observations(
             )  # fmt: skip
 
 
-def _spans(source: PrometheusQuery, answer: Answer, part: range, targets: Targets) -> dict[str, list[Span]]:
+def _spans(source: PrometheusQuery, answer: ChunkResult, part: range, targets: Targets) -> dict[str, list[SeriesSpan]]:
     """Give what each target's series say."""
-    out: defaultdict[str, list[Span]] = defaultdict(list)
+    out: defaultdict[str, list[SeriesSpan]] = defaultdict(list)
     for series in answer.series:
         target = targets.of(series.labels)
         if target is not None:
@@ -82,10 +82,10 @@ def _spans(source: PrometheusQuery, answer: Answer, part: range, targets: Target
     return {target: spans for target, spans in out.items() if spans}
 
 
-def _judged(source: PrometheusQuery, series: Series, part: range) -> Iterator[Span]:
+def _judged(source: PrometheusQuery, series: Series, part: range) -> Iterator[SeriesSpan]:
     """Judge as the live source does, and join neighbours that say the same."""
     for begin, end in series.pieces(*series.within(part)):
-        joined: Span | None = None
+        joined: SeriesSpan | None = None
         for run, stop, status in _statuses(source.unhealthy_when, series, begin, end):
             if joined is not None and joined.status is status:
                 joined = joined._replace(stop=min(series.stop(stop - 1), part.stop))
@@ -93,7 +93,7 @@ def _judged(source: PrometheusQuery, series: Series, part: range) -> Iterator[Sp
             if joined is not None:
                 yield joined
             first = max(series.starts[run], part.start)
-            joined = Span(first, min(series.stop(stop - 1), part.stop), status, series.values[run], series.labels)
+            joined = SeriesSpan(first, min(series.stop(stop - 1), part.stop), status, series.values[run], series.labels)
         if joined is not None:
             yield joined
 
@@ -126,7 +126,7 @@ def _statuses(when: str | Bound, series: Series, begin: int, end: int) -> Iterat
 
 
 def _words(
-    source: PrometheusQuery, spans: Iterable[Span], part: range, away: Iterable[range], *, is_known: bool
+    source: PrometheusQuery, spans: Iterable[SeriesSpan], part: range, away: Iterable[range], *, is_known: bool
 ) -> Iterator[tuple[int, Word]]:
     """Give what is said of one target, from which point on. One that is not known becomes so with its first series."""
     absent = Word(absence(source.unhealthy_when), "no series")
@@ -134,7 +134,7 @@ def _words(
     waiting = sorted(spans, key=lambda span: span.first, reverse=True)
     borders = {part.start, *(span.first for span in waiting), *(span.stop for span in waiting)}
     borders |= {one.start for one in away} | {one.stop for one in away}
-    there: list[Span] = []
+    there: list[SeriesSpan] = []
     for border in sorted(border for border in borders if border < part.stop):
         there = [span for span in there if span.stop > border]
         while waiting and waiting[-1].first <= border:
@@ -148,7 +148,7 @@ def _words(
             yield border, word
 
 
-def _worst(spans: Iterable[Span]) -> Word:
+def _worst(spans: Iterable[SeriesSpan]) -> Word:
     """Several series of one target: the worst speaks, of equals the first."""
     worst = min(spans, key=lambda span: _WORST_FIRST.index(span.status))
     return Word(worst.status, f"value {worst.value:g}", worst.labels)

@@ -20,7 +20,7 @@ from reactor.runtime.errors import SettingsError
 from reactor.settings.model import Endpoint
 from reactor.workbench.backtest.decode import NoAnswer, series
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.value_runs import Answer, series_of
+from reactor.workbench.backtest.value_runs import ChunkResult, series_of
 
 RANGE_SECONDS = 120.0
 """How long a chunk may take at least: a day of a query costs more than its last moment. Prometheus's own limit."""
@@ -56,7 +56,7 @@ class Ranges:
         if self._session is not None:
             await self._session.close()
 
-    async def fetch(self, promql: str, chunk: Chunk) -> Answer:
+    async def fetch(self, promql: str, chunk: Chunk) -> ChunkResult:
         """Give the series of one chunk; what may pass is tried again. Raises QueryFailed or QueryRefused."""
         async for attempt in stamina.retry_context(
             on=QueryFailed, attempts=TRIES, wait_initial=0.2, wait_max=2.0, wait_jitter=0.1
@@ -65,7 +65,7 @@ class Ranges:
                 return await self._fetch(promql, chunk)
         raise AssertionError("stamina ends with an answer or an error")
 
-    async def _fetch(self, promql: str, chunk: Chunk) -> Answer:
+    async def _fetch(self, promql: str, chunk: Chunk) -> ChunkResult:
         if self._session is None:
             raise AssertionError("enter `async with` first")
         form = {
@@ -83,7 +83,7 @@ class Ranges:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise QueryFailed(f"{self._where} ({self.url}): {str(error) or type(error).__name__}") from error
 
-    async def _read(self, response: aiohttp.ClientResponse, chunk: Chunk) -> Answer:
+    async def _read(self, response: aiohttp.ClientResponse, chunk: Chunk) -> ChunkResult:
         out = []
         samples = 0
         try:
@@ -100,7 +100,7 @@ class Ranges:
             raise QueryFailed(f"{self._where} ({self.url}): {error}") from error
         except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
             raise QueryFailed(f"{self._where} ({self.url}): the answer is not Prometheus's JSON: {error!r}") from error
-        return Answer(tuple(out), samples)
+        return ChunkResult(tuple(out), samples)
 
     def _pairs(self, entry: Mapping[str, Any]) -> list[Any]:
         if "histograms" in entry:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from reactor.runtime.errors import SettingsError
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.value_runs import Answer, Corrupt, dump, load
+from reactor.workbench.backtest.value_runs import ChunkResult, Corrupt, dump, load
 
 CACHE_BYTES_MAX = 2 << 30
 """What the folder may hold; the entries that were not used for longest go first."""
@@ -24,7 +24,7 @@ SETTLED_MS = 10 * 60 * 1000
 """A chunk that ended this long ago no longer changes: scrapes, rules and remote writes that come late are in."""
 
 
-class Store:
+class ResultStore:
     """The answers of this run. Made by `opened`."""
 
     def __init__(self, kept: Path | None, own: Path, *, now_ms: int) -> None:
@@ -33,7 +33,7 @@ class Store:
         self._own = own
         self._now_ms = now_ms
 
-    def load(self, url: str, query: str, chunk: Chunk) -> Answer | None:
+    def load(self, url: str, query: str, chunk: Chunk) -> ChunkResult | None:
         """Give an answer that is there; None: it has to be fetched."""
         path = self._path(url, query, chunk)
         try:
@@ -46,7 +46,7 @@ class Store:
             return None
         return answer
 
-    def save(self, url: str, query: str, chunk: Chunk, answer: Answer) -> None:
+    def save(self, url: str, query: str, chunk: Chunk, answer: ChunkResult) -> None:
         """Keep an answer. Whole or not at all: two runs may write the same one. Raises SettingsError."""
         path = self._path(url, query, chunk)
         try:
@@ -63,7 +63,7 @@ class Store:
 
 
 @contextmanager
-def opened(cache: Path | None, *, now_ms: int) -> Iterator[Store]:
+def opened(cache: Path | None, *, now_ms: int) -> Iterator[ResultStore]:
     """Give a store; what is of this run alone is deleted at the end. Raises SettingsError."""
     try:
         if cache is not None:
@@ -71,7 +71,7 @@ def opened(cache: Path | None, *, now_ms: int) -> Iterator[Store]:
     except OSError as error:
         raise SettingsError(f"{cache}: cannot be used as a cache: {error}") from error
     with tempfile.TemporaryDirectory(prefix="reactor-backtest-") as own:
-        yield Store(cache, Path(own), now_ms=now_ms)
+        yield ResultStore(cache, Path(own), now_ms=now_ms)
     if cache is not None:
         _tidy(cache)
 

@@ -62,7 +62,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChunkResult:
     """All series of one chunk."""
 
     series: tuple[Series, ...]
@@ -120,7 +120,7 @@ def _without_gaps(pairs: Sequence[Any], chunk: Chunk) -> Iterator[Sequence[Any]]
     yield pairs[begin:]
 
 
-def dump(answer: Answer) -> bytes:
+def dump(answer: ChunkResult) -> bytes:
     """Give the answer as bytes, with a digest so that `load` notices when they have changed."""
     head = {
         "samples": answer.samples,
@@ -135,7 +135,7 @@ def dump(answer: Answer) -> bytes:
     return _MAGIC + sha256(body).digest() + body
 
 
-def load(raw: bytes) -> Answer:
+def load(raw: bytes) -> ChunkResult:
     """Read what `dump` gave. Raises Corrupt."""
     body = raw[len(_MAGIC) + _DIGEST_BYTES :]
     if not raw.startswith(_MAGIC) or raw[len(_MAGIC) : -len(body) or None] != sha256(body).digest():
@@ -152,4 +152,4 @@ def load(raw: bytes) -> Answer:
             column.frombytes(text[at : at + count * column.itemsize])
             at += count * column.itemsize
         out.append(Series(labels, *columns))
-    return Answer(tuple(out), head["samples"])
+    return ChunkResult(tuple(out), head["samples"])

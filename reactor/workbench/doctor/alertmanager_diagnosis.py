@@ -11,7 +11,7 @@ from reactor.clients.alertmanager_api import Alertmanager
 from reactor.runtime.errors import ReactorError
 from reactor.settings.model import Endpoint, Settings
 from reactor.workbench.doctor.finding import Finding, Findings, limited
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 from rules.rulefile.sources import AlertmanagerWebhook
 
 GROUP = "alertmanager"
@@ -22,7 +22,7 @@ HIDDEN = "<secret>"
 FIX = "add a receiver with webhook_configs and a route to it: docs/how-to/wire-alertmanager.md"
 
 
-async def findings(settings: Settings, reading: Reading, seconds: float) -> Findings:
+async def findings(settings: Settings, reading: LoadedParts, seconds: float) -> Findings:
     """Ask all Alertmanagers of the settings side by side."""
     if not settings.alertmanager:
         return [Finding(GROUP, "all", "skipped", "the settings have no alertmanager")]

@@ -11,7 +11,7 @@ from reactor.runtime.threads import FILES
 from reactor.settings.model import Settings
 from reactor.workbench.doctor.finding import Finding, Findings, limited, of_problem, of_problems
 from rules.core.errors import Problem
-from rules.rulefile.loader import Reading, examine
+from rules.rulefile.loader import LoadedParts, examine
 
 GROUP = "rules"
 NOT_FED = "not-fed"
@@ -22,7 +22,7 @@ NOT_FED = "not-fed"
 class Rules:
     """What was read."""
 
-    reading: Reading = field(default_factory=Reading)
+    reading: LoadedParts = field(default_factory=LoadedParts)
     digest: str = ""
     """Of the rules as a process would load them; empty: it would not."""
 
@@ -78,7 +78,7 @@ def _names(settings: Settings, snapshot: Snapshot, rules: Rules) -> Finding:
     return Finding(GROUP, "names", "ok", "the settings have every name that the rules use")
 
 
-def _fed(reading: Reading, unfed: list[Problem]) -> Findings:
+def _fed(reading: LoadedParts, unfed: list[Problem]) -> Findings:
     if not reading.sources:
         return [Finding(GROUP, "sources", "skipped", "the files have no sources: signals come from elsewhere")]
     fix = "add a source for this target, or correct the name of the target"

@@ -14,7 +14,7 @@ from reactor.clients.kubernetes import connect
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import ReactorError
-from reactor.settings.model import Cluster, Endpoint, Settings
+from reactor.settings.model import ClusterSettings, Endpoint, Settings
 from reactor.workbench.doctor.bus_diagnosis import CLOCKS, FIXES
 from reactor.workbench.doctor.finding import Finding, Findings, limited, of_problem, of_problems
 from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob
@@ -22,7 +22,7 @@ from reactor.workbench.livecheck.live_servers import Servers
 from reactor.workbench.livecheck.live_workloads import Sought
 from reactor.workbench.livecheck.livecheck_run import ask_cluster, ask_prometheus
 from reactor.workbench.livecheck.server_questions import jobs
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 
 CLOCKS_APART_SECONDS = 1.0
 """Beyond the second to which a Date is cut. NTP leaves less between two machines."""
@@ -34,7 +34,7 @@ RBAC = "kubectl auth can-i --list shows what is permitted; deploy/kustomize has 
 QUERIES = "correct the query, or look in Prometheus why it has no data"
 
 
-async def findings(settings: Settings, reading: Reading, seconds: float) -> Findings:
+async def findings(settings: Settings, reading: LoadedParts, seconds: float) -> Findings:
     """Ask all servers of the settings side by side."""
     sought: list[Sought] = []
     asked = list(jobs(reading, list(settings.clusters), sought, settings.described_route_kinds))
@@ -66,7 +66,7 @@ def _queries(asked: Sequence[Job], name: str) -> list[PrometheusJob]:
     return [job for job in asked if isinstance(job, PrometheusJob) and job.server == name]
 
 
-async def _cluster(name: str, cluster: Cluster, where: Servers, mine: Sequence[ClusterJob]) -> Findings:
+async def _cluster(name: str, cluster: ClusterSettings, where: Servers, mine: Sequence[ClusterJob]) -> Findings:
     try:
         api = await connect(name, cluster)
     except ReactorError as error:

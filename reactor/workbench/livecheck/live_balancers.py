@@ -10,11 +10,11 @@ from reactor.clients.balancers.connected import LoadBalancers
 from reactor.runtime.errors import ReactorError
 from reactor.workbench.livecheck.live import Site
 from rules.core.errors import Problem
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 from rules.rulefile.model import TrafficFailover
 
 
-async def ask(reading: Reading, balancers: LoadBalancers) -> list[Problem]:
+async def ask(reading: LoadedParts, balancers: LoadBalancers) -> list[Problem]:
     """Ask each that a rule names. A rule that is off asks nothing."""
     rules = [
         (rule, Site(document, at))

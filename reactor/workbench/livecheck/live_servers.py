@@ -17,7 +17,7 @@ from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.credentials import proxy_of
 from reactor.runtime.clock import Clock
 from reactor.settings import model as settings_
-from reactor.settings.model import Cluster, Endpoint
+from reactor.settings.model import ClusterSettings, Endpoint
 from reactor.workbench.livecheck import SETTINGS
 from rules.rulefile.route_kinds import RouteKinds
 
@@ -35,7 +35,7 @@ class BadWhere(ValueError):
 class Servers:
     """All servers that are asked, by their names in rule files."""
 
-    clusters: dict[Name, Cluster] = field(default_factory=dict)
+    clusters: dict[Name, ClusterSettings] = field(default_factory=dict)
     prometheus: dict[Name, Endpoint] = field(default_factory=dict)
     notifiers: Mapping[str, object] | None = None
     """None: no settings were given, so nothing is known of them."""
@@ -46,7 +46,7 @@ class Servers:
     silent: dict[str, str] = field(default_factory=dict)
     """URLs that did not answer, and why: nobody knows what they are."""
 
-    def cluster(self, name: str) -> Cluster | None:
+    def cluster(self, name: str) -> ClusterSettings | None:
         """Give where the cluster of this name is."""
         return self.clusters.get(name, self.clusters.get(None))
 
@@ -75,7 +75,7 @@ async def servers(words: Sequence[str], config: Path | None, folder: Path) -> Se
             continue
         name, where = (match[1], word[match.end() :]) if (match := _NAMED.match(word)) else (None, word)
         if not where.startswith(("http://", "https://")):
-            found.clusters[name] = Cluster(context=where)
+            found.clusters[name] = ClusterSettings(context=where)
         elif (what := await _what(where)) == "Kubernetes":
             found.clusters[name] = _behind(where, folder / f"kubeconfig-{len(found.clusters)}")
         elif what == "Prometheus":
@@ -102,7 +102,7 @@ async def _what(url: str) -> Literal["Kubernetes", "Prometheus"] | str:
     return "Kubernetes" if is_kubernetes else "Prometheus"
 
 
-def _behind(url: str, file: Path) -> Cluster:
+def _behind(url: str, file: Path) -> ClusterSettings:
     """A URL has no credentials: this is for `kubectl proxy`, and for servers that ask for none."""
     entry = {"cluster": "url", "user": "url"}
     config = {
@@ -110,7 +110,7 @@ def _behind(url: str, file: Path) -> Cluster:
         "clusters": [{"name": "url", "cluster": {"server": url.rstrip("/")}}], "users": [{"name": "url", "user": {}}],
     }  # fmt: skip
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
-    return Cluster(kubeconfig=file)
+    return ClusterSettings(kubeconfig=file)
 
 
 def _endpoint(url: str) -> Endpoint:

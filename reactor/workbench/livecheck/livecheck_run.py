@@ -10,26 +10,26 @@ from typing import TypeVar
 
 from reactor.clients.prometheus_api import Prometheus
 from reactor.runtime.errors import ReactorError, Retryable, SettingsError
-from reactor.settings.model import Cluster, Endpoint
+from reactor.settings.model import ClusterSettings, Endpoint
 from reactor.workbench.livecheck import live_balancers
 from reactor.workbench.livecheck.live import ClusterJob, Live, PrometheusJob
 from reactor.workbench.livecheck.live_servers import Servers, servers
 from reactor.workbench.livecheck.live_workloads import Sought
 from reactor.workbench.livecheck.server_questions import jobs, notifiers
 from rules.core.errors import Problem
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 
 AT_ONCE = 16
 """Servers that are asked at the same time."""
 
 
-def run(reading: Reading, words: Sequence[str], config: Path | None) -> list[Problem]:
+def run(reading: LoadedParts, words: Sequence[str], config: Path | None) -> list[Problem]:
     """Give what is not there. Raises BadWhere, SettingsError."""
     with TemporaryDirectory() as folder:
         return asyncio.run(ask(reading, words, config, Path(folder)))
 
 
-async def ask(reading: Reading, words: Sequence[str], config: Path | None, folder: Path) -> list[Problem]:
+async def ask(reading: LoadedParts, words: Sequence[str], config: Path | None, folder: Path) -> list[Problem]:
     """The same, with a folder for what has to be written down for a client."""
     where = await servers(words, config, folder)
     sought: list[Sought] = []
@@ -114,7 +114,7 @@ async def ask_prometheus(
 
 def _unnamed(
     section: str, name: str, where: Servers, mine: Sequence[ClusterJob | PrometheusJob],
-    known: dict[str | None, Cluster] | dict[str | None, Endpoint],
+    known: dict[str | None, ClusterSettings] | dict[str | None, Endpoint],
 ) -> list[Problem]:  # fmt: skip
     """Settings have to name it; without settings, only what was named on the command line is asked."""
     if where.notifiers is None:

@@ -11,7 +11,7 @@ from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Sit
 from reactor.workbench.livecheck.live_workloads import Sought
 from rules.core.errors import Problem
 from rules.rulefile.kinds import LoadedRule, LoadedSource
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import RouteKinds
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
@@ -19,7 +19,7 @@ from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.zone import ZoneIsolation
 
 
-def jobs(reading: Reading, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
+def jobs(reading: LoadedParts, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:
     """Give all questions. `known`: clusters of the settings, `custom`: their route kinds.
 
     `sought` gets what only all answers together say.
@@ -72,7 +72,7 @@ def _of_rule(
                 yield PrometheusJob(rule.verify.prometheus, here.at("prometheus"), ask)
 
 
-def notifiers(reading: Reading, known: Mapping[str, object]) -> Iterator[Problem]:
+def notifiers(reading: LoadedParts, known: Mapping[str, object]) -> Iterator[Problem]:
     """Names of people to tell that the settings do not have."""
     for rule, document, at in reading.rules:
         for index, name in enumerate(rule.notify):

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class FoundCopy:
     """A workload, as one cluster has it."""
 
     kind: str
@@ -41,22 +41,22 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ClusterFindings:
     """What one cluster has."""
 
     cluster: str
     routes: tuple[Route, ...] = ()
     """With two or more backends."""
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[FoundCopy, ...] = ()
     zones: tuple[tuple[str, int], ...] = ()
     """Zones of nodes, by name, each with the number of its nodes."""
     unread: tuple[str, ...] = ()
     """What could not be read, and why."""
 
 
-async def look(api: KubeApi, namespaces: Collection[str] = ()) -> Found:
+async def look(api: KubeApi, namespaces: Collection[str] = ()) -> ClusterFindings:
     """Read a cluster. What it does not serve or does not let us see is told, and the rest is read."""
-    reading, found = _Reading(api, namespaces), Found(api.cluster)
+    reading, found = _Reading(api, namespaces), ClusterFindings(api.cluster)
     try:
         found = replace(found, routes=await reading.routes())
         found = replace(found, copies=await reading.copies())
@@ -85,9 +85,9 @@ class _Reading:
                     found += [route for route in _projected(self._api.cluster, kind, one) if len(route.backends) > 1]
         return tuple(sorted(found, key=lambda route: route.object))
 
-    async def copies(self) -> tuple[Copy, ...]:
+    async def copies(self) -> tuple[FoundCopy, ...]:
         """Give Deployments and StatefulSets that run. Those that something else makes are its own business."""
-        found: list[Copy] = []
+        found: list[FoundCopy] = []
         for kind in WORKLOADS:
             version, plural = BUILT_IN[kind]
             listed = await self._asked(f"{kind}s", partial(self._api.list, f"{base_of(version)}/{plural}"))
@@ -95,7 +95,7 @@ class _Reading:
                 metadata, spec = metadata_of(one), one.get("spec") or {}
                 replicas = spec.get("replicas", 1)  # the API's own default
                 if self._is_meant(one) and replicas and not metadata.get("ownerReferences"):
-                    found.append(Copy(kind, metadata["namespace"], metadata["name"], replicas))
+                    found.append(FoundCopy(kind, metadata["namespace"], metadata["name"], replicas))
         return tuple(sorted(found, key=lambda copy: (copy.namespace, copy.kind, copy.name)))
 
     async def zones(self) -> tuple[tuple[str, int], ...]:

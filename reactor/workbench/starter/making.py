@@ -10,7 +10,7 @@ from typing import Any
 
 from bus.messages import Route
 from reactor.rulefiles.writer import named
-from reactor.workbench.starter.look import WORKLOADS, Copy, Found
+from reactor.workbench.starter.look import WORKLOADS, ClusterFindings, FoundCopy
 from rules.kinds.traffic.route_state import PRIMARY_ANNOTATION
 
 RULES_MAX = 200
@@ -62,7 +62,7 @@ def _source(signal: str, kind: str, cluster: str) -> JsonObject:
     return {"name": f"{signal}-{cluster}", "kind": kind, "cluster": cluster, "signal": signal}
 
 
-def starter(found: Sequence[Found]) -> Starter:
+def starter(found: Sequence[ClusterFindings]) -> Starter:
     """Make rules of what some clusters have."""
     made = Starter(tuple(one.cluster for one in found))
     taken: set[str] = set()
@@ -111,10 +111,10 @@ def _route(route: Route, taken: set[str], *, alone: bool) -> Made:
     return Made(rule, about)
 
 
-def _in_several(found: Sequence[Found]) -> Iterator[tuple[Copy, dict[str, int]]]:
+def _in_several(found: Sequence[ClusterFindings]) -> Iterator[tuple[FoundCopy, dict[str, int]]]:
     """Give each workload that two or more clusters have, with its replicas there."""
     seen: dict[tuple[str, str, str], dict[str, int]] = defaultdict(dict)
-    first: dict[tuple[str, str, str], Copy] = {}
+    first: dict[tuple[str, str, str], FoundCopy] = {}
     for one in found:
         for copy in one.copies:
             key = (copy.namespace, copy.kind, copy.name)
@@ -125,7 +125,7 @@ def _in_several(found: Sequence[Found]) -> Iterator[tuple[Copy, dict[str, int]]]
             yield first[key], seen[key]
 
 
-def _workload(copy: Copy, clusters: dict[str, int], taken: set[str]) -> Made:
+def _workload(copy: FoundCopy, clusters: dict[str, int], taken: set[str]) -> Made:
     weights = [{"targetCluster": {"clusterNames": [name]}, "weight": count} for name, count in clusters.items()]
     rule = {
         "name": _name(f"{copy.namespace}-{copy.name}", taken), "kind": "WorkloadFailover", "mode": "DryRun",
@@ -145,7 +145,7 @@ def _workload(copy: Copy, clusters: dict[str, int], taken: set[str]) -> Made:
     return Made(rule, f"Current replicas: {replicas}. A cluster that fails leaves its share to the others.")
 
 
-def _zones(found: Found, taken: set[str]) -> Made:
+def _zones(found: ClusterFindings, taken: set[str]) -> Made:
     rule = {
         "name": _name(f"{found.cluster}-zones", taken), "kind": "ZoneIsolation", "mode": "DryRun",
         "cluster": found.cluster, "zones": [{"name": zone} for zone, _ in found.zones],

@@ -16,7 +16,7 @@ from rules.rulefile.model import BackendRule, Distribution, TrafficFailover
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class BackendView:
     """One backend with all that a decision needs to know of it."""
 
     service: str
@@ -52,7 +52,7 @@ class Backend:
 
 def backends_of(
     rule: TrafficFailover, group: TrafficGroup, route: RouteState, ref: RouteRef, now: datetime
-) -> list[Backend]:
+) -> list[BackendView]:
     """Give the rule's backends, or those of the route, as they are now."""
     weights = weights_of(group)
     flaps = group.state.failover.flaps if group.state.failover is not None else {}
@@ -65,7 +65,7 @@ def backends_of(
         flap = flaps.get(backend.service)
         waits = traffic_backoff.waits_until(rule, flap, member) if flap is not None else None
         out.append(
-            Backend(
+            BackendView(
                 backend.service, target, member, weights.get(backend.service, 0), share, backend.tier,
                 waits if waits is not None and waits > now else None,
                 _assumed(rule, member, now) if backend.treat_unknown_as is not None else None,
@@ -88,28 +88,28 @@ def primary_name(rule: TrafficFailover, route: RouteState, services: Sequence[st
     return route.primary if route.primary is not None else services[0]
 
 
-def serving(secondaries: Sequence[Backend]) -> list[Backend]:
+def serving(secondaries: Sequence[BackendView]) -> list[BackendView]:
     """The ready secondaries of the lowest tier that has any."""
     ready = [backend for backend in secondaries if backend.ready]
     lowest = min((backend.tier for backend in ready), default=None)
     return [backend for backend in ready if backend.tier == lowest]
 
 
-def shares_of(rule: TrafficFailover, some: Sequence[Backend]) -> dict[str, int]:
+def shares_of(rule: TrafficFailover, some: Sequence[BackendView]) -> dict[str, int]:
     """What each of these gets of what they share."""
     if rule.distribution is Distribution.EQUAL or not any(backend.share for backend in some):
         return {backend.service: 1 for backend in some}
     return {backend.service: backend.share for backend in some}
 
 
-def everything(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> dict[str, int]:
+def everything(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> dict[str, int]:
     """All of it to the primary."""
     explicit = next((b.weight for b in rule.backends or () if b.service == primary.service), None)
     weight = primary.share if rule.distribution is Distribution.PROPORTIONAL or explicit else 1
     return {primary.service: weight or 1} | {backend.service: 0 for backend in secondaries}
 
 
-def detail_of(backend: Backend) -> str:
+def detail_of(backend: BackendView) -> str:
     """How it is, in one line."""
     if backend.member is None:
         return f"{backend.service}: not heard of"

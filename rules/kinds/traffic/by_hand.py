@@ -11,7 +11,7 @@ from rules.core.desired import DesiredState
 from rules.core.group import with_state
 from rules.core.reasons import Because, Held
 from rules.kinds.traffic.backend_backoff import weights_of as standing
-from rules.kinds.traffic.backends import Backend, detail_of, everything, serving, shares_of
+from rules.kinds.traffic.backends import BackendView, detail_of, everything, serving, shares_of
 from rules.kinds.traffic.state import Drift, FailoverState, Override, RefusedCommand, TrafficGroup
 from rules.rulefile.failback_policy import OnDrift
 from rules.rulefile.model import TrafficFailover
@@ -44,7 +44,7 @@ def _refused(group: TrafficGroup, state: FailoverState, detail: str, now: dateti
 
 
 def advance(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> TrafficGroup:
     """An override ends in time; a new one is turned into weights, or refused."""
     state = group.state.failover
@@ -71,7 +71,7 @@ def advance(
 
 
 def _asked(
-    rule: TrafficFailover, override: Override, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, override: Override, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> tuple[Mapping[str, int] | None, str]:
     """Give the weights that a command comes to, or why it cannot be followed."""
     everyone = [primary, *secondaries]
@@ -93,11 +93,11 @@ def _asked(
     return _all_of(everyone, shares_of(rule, chosen)), ""
 
 
-def _all_of(everyone: Sequence[Backend], shares: Mapping[str, int]) -> dict[str, int]:
+def _all_of(everyone: Sequence[BackendView], shares: Mapping[str, int]) -> dict[str, int]:
     return {backend.service: shares.get(backend.service, 0) for backend in everyone}
 
 
-def _named(override: Override, primary: Backend) -> Sequence[str]:
+def _named(override: Override, primary: BackendView) -> Sequence[str]:
     """The services that were named without proof: they are not left for being bad."""
     if not override.forced:
         return ()
@@ -105,8 +105,8 @@ def _named(override: Override, primary: Backend) -> Sequence[str]:
 
 
 def _without_bad(
-    rule: TrafficFailover, weights: Mapping[str, int], named: Sequence[str], primary: Backend,
-    secondaries: Sequence[Backend],
+    rule: TrafficFailover, weights: Mapping[str, int], named: Sequence[str], primary: BackendView,
+    secondaries: Sequence[BackendView],
 ) -> Mapping[str, int]:  # fmt: skip
     """Give the weights without a backend that is settled as bad while another one is Healthy."""
     everyone = [primary, *secondaries]
@@ -141,7 +141,7 @@ def drifted(rule: TrafficFailover, group: TrafficGroup, before: Mapping[str, int
 
 
 def desired(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> DesiredState | None:
     """What is wanted while somebody has the traffic in hand; None: nobody has."""
     state = group.state.failover
@@ -161,7 +161,7 @@ def desired(
 
 
 def _left(
-    rule: TrafficFailover, group: TrafficGroup, drift: Drift, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, group: TrafficGroup, drift: Drift, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> DesiredState:
     now = standing(group)
     text = ", ".join(f"{service}={weight}" for service, weight in now.items())

@@ -22,7 +22,7 @@ from rules.kinds.traffic import route_state
 from rules.kinds.traffic.apportion import apportion
 from rules.kinds.traffic.backend_backoff import weights_of as standing
 from rules.kinds.traffic.backends import (
-    Backend,
+    BackendView,
     backends_of,
     detail_of,
     everything,
@@ -110,7 +110,7 @@ def _evidence(
 
 
 def _of_way_back(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, flap: Flap, now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, flap: Flap, now: datetime
 ) -> Iterator[Evidence]:
     """After a trial the signals that it was made for have to be Healthy at its end or later."""
     trial = group.state.failover.trial if group.state.failover is not None else None
@@ -178,7 +178,7 @@ def _why(route: RouteState, weights: Mapping[str, int], desired: DesiredState) -
 
 
 def _of_state(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> DesiredState:
     by_hand = traffic_by_hand.desired(rule, group, primary, secondaries)
     if by_hand is not None:
@@ -204,7 +204,7 @@ def _of_state(
 
 
 def _overflowing(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> DesiredState:
     """Each tier keeps what it bears."""
     if traffic_overflow.healthy_percent(rule, primary) is None:
@@ -223,8 +223,8 @@ def _overflowing(
 def _coming_back(
     rule: TrafficFailover,
     group: TrafficGroup,
-    primary: Backend,
-    secondaries: Sequence[Backend],
+    primary: BackendView,
+    secondaries: Sequence[BackendView],
     flap: Flap,
     now: datetime,
 ) -> DesiredState:
@@ -249,7 +249,7 @@ def _coming_back(
 
 
 def _tried(
-    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], trial: TrialState | None
+    rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView], trial: TrialState | None
 ) -> DesiredState:
     """The primary gets its percent, and those that serve keep the rest."""
     requeue_at = traffic_way_back.ends(rule, trial) if trial is not None else None
@@ -268,7 +268,7 @@ def _first(*moments: datetime | None) -> datetime | None:
 
 
 def _unknown_primary(
-    rule: TrafficFailover, group: TrafficGroup, backends: Sequence[Backend], ref: RouteRef, name: str
+    rule: TrafficFailover, group: TrafficGroup, backends: Sequence[BackendView], ref: RouteRef, name: str
 ) -> DesiredState:
     """An error, unless linkerd-failover's own behaviour is asked for: there, it is a service like any other."""
     if rule.on_all_down is not OnAllDown.ZERO:
@@ -281,18 +281,18 @@ def _unknown_primary(
     return DesiredState(weights, because=Because.PRIMARY_UNHEALTHY if any(weights.values()) else Because.ALL_DOWN)
 
 
-def _unsure(rule: TrafficFailover, primary: Backend) -> DesiredState:
+def _unsure(rule: TrafficFailover, primary: BackendView) -> DesiredState:
     """Nothing was ever known for sure of the primary: no action, and a word where nobody knows how it is."""
     return DesiredState(held=(Held.TARGET_UNKNOWN, detail_of(primary))) if _waits(rule, primary) else NOTHING
 
 
-def _waits(rule: TrafficFailover, backend: Backend) -> bool:
+def _waits(rule: TrafficFailover, backend: BackendView) -> bool:
     """Whether nobody knows how it is, and the rule waits for somebody who does."""
     unknown = backend.member is not None and backend.member.status is Health.UNKNOWN
     return unknown and rule.treat_unknown_as is UnknownAs.HOLD
 
 
-def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
+def _back_at(rule: TrafficFailover, primary: BackendView) -> datetime:
     """Give the moment from which a primary that does not serve may serve again.
 
     Its window says so already, unless the bus was wiped: then a primary that is healthy for the first time that we know
@@ -305,7 +305,7 @@ def _back_at(rule: TrafficFailover, primary: Backend) -> datetime:
 
 
 def _primary_serves(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> DesiredState:
     held = None
     if primary.member is not None and primary.member.window is not None and _waits(rule, primary):
@@ -331,7 +331,7 @@ def _primary_serves(
 
 
 def _step(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> tuple[int | None, datetime | None]:
     """Give the step of a gradual return that is due, and when the next one is; None: everything, at once."""
     if group.state.step is None:
@@ -347,7 +347,7 @@ def _step(
     return (group.state.step + 1, None) if group.state.step + 1 < len(rule.steps) else (None, None)
 
 
-def _first_step(rule: TrafficFailover, group: TrafficGroup, primary: Backend) -> int | None:
+def _first_step(rule: TrafficFailover, group: TrafficGroup, primary: BackendView) -> int | None:
     """With what a gradual return begins: after a trial, with the first step that is not below its percent."""
     trial = group.state.failover.trial if group.state.failover is not None else None
     least = traffic_way_back.trial_of(rule).percent if trial is not None and trial.passed else 0
@@ -357,7 +357,7 @@ def _first_step(rule: TrafficFailover, group: TrafficGroup, primary: Backend) ->
 
 
 def _at_percent(
-    rule: TrafficFailover, percent: int, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, percent: int, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> dict[str, int]:
     serve = serving(secondaries)
     shares = shares_of(rule, serve)
@@ -367,7 +367,7 @@ def _at_percent(
 
 
 def _secondaries_serve(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend]
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView]
 ) -> DesiredState:
     desired = _shared(rule, primary, secondaries)
     waiting = [backend for backend in secondaries if backend.waits_until is not None and not backend.weight]
@@ -379,7 +379,7 @@ def _secondaries_serve(
     return replace(desired, held=desired.held or (Held.BACKING_OFF, why), requeue_at=first.waits_until)
 
 
-def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> DesiredState:
+def _shared(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredState:
     serve = serving(secondaries)
     if not _stays(primary, secondaries) and not any(backend.settled for backend in serve):
         # It may keep what it has though nobody has spoken of it yet, but nothing is moved to it alone.
@@ -399,12 +399,12 @@ def _shared(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backe
     return DesiredState(weights, because=because, detail=detail_of(primary), held=held)
 
 
-def _stays(primary: Backend, secondaries: Sequence[Backend]) -> bool:
+def _stays(primary: BackendView, secondaries: Sequence[BackendView]) -> bool:
     """Whether those that serve go on as they are."""
     return primary.weight == 0 and all(backend.settled is not False for backend in secondaries if backend.weight > 0)
 
 
-def _all_down(rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend]) -> DesiredState:
+def _all_down(rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView]) -> DesiredState:
     waiting = [backend for backend in secondaries if backend.settled is not False]
     if rule.on_all_down is OnAllDown.HOLD or waiting:
         detail = ", ".join(detail_of(backend) for backend in secondaries) or "there are no secondaries"

@@ -15,7 +15,7 @@ from rules.core.desired import Evidence
 from rules.core.group import Member, Signal, updated, with_state
 from rules.core.reasons import Held
 from rules.kinds.traffic import backend_backoff as traffic_backoff
-from rules.kinds.traffic.backends import Backend, detail_of
+from rules.kinds.traffic.backends import BackendView, detail_of
 from rules.kinds.traffic.state import FailoverState, Flap, TrafficGroup, TrialState
 from rules.limits.backoff import FAILURES_MAX
 from rules.rulefile.failback_policy import FailbackMode, Trial
@@ -59,7 +59,7 @@ def bad_signals(rule: TrafficFailover, member: Member) -> list[str]:
     return [name for name, signal in speaking(rule, member) if signal.status is Health.UNHEALTHY]
 
 
-def way_back(rule: TrafficFailover, primary: Backend, flap: Flap, now: datetime) -> Way:
+def way_back(rule: TrafficFailover, primary: BackendView, flap: Flap, now: datetime) -> Way:
     """Give whether the way back is open, by a trial or at once, and why it is not."""
     member, mode = primary.member, rule.failback.mode
     if mode is FailbackMode.MANUAL or member is None or bad_signals(rule, member) or flap.good_since is None:
@@ -83,7 +83,7 @@ def way_back(rule: TrafficFailover, primary: Backend, flap: Flap, now: datetime)
     return Way(due=True, since=at)
 
 
-def _unknown(member: Member, primary: Backend) -> tuple[Held, str] | None:
+def _unknown(member: Member, primary: BackendView) -> tuple[Held, str] | None:
     return (Held.TARGET_UNKNOWN, detail_of(primary)) if member.status is Health.UNKNOWN else None
 
 
@@ -162,7 +162,7 @@ def _failed(group: TrafficGroup, primary: str, why: str, at: datetime) -> Traffi
 # What time alone changes.
 
 
-def advance(rule: TrafficFailover, group: TrafficGroup, primary: Backend, now: datetime) -> TrafficGroup:
+def advance(rule: TrafficFailover, group: TrafficGroup, primary: BackendView, now: datetime) -> TrafficGroup:
     """A trial whose time is over has passed or failed; a signal that fell silent says no longer that it is bad."""
     flap, member, state = is_away(group, primary.service), primary.member, group.state.failover
     if flap is None or member is None or state is None:

@@ -17,7 +17,7 @@ from rules.core.group import Member, Signal, with_state
 from rules.core.reasons import Because
 from rules.kinds.traffic import failback as traffic_way_back
 from rules.kinds.traffic.apportion import apportion
-from rules.kinds.traffic.backends import Backend, backends_of, primary_name, serving, shares_of
+from rules.kinds.traffic.backends import BackendView, backends_of, primary_name, serving, shares_of
 from rules.kinds.traffic.failback import Way
 from rules.kinds.traffic.state import FailoverState, RouteState, Spill, TrafficGroup
 from rules.rulefile.failback_policy import FailbackMode
@@ -52,7 +52,7 @@ def _shared(load: int, bears: Sequence[int]) -> list[int]:
     return out
 
 
-def healthy_percent(rule: TrafficFailover, backend: Backend) -> float | None:
+def healthy_percent(rule: TrafficFailover, backend: BackendView) -> float | None:
     """Give how much of a backend is healthy by the worst of its signals: what each says, else 100 or 0 by its status.
 
     Who does not know now counts with what it said last, and by then the backend is no better than it was settled; one
@@ -86,7 +86,7 @@ def _said(rule: TrafficFailover, member: Member, signal: Signal) -> float | None
 
 
 def way_of(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> Way | None:
     """Give how far a primary that is away is on its way back by signals of its own; None: it is not, or has no such."""
     flap = traffic_way_back.is_away(group, primary.service)
@@ -107,7 +107,7 @@ def _is_replaced(rule: TrafficFailover, member: Member, signal: Signal) -> bool:
 
 
 def wanted(
-    rule: TrafficFailover, primary: Backend, secondaries: Sequence[Backend], standing: Mapping[str, int],
+    rule: TrafficFailover, primary: BackendView, secondaries: Sequence[BackendView], standing: Mapping[str, int],
     way: Way | None,
 ) -> dict[str, int] | None:  # fmt: skip
     """Give each backend's percent as the health is at this moment; None: none bears anything.
@@ -141,11 +141,11 @@ def _by_way_back(rule: TrafficFailover, member: Member | None) -> float:
     return min((percent for percent in percents if percent is not None), default=100.0)
 
 
-def _tiers(secondaries: Sequence[Backend]) -> list[int]:
+def _tiers(secondaries: Sequence[BackendView]) -> list[int]:
     return sorted({one.tier for one in secondaries})
 
 
-def _of_tier(tier: Sequence[Backend], health: Mapping[str, float]) -> float:
+def _of_tier(tier: Sequence[BackendView], health: Mapping[str, float]) -> float:
     shares = [one.share or 1 for one in tier]
     return sum(health[one.service] * share for one, share in zip(tier, shares, strict=True)) / sum(shares)
 
@@ -187,7 +187,7 @@ def watched(rule: TrafficFailover, group: TrafficGroup, ref: RouteRef, now: date
 
 def _spill(
     before: Spill | None, primary: str, percents: Mapping[str, int] | None, standing: Mapping[str, int],
-    backends: Sequence[Backend], now: datetime,
+    backends: Sequence[BackendView], now: datetime,
 ) -> Spill | None:  # fmt: skip
     if percents is None:
         return None
@@ -207,7 +207,7 @@ def due_at(rule: TrafficFailover, spill: Spill) -> datetime:
 
 
 def desired(
-    rule: TrafficFailover, group: TrafficGroup, primary: Backend, secondaries: Sequence[Backend], now: datetime
+    rule: TrafficFailover, group: TrafficGroup, primary: BackendView, secondaries: Sequence[BackendView], now: datetime
 ) -> DesiredState | None:
     """Give the weights by what each tier bears; None: no tier bears anything."""
     route = group.state.route
@@ -240,13 +240,13 @@ def _because(percent: int, stands: float) -> str:
     return Because.PRIMARY_HEALTHY if percent > stands else Because.PRIMARY_UNHEALTHY
 
 
-def _health_of(rule: TrafficFailover, backend: Backend) -> str:
+def _health_of(rule: TrafficFailover, backend: BackendView) -> str:
     percent = healthy_percent(rule, backend)
     return f"{backend.service}: not heard of" if percent is None else f"{backend.service}: {percent:g} % healthy"
 
 
 def evidence(
-    rule: TrafficFailover, group: TrafficGroup, backends: Sequence[Backend], weights: Mapping[str, int], home: str,
+    rule: TrafficFailover, group: TrafficGroup, backends: Sequence[BackendView], weights: Mapping[str, int], home: str,
     now: datetime,
 ) -> Iterator[Evidence]:  # fmt: skip
     """Whose share changes has to be seen once the change has lasted for long enough, as it is then.

@@ -20,7 +20,7 @@ from rules.kinds.workload.eviction import fails_at
 from rules.kinds.workload.inventory import clusters_of
 from rules.kinds.workload.state import UNHEARD, Cause, ClusterState, Copy, Relocation, WorkloadGroup, WorkloadState
 from rules.kinds.workload.tolerations import NOT_READY, UNREACHABLE, leaves_at, with_defaults
-from rules.rulefile.checks import workload_checks as workload_checks
+from rules.rulefile.checks import workload_checks
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import Behaviour, Policy, PurgeMode, WorkloadFailover

@@ -22,7 +22,7 @@ SOURCES_MIN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AdmissionResponse:
     """Admitted, admitted because there is nothing to do, or refused with a reason."""
 
     admit: bool
@@ -44,16 +44,16 @@ Failing = str | None
 """Why a guard refuses; None: it does not."""
 
 
-def admit(request: AdmissionRequest, limits: AdmissionLimits) -> Answer:
+def admit(request: AdmissionRequest, limits: AdmissionLimits) -> AdmissionResponse:
     """Give the answer to a request."""
     if request.paused:
-        return Answer(admit=False, reason=Held.PAUSED, detail=request.paused)
+        return AdmissionResponse(admit=False, reason=Held.PAUSED, detail=request.paused)
     if request.zone in request.isolated:
-        return Answer(admit=True, noop=True, detail=f"{request.zone} is isolated already")
+        return AdmissionResponse(admit=True, noop=True, detail=f"{request.zone} is isolated already")
     for check in checks(request, limits):
         if not check.passed:
-            return Answer(admit=False, reason=check.reason, detail=check.detail)
-    return Answer(admit=True)
+            return AdmissionResponse(admit=False, reason=check.reason, detail=check.detail)
+    return AdmissionResponse(admit=True)
 
 
 def checks(request: AdmissionRequest, limits: AdmissionLimits) -> list[Check]:

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 
 from rules.core.reasons import Because, Held
 from rules.kinds.zone.admission import admit
-from rules.kinds.zone.machine import BACK_FAILED, BACK_PENDING, BACK_RUNNING, NONE, Event
+from rules.kinds.zone.machine import BACK_FAILED, BACK_PENDING, BACK_RUNNING, NONE, IsolationEvent
 from rules.kinds.zone.practice import (
     Blocked,
     RunOutcome,
-    Shift,
+    ZoneShift,
     next_run,
     practice_outcome,
     practice_start,
@@ -21,7 +21,7 @@ from rules.kinds.zone.practice import (
 )
 from rules.kinds.zone.record import apply, begun, place_of
 from rules.kinds.zone.request import bad_zones, limits_of, request_for
-from rules.kinds.zone.state import Isolation, Refused, ZoneGroup, ZoneState
+from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneGroup, ZoneState
 from rules.limits.windows import open_until
 from rules.rulefile.zone import Practice, ZoneIsolation
 
@@ -58,7 +58,7 @@ def drilled(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: dateti
     if blocked is None:
         state = replace(state, practice_outcome=RunOutcome.PENDING.value)
         return begun(rule, state, zone, now, because=Because.PRACTICE, practice=True)
-    refused = Refused(zone, Held.PRACTICE_BLOCKED.value, f"{blocked}: {detail}", now)
+    refused = RefusedZoneCommand(zone, Held.PRACTICE_BLOCKED.value, f"{blocked}: {detail}", now)
     outcome = RunOutcome.CAPACITY.value if blocked is Blocked.CAPACITY else state.practice_outcome
     return replace(state, refused=refused, practice_outcome=outcome)
 
@@ -71,7 +71,7 @@ def _blocked(
     alarm = stopped_by(practice, group) or next(iter(f"{bad} is bad" for bad in bad_zones(rule, group)), None)
     busy = state.isolation
     answer = admit(request_for(rule, replace(group, state=state), zone, now, by_hand=True), limits_of(rule))
-    active = None if busy is None else Shift.BY_HAND if busy.by else Shift.AUTOMATIC
+    active = None if busy is None else ZoneShift.BY_HAND if busy.by else ZoneShift.AUTOMATIC
     blocked = practice_start(
         window_blocked=window is not None, blocking_alarm=alarm is not None, active=active,
         capacity=answer.admit,
@@ -96,4 +96,4 @@ def _over(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, drill: Isolat
     outcome = practice_outcome(ran, outcome_alarm=stop is not None, interrupted=interrupted, lasts=lasts)
     if outcome is RunOutcome.PENDING:
         return state
-    return apply(rule, replace(state, practice_outcome=outcome.value), Event.REMOVED, now)
+    return apply(rule, replace(state, practice_outcome=outcome.value), IsolationEvent.REMOVED, now)

@@ -33,7 +33,7 @@ from rules.core.kind import RuleKind, all_of, no, no_targets, none, not_asked, n
 from rules.core.reasons import Because, Held
 from rules.kinds.zone import progress as zone_time
 from rules.kinds.zone import signal_spells as zone_signals
-from rules.kinds.zone import zone_commands as zone_commands
+from rules.kinds.zone import zone_commands
 from rules.kinds.zone.next_step import desire as desire
 from rules.kinds.zone.next_step import stands_for_real
 from rules.kinds.zone.plan import ANNOTATION_REMOVED

@@ -29,7 +29,7 @@ class Status(StrEnum):
     FAILED = "Failed"
 
 
-class Event(StrEnum):
+class IsolationEvent(StrEnum):
     """What can happen to an isolation. The annotation stands for whatever asks for one: a command, or the rule."""
 
     ADDED = "annotation_added"
@@ -86,7 +86,7 @@ class Extent(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class IsolationState:
     """Where an isolation is. Without a phase there is none."""
 
     phase: Phase | None = None
@@ -97,81 +97,83 @@ class State:
 class Transition:
     """Where it goes, and what is to be done."""
 
-    to: State
+    to: IsolationState
     do: Do = Do.NOTHING
 
 
-NONE = State()
-PENDING = State(Phase.FAILOVER, Status.PENDING)
-RUNNING = State(Phase.FAILOVER, Status.IN_PROGRESS)
-ABORTING = State(Phase.FAILOVER, Status.ABORTING)
-ISOLATED = State(Phase.FAILOVER, Status.DONE)
-FAILED = State(Phase.FAILOVER, Status.FAILED)
-BACK_PENDING = State(Phase.FAILBACK, Status.PENDING)
-BACK_RUNNING = State(Phase.FAILBACK, Status.IN_PROGRESS)
-BACK_FAILED = State(Phase.FAILBACK, Status.FAILED)
+NONE = IsolationState()
+PENDING = IsolationState(Phase.FAILOVER, Status.PENDING)
+RUNNING = IsolationState(Phase.FAILOVER, Status.IN_PROGRESS)
+ABORTING = IsolationState(Phase.FAILOVER, Status.ABORTING)
+ISOLATED = IsolationState(Phase.FAILOVER, Status.DONE)
+FAILED = IsolationState(Phase.FAILOVER, Status.FAILED)
+BACK_PENDING = IsolationState(Phase.FAILBACK, Status.PENDING)
+BACK_RUNNING = IsolationState(Phase.FAILBACK, Status.IN_PROGRESS)
+BACK_FAILED = IsolationState(Phase.FAILBACK, Status.FAILED)
 PLACES = (NONE, PENDING, RUNNING, ABORTING, ISOLATED, FAILED, BACK_PENDING, BACK_RUNNING, BACK_FAILED)
 
-TABLE: dict[tuple[State, Event], Transition] = {
-    (NONE, Event.ADDED): Transition(PENDING, Do.ADMIT),
-    (NONE, Event.SAME_ADDED): Transition(PENDING, Do.ADMIT),
-    (NONE, Event.OTHER_ADDED): Transition(PENDING, Do.ADMIT),
-    (NONE, Event.CHANGED): Transition(PENDING, Do.ADMIT),
-    (PENDING, Event.GUARDS_PASS): Transition(RUNNING, Do.FIRST_STEP),
-    (PENDING, Event.GUARD_FAILS): Transition(PENDING, Do.HOLD),
-    (PENDING, Event.DEADLINE): Transition(FAILED, Do.ALERT),
-    (PENDING, Event.REMOVED): Transition(NONE),
-    (RUNNING, Event.STEP_DONE): Transition(RUNNING, Do.NEXT_STEP),
-    (RUNNING, Event.ALL_STEPS_DONE): Transition(ISOLATED, Do.START_EXPIRY),
-    (RUNNING, Event.STEP_TIMEOUT): Transition(FAILED, Do.ALERT),  # no automatic undo: the zone is bad
-    (RUNNING, Event.REMOVED): Transition(ABORTING, Do.UNDO),
-    (ABORTING, Event.STEP_DONE): Transition(ABORTING, Do.NEXT_STEP),
-    (ABORTING, Event.UNDO_FINISHED): Transition(NONE, Do.CLEAR),
-    (ABORTING, Event.UNDO_TIMEOUT): Transition(FAILED, Do.ALERT),
-    (ABORTING, Event.STEP_TIMEOUT): Transition(FAILED, Do.ALERT),
-    (ABORTING, Event.SAME_ADDED): Transition(RUNNING, Do.RESUME),
-    (FAILED, Event.RETRY): Transition(RUNNING, Do.RESUME),
-    (FAILED, Event.REMOVED): Transition(BACK_PENDING),
-    (ISOLATED, Event.REMOVED): Transition(BACK_PENDING),
-    (ISOLATED, Event.EXPIRY): Transition(ISOLATED, Do.ALERT_EXPIRED),  # never open a zone by a timer alone
-    (ISOLATED, Event.EXPIRY_FAILBACK): Transition(BACK_PENDING),  # which still waits for the zone's health
-    (BACK_PENDING, Event.GUARDS_PASS): Transition(BACK_RUNNING, Do.OPEN_NETWORK),
-    (BACK_PENDING, Event.GUARD_FAILS): Transition(BACK_PENDING, Do.HOLD),
-    (BACK_PENDING, Event.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
-    (BACK_RUNNING, Event.STEP_DONE): Transition(BACK_RUNNING, Do.NEXT_STEP),
-    (BACK_RUNNING, Event.ALL_STEPS_DONE): Transition(NONE, Do.CLEAR_AND_RECORD),
-    (BACK_RUNNING, Event.UNDO_FINISHED): Transition(NONE, Do.CLEAR_AND_RECORD),
-    (BACK_RUNNING, Event.STEP_TIMEOUT): Transition(BACK_FAILED, Do.ALERT),
-    (BACK_RUNNING, Event.UNDO_TIMEOUT): Transition(BACK_FAILED, Do.ALERT),
-    (BACK_RUNNING, Event.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
-    (BACK_FAILED, Event.RETRY): Transition(BACK_RUNNING, Do.RESUME),
-    (BACK_FAILED, Event.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
+TABLE: dict[tuple[IsolationState, IsolationEvent], Transition] = {
+    (NONE, IsolationEvent.ADDED): Transition(PENDING, Do.ADMIT),
+    (NONE, IsolationEvent.SAME_ADDED): Transition(PENDING, Do.ADMIT),
+    (NONE, IsolationEvent.OTHER_ADDED): Transition(PENDING, Do.ADMIT),
+    (NONE, IsolationEvent.CHANGED): Transition(PENDING, Do.ADMIT),
+    (PENDING, IsolationEvent.GUARDS_PASS): Transition(RUNNING, Do.FIRST_STEP),
+    (PENDING, IsolationEvent.GUARD_FAILS): Transition(PENDING, Do.HOLD),
+    (PENDING, IsolationEvent.DEADLINE): Transition(FAILED, Do.ALERT),
+    (PENDING, IsolationEvent.REMOVED): Transition(NONE),
+    (RUNNING, IsolationEvent.STEP_DONE): Transition(RUNNING, Do.NEXT_STEP),
+    (RUNNING, IsolationEvent.ALL_STEPS_DONE): Transition(ISOLATED, Do.START_EXPIRY),
+    (RUNNING, IsolationEvent.STEP_TIMEOUT): Transition(FAILED, Do.ALERT),  # no automatic undo: the zone is bad
+    (RUNNING, IsolationEvent.REMOVED): Transition(ABORTING, Do.UNDO),
+    (ABORTING, IsolationEvent.STEP_DONE): Transition(ABORTING, Do.NEXT_STEP),
+    (ABORTING, IsolationEvent.UNDO_FINISHED): Transition(NONE, Do.CLEAR),
+    (ABORTING, IsolationEvent.UNDO_TIMEOUT): Transition(FAILED, Do.ALERT),
+    (ABORTING, IsolationEvent.STEP_TIMEOUT): Transition(FAILED, Do.ALERT),
+    (ABORTING, IsolationEvent.SAME_ADDED): Transition(RUNNING, Do.RESUME),
+    (FAILED, IsolationEvent.RETRY): Transition(RUNNING, Do.RESUME),
+    (FAILED, IsolationEvent.REMOVED): Transition(BACK_PENDING),
+    (ISOLATED, IsolationEvent.REMOVED): Transition(BACK_PENDING),
+    (ISOLATED, IsolationEvent.EXPIRY): Transition(ISOLATED, Do.ALERT_EXPIRED),  # never open a zone by a timer alone
+    (ISOLATED, IsolationEvent.EXPIRY_FAILBACK): Transition(BACK_PENDING),  # which still waits for the zone's health
+    (BACK_PENDING, IsolationEvent.GUARDS_PASS): Transition(BACK_RUNNING, Do.OPEN_NETWORK),
+    (BACK_PENDING, IsolationEvent.GUARD_FAILS): Transition(BACK_PENDING, Do.HOLD),
+    (BACK_PENDING, IsolationEvent.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
+    (BACK_RUNNING, IsolationEvent.STEP_DONE): Transition(BACK_RUNNING, Do.NEXT_STEP),
+    (BACK_RUNNING, IsolationEvent.ALL_STEPS_DONE): Transition(NONE, Do.CLEAR_AND_RECORD),
+    (BACK_RUNNING, IsolationEvent.UNDO_FINISHED): Transition(NONE, Do.CLEAR_AND_RECORD),
+    (BACK_RUNNING, IsolationEvent.STEP_TIMEOUT): Transition(BACK_FAILED, Do.ALERT),
+    (BACK_RUNNING, IsolationEvent.UNDO_TIMEOUT): Transition(BACK_FAILED, Do.ALERT),
+    (BACK_RUNNING, IsolationEvent.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
+    (BACK_FAILED, IsolationEvent.RETRY): Transition(BACK_RUNNING, Do.RESUME),
+    (BACK_FAILED, IsolationEvent.SAME_ADDED): Transition(PENDING, Do.REISOLATE),
 }
 """Every change. What holds for all states that have a record is in `_anywhere`."""
 
-OPENING: dict[tuple[State, Event, Extent], Transition] = {
+OPENING: dict[tuple[IsolationState, IsolationEvent, Extent], Transition] = {
     # Pending after a failback was called off: what stands is kept, so the record must not go away with it.
-    (PENDING, Event.REMOVED, Extent.SOME): Transition(BACK_PENDING),
-    (PENDING, Event.REMOVED, Extent.ALL): Transition(BACK_PENDING),
-    (PENDING, Event.GUARDS_PASS, Extent.SOME): Transition(RUNNING, Do.RESUME),
-    (PENDING, Event.GUARDS_PASS, Extent.ALL): Transition(ISOLATED, Do.START_EXPIRY),
-    (RUNNING, Event.REMOVED, Extent.NOTHING): Transition(NONE, Do.CLEAR),
+    (PENDING, IsolationEvent.REMOVED, Extent.SOME): Transition(BACK_PENDING),
+    (PENDING, IsolationEvent.REMOVED, Extent.ALL): Transition(BACK_PENDING),
+    (PENDING, IsolationEvent.GUARDS_PASS, Extent.SOME): Transition(RUNNING, Do.RESUME),
+    (PENDING, IsolationEvent.GUARDS_PASS, Extent.ALL): Transition(ISOLATED, Do.START_EXPIRY),
+    (RUNNING, IsolationEvent.REMOVED, Extent.NOTHING): Transition(NONE, Do.CLEAR),
     # Failed while it was pending: nothing was touched, so a second try passes the guards like the first.
-    (FAILED, Event.RETRY, Extent.NOTHING): Transition(PENDING, Do.ADMIT),
-    (FAILED, Event.SAME_ADDED, Extent.NOTHING): Transition(PENDING, Do.ADMIT),
-    (FAILED, Event.REMOVED, Extent.NOTHING): Transition(NONE, Do.CLEAR),
-    (BACK_PENDING, Event.GUARDS_PASS, Extent.NOTHING): Transition(NONE, Do.CLEAR_AND_RECORD),
+    (FAILED, IsolationEvent.RETRY, Extent.NOTHING): Transition(PENDING, Do.ADMIT),
+    (FAILED, IsolationEvent.SAME_ADDED, Extent.NOTHING): Transition(PENDING, Do.ADMIT),
+    (FAILED, IsolationEvent.REMOVED, Extent.NOTHING): Transition(NONE, Do.CLEAR),
+    (BACK_PENDING, IsolationEvent.GUARDS_PASS, Extent.NOTHING): Transition(NONE, Do.CLEAR_AND_RECORD),
 }
 """Where what stands in the world changes the answer."""
 
-UNDOING: dict[tuple[State, Event], Transition] = {
-    (FAILED, Event.RETRY): Transition(ABORTING, Do.UNDO),
-    (FAILED, Event.SAME_ADDED): Transition(RUNNING, Do.RESUME),
+UNDOING: dict[tuple[IsolationState, IsolationEvent], Transition] = {
+    (FAILED, IsolationEvent.RETRY): Transition(ABORTING, Do.UNDO),
+    (FAILED, IsolationEvent.SAME_ADDED): Transition(RUNNING, Do.RESUME),
 }
 """Failed while it was being aborted: nobody wants this zone isolated, so a retry goes on undoing."""
 
 
-def move(place: State, event: Event, *, standing: Extent | None = None, undoing: bool = False) -> Transition:
+def move(
+    place: IsolationState, event: IsolationEvent, *, standing: Extent | None = None, undoing: bool = False
+) -> Transition:
     """Give the answer of a state to an event. `standing`: None takes what usually stands in that state.
 
     `undoing`: whether a Failover/Failed comes from an abort.
@@ -187,21 +189,21 @@ def move(place: State, event: Event, *, standing: Extent | None = None, undoing:
     return TABLE.get((place, event), Transition(place))
 
 
-def _anywhere(place: State, event: Event) -> Transition | None:
+def _anywhere(place: IsolationState, event: IsolationEvent) -> Transition | None:
     """What every state with a record answers alike."""
-    if event in (Event.OTHER_ADDED, Event.CHANGED, Event.ADDED):
+    if event in (IsolationEvent.OTHER_ADDED, IsolationEvent.CHANGED, IsolationEvent.ADDED):
         return Transition(place, Do.DENY)  # GEP-21: one zone at a time; remove first, then add
-    if event is Event.CLUSTER_DELETED:
+    if event is IsolationEvent.CLUSTER_DELETED:
         return Transition(place, Do.REMOVE_NETWORK)  # else its subnets stay in use, and the deletion hangs
-    if event is Event.RESTARTED:
+    if event is IsolationEvent.RESTARTED:
         return Transition(place, Do.REPROBE)  # the truth is the record and a look at the world
     return None
 
 
-def edges() -> Iterator[tuple[State, Event, Extent, bool, Transition]]:
+def edges() -> Iterator[tuple[IsolationState, IsolationEvent, Extent, bool, Transition]]:
     """Give every answer of every state: what a check of the whole table walks over."""
     for place in PLACES:
-        for event in Event:
+        for event in IsolationEvent:
             for standing in Extent:
                 for undoing in (False, True):
                     yield place, event, standing, undoing, move(place, event, standing=standing, undoing=undoing)

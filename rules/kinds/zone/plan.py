@@ -139,7 +139,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IsolationPlan:
     """What an isolation would do, and what each guard says about it: what `reactor zone plan` shows."""
 
     zone: str
@@ -156,7 +156,7 @@ class Plan:
         return all(check.passed for check in self.guards)
 
 
-def plan(rule: ZoneIsolation, request: AdmissionRequest, mode: PlanMode) -> Plan:
+def plan(rule: ZoneIsolation, request: AdmissionRequest, mode: PlanMode) -> IsolationPlan:
     """Give the whole plan for a zone, both ways."""
     steps = in_order(rule.steps, mode)
 
@@ -164,7 +164,7 @@ def plan(rule: ZoneIsolation, request: AdmissionRequest, mode: PlanMode) -> Plan
         settings = settings_for(rule, request.zone, step, undo=undo, mode=mode, steps=steps)
         return Planned(step, undo, seconds_for(rule, step, undo=undo), settings)
 
-    return Plan(
+    return IsolationPlan(
         request.zone, mode, tuple(checks(request, limits_of(rule))),
         tuple(planned(step, undo=False) for step in steps),
         tuple(planned(step, undo=True) for step in undo_order(rule, steps)),

@@ -22,7 +22,7 @@ RUN = timedelta(minutes=30)
 """How long a practice run of ARC lasts."""
 
 
-class Shift(StrEnum):
+class ZoneShift(StrEnum):
     """Who has moved a zone out of the way."""
 
     BY_HAND = "ZONAL_SHIFT"
@@ -64,21 +64,21 @@ class RunOutcome(StrEnum):
     CAPACITY = "CAPACITY_CHECK_FAILED"
 
 
-def precedence(active: Shift | None, start: Shift) -> tuple[Applied, Applied | None]:
+def precedence(active: ZoneShift | None, start: ZoneShift) -> tuple[Applied, Applied | None]:
     """Give what becomes of a shift that starts, and of the one that is in effect."""
     if active is None:
         return Applied.APPLIED, None
     if active is start:
         return Applied.REFUSED, Applied.APPLIED
-    rank = list(Shift)
+    rank = list(ZoneShift)
     if rank.index(start) < rank.index(active):
-        return Applied.APPLIED, Applied.INTERRUPTED if active is Shift.PRACTICE else Applied.NOT_APPLIED
-    return Applied.REFUSED if start is Shift.PRACTICE else Applied.NOT_APPLIED, Applied.APPLIED
+        return Applied.APPLIED, Applied.INTERRUPTED if active is ZoneShift.PRACTICE else Applied.NOT_APPLIED
+    return Applied.REFUSED if start is ZoneShift.PRACTICE else Applied.NOT_APPLIED, Applied.APPLIED
 
 
 def practice_start(
     *, date_blocked: bool = False, window_blocked: bool = False, outside_allowed: bool = False,
-    blocking_alarm: bool = False, outcome_alarm: bool = False, active: Shift | None = None, capacity: bool = True,
+    blocking_alarm: bool = False, outcome_alarm: bool = False, active: ZoneShift | None = None, capacity: bool = True,
 ) -> Blocked | None:  # fmt: skip
     """Why a practice run must not start now; None: it may. The first that holds is the answer."""
     if date_blocked:
@@ -91,8 +91,8 @@ def practice_start(
         return Blocked.BLOCKING_ALARMS
     if outcome_alarm:
         return Blocked.OUTCOME_ALARMS
-    if precedence(active, Shift.PRACTICE)[0] is not Applied.APPLIED:
-        return Blocked.SHIFT_BY_HAND if active is Shift.BY_HAND else Blocked.SHIFT_ACTIVE
+    if precedence(active, ZoneShift.PRACTICE)[0] is not Applied.APPLIED:
+        return Blocked.SHIFT_BY_HAND if active is ZoneShift.BY_HAND else Blocked.SHIFT_ACTIVE
     return None if capacity else Blocked.CAPACITY
 
 

@@ -20,8 +20,8 @@ from rules.kinds.zone.machine import (
     ISOLATED,
     PENDING,
     RUNNING,
-    Event,
     Extent,
+    IsolationEvent,
 )
 from rules.kinds.zone.plan import retry_after, seconds_for
 from rules.kinds.zone.question import AdmissionRequest
@@ -51,7 +51,7 @@ class Timer:
     """What happens to the record at a moment, if nothing else does before."""
 
     at: datetime
-    event: Event
+    event: IsolationEvent
     changes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -63,7 +63,7 @@ def passed(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datetim
             if due is None or due.at > now:
                 break
             # A try begins when somebody looks: its time must not be over before anything is asked.
-            when = now if due.event is Event.RETRY else due.at
+            when = now if due.event is IsolationEvent.RETRY else due.at
             state = apply(rule, state, due.event, when, **due.changes)
     state = drilled(rule, group, _well_again(rule, group, state), now)
     state = _started(rule, group, state, now)
@@ -101,13 +101,13 @@ def timers(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState) -> Iterator[
     since = max([isolation.since, *went_on])  # a pause stops all clocks
     if place == PENDING and isolation.by:
         detail = f"the guards did not let it start within {PENDING_MAX.total_seconds():g} s"
-        yield Timer(since + PENDING_MAX, Event.DEADLINE, {"failure": detail, "tries": 0})
+        yield Timer(since + PENDING_MAX, IsolationEvent.DEADLINE, {"failure": detail, "tries": 0})
     if place in (RUNNING, ABORTING, BACK_RUNNING) and isolation.asked_at is not None:
         yield _step_timer(rule, isolation, max(since, isolation.asked_at), undo=place != RUNNING)
     if place in (FAILED, BACK_FAILED) and (wait := retry_after(isolation.tries)) is not None:
-        yield Timer(since + wait, Event.RETRY)
+        yield Timer(since + wait, IsolationEvent.RETRY)
     if place == ISOLATED and rule.on_expiry is OnExpiry.FAILBACK:
-        yield Timer(since + timedelta(seconds=rule.expiry_seconds), Event.EXPIRY_FAILBACK)
+        yield Timer(since + timedelta(seconds=rule.expiry_seconds), IsolationEvent.EXPIRY_FAILBACK)
 
 
 def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *, undo: bool) -> Timer:
@@ -116,7 +116,7 @@ def _step_timer(rule: ZoneIsolation, isolation: Isolation, asked_at: datetime, *
     failure = f"{'undoing ' if undo else ''}{step} was not done within {seconds:g} s"
     if isolation.trouble:
         failure += f": {isolation.trouble}"
-    event = Event.UNDO_TIMEOUT if undo else Event.STEP_TIMEOUT
+    event = IsolationEvent.UNDO_TIMEOUT if undo else IsolationEvent.STEP_TIMEOUT
     return Timer(asked_at + timedelta(seconds=seconds), event, {"failure": failure, "tries": isolation.tries + 1})
 
 
@@ -155,9 +155,9 @@ def _started(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: datet
     admitted = admit(request_of(rule, group, isolation, now), limits_of(rule)).admit
     nothing = standing(rule, isolation) is Extent.NOTHING
     if not isolation.by and nothing and not admitted:
-        return apply(rule, state, Event.REMOVED, now)  # the rule itself wanted it, and no longer does
+        return apply(rule, state, IsolationEvent.REMOVED, now)  # the rule itself wanted it, and no longer does
     if admitted and next_step(isolation) is None:
-        return apply(rule, state, Event.GUARDS_PASS, now)  # a failback that was called off before it began
+        return apply(rule, state, IsolationEvent.GUARDS_PASS, now)  # a failback that was called off before it began
     return state
 
 
@@ -188,13 +188,15 @@ def _returned(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, now: date
         fresh = {"by": "", "reason": "", "force": False, "back_by": "", "waived": ""}
         fresh["because"] = Because.ZONE_UNHEALTHY.value
         failures = min(isolation.failures + 1, FAILURES_MAX)
-        return apply(rule, state, Event.SAME_ADDED, now, failures=failures, **fresh)
+        return apply(rule, state, IsolationEvent.SAME_ADDED, now, failures=failures, **fresh)
     mine = not isolation.by and not isolation.practice and rule.failback.automatic
     mine = mine and (rule.failback.signals is None or isolation.witnessed)
     if place in (ISOLATED, PENDING) and mine and recovery_of(rule, group, isolation, now).proven:
-        return apply(rule, state, Event.REMOVED, now)
+        return apply(rule, state, IsolationEvent.REMOVED, now)
     if place == BACK_PENDING and standing(rule, isolation) is Extent.NOTHING:
-        return apply(rule, state, Event.GUARDS_PASS, now)  # nothing was left behind, so there is nothing to wait for
+        return apply(
+            rule, state, IsolationEvent.GUARDS_PASS, now
+        )  # nothing was left behind, so there is nothing to wait for
     return state
 
 

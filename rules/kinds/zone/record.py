@@ -15,10 +15,10 @@ from rules.kinds.zone.machine import (
     ISOLATED,
     NONE,
     RUNNING,
-    Event,
     Extent,
+    IsolationEvent,
+    IsolationState,
     Phase,
-    State,
     Status,
     move,
 )
@@ -31,9 +31,9 @@ FIRST_LOOK = timedelta(minutes=1)
 """After the isolation stands. All later looks are the same action, which is never done and asked for again."""
 
 
-def place_of(isolation: Isolation | None) -> State:
+def place_of(isolation: Isolation | None) -> IsolationState:
     """Where it is."""
-    return NONE if isolation is None else State(Phase(isolation.phase), Status(isolation.status))
+    return NONE if isolation is None else IsolationState(Phase(isolation.phase), Status(isolation.status))
 
 
 def standing(rule: ZoneIsolation, isolation: Isolation) -> Extent:
@@ -97,7 +97,7 @@ def zone_seen(state: ZoneState, zone: str) -> ZoneNodes | None:
     return state.seen.zones.get(zone) if state.seen is not None else None
 
 
-def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **changes: Any) -> ZoneState:
+def apply(rule: ZoneIsolation, state: ZoneState, event: IsolationEvent, at: datetime, **changes: Any) -> ZoneState:
     """Give the state after an event, with these changes of the record where the event moves it at all."""
     isolation = state.isolation
     if isolation is None:
@@ -115,10 +115,10 @@ def apply(rule: ZoneIsolation, state: ZoneState, event: Event, at: datetime, **c
         return replace(state, isolation=None, ended_at=at, returns=_returned(isolation, state.returns, at))
     moved = replace(
         isolation, phase=to.phase.value, status=to.status.value, since=at, asked_at=None, trouble="",
-        undoing=to == FAILED and before == ABORTING, failure=isolation.failure if event is Event.RETRY else "",
+        undoing=to == FAILED and before == ABORTING, failure=isolation.failure if event is IsolationEvent.RETRY else "",
         look_at=at + FIRST_LOOK if to == ISOLATED and not isolation.rehearsed else None,
     )  # fmt: skip
-    if event is Event.RETRY:
+    if event is IsolationEvent.RETRY:
         moved = _planned_again(rule, state, moved, at)
     elif to.status is not Status.FAILED:
         moved = replace(moved, tries=0)
@@ -149,9 +149,9 @@ def settled(rule: ZoneIsolation, state: ZoneState, at: datetime) -> ZoneState:
         return state
     place = place_of(isolation)
     if place == RUNNING and next_step(isolation) is None:
-        return apply(rule, state, Event.ALL_STEPS_DONE, at)
+        return apply(rule, state, IsolationEvent.ALL_STEPS_DONE, at)
     if place in (ABORTING, BACK_RUNNING) and next_undo(rule, isolation) is None:
-        return apply(rule, state, Event.UNDO_FINISHED, at)
+        return apply(rule, state, IsolationEvent.UNDO_FINISHED, at)
     return state
 
 
@@ -163,7 +163,7 @@ def asked(rule: ZoneIsolation, state: ZoneState, step: str, at: datetime, *, und
     # One that was asked for before the record turned round still has its effect, but it is not what is waited for.
     ours = undo == (isolation.phase == "Failback" or isolation.status == "Aborting")
     if ours and isolation.status == "Pending":
-        state = apply(rule, state, Event.GUARDS_PASS, at)
+        state = apply(rule, state, IsolationEvent.GUARDS_PASS, at)
         if (isolation := state.isolation) is None:
             return state
     expected = next_undo(rule, isolation) if undo else next_step(isolation)

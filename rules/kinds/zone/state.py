@@ -95,7 +95,7 @@ class Isolation:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedZoneCommand:
     """A command that was not followed."""
 
     zone: str
@@ -121,7 +121,7 @@ class ZoneState:
     isolation: Isolation | None = None
     ended_at: datetime | None = None
     """When the last isolation was over: undone, aborted, or never begun."""
-    refused: Refused | None = None
+    refused: RefusedZoneCommand | None = None
     commanded_at: datetime | None = None
     """When the newest command was given."""
     commands: tuple[str, ...] = ()

@@ -8,9 +8,9 @@ from typing import Any
 
 from bus.messages import FailbackZone, IsolateZone, RetryZone
 from rules.core.reasons import Because, Held
-from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Event, Extent
+from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Extent, IsolationEvent
 from rules.kinds.zone.record import apply, begun, place_of, promote_drill, standing, updated_record
-from rules.kinds.zone.state import Isolation, Refused, ZoneState
+from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
 from rules.rulefile.zone import ZoneIsolation
 
 Command = IsolateZone | FailbackZone | RetryZone
@@ -47,7 +47,7 @@ def follow(rule: ZoneIsolation, state: ZoneState, fact: Command, now: datetime) 
 
 
 def _refuse(state: ZoneState, fact: Command, reason: Held, detail: str, now: datetime) -> ZoneState:
-    return replace(state, refused=Refused(fact.zone, reason.value, f"{fact.who} asked: {detail}", now))
+    return replace(state, refused=RefusedZoneCommand(fact.zone, reason.value, f"{fact.who} asked: {detail}", now))
 
 
 def _unknown_zone(rule: ZoneIsolation, name: str) -> str:
@@ -75,13 +75,15 @@ def _isolate(rule: ZoneIsolation, state: ZoneState, fact: IsolateZone, now: date
         detail = f"{isolation.zone} is in {isolation.phase}/{isolation.status}, and one zone at a time is the limit"
         state = _refuse(state, fact, reason, detail, now)
         # A person comes before a drill: it ends, and the zone can be asked for again when it is over.
-        return apply(rule, state, Event.REMOVED, now) if isolation.practice else state
+        return apply(rule, state, IsolationEvent.REMOVED, now) if isolation.practice else state
     if isolation.practice:
         return promote_drill(rule, state, isolation, now, because=Because.COMMANDED, **asked)
     if place_of(isolation) == PENDING:
         # It has not passed the guards yet; a second word may carry more than the first (force, services named).
         return replace(state, isolation=replace(isolation, because=Because.COMMANDED, since=now, **asked))
-    return apply(rule, state, Event.SAME_ADDED, now, because=Because.COMMANDED.value, back_by="", waived="", **asked)
+    return apply(
+        rule, state, IsolationEvent.SAME_ADDED, now, because=Because.COMMANDED.value, back_by="", waived="", **asked
+    )
 
 
 def _fail_back(rule: ZoneIsolation, state: ZoneState, fact: FailbackZone, now: datetime) -> ZoneState:
@@ -106,10 +108,10 @@ def taken_back(rule: ZoneIsolation, state: ZoneState, by: str, now: datetime, *,
     state = replace(state, left_open={**state.left_open, isolation.zone: words})
     waived = f"forced by {by}" if force else ABORTED if _is_unfinished(rule, isolation) else isolation.waived
     if place_of(isolation) == BACK_FAILED:  # all tries may be used up: a person's word is another one
-        return apply(rule, state, Event.RETRY, now, tries=0, failure="", back_by=by, waived=waived)
+        return apply(rule, state, IsolationEvent.RETRY, now, tries=0, failure="", back_by=by, waived=waived)
     if isolation.phase == "Failback":
         return updated_record(state, back_by=by, waived=waived)
-    return apply(rule, state, Event.REMOVED, now, back_by=by, waived=waived)
+    return apply(rule, state, IsolationEvent.REMOVED, now, back_by=by, waived=waived)
 
 
 def _is_unfinished(rule: ZoneIsolation, isolation: Isolation) -> bool:
@@ -123,4 +125,4 @@ def _retry(rule: ZoneIsolation, state: ZoneState, fact: RetryZone, now: datetime
     isolation = state.isolation
     if isolation is None or isolation.zone != fact.zone:
         return _refuse(state, fact, Held.CHANGE_REFUSED, f"no isolation of {fact.zone} has failed", now)
-    return apply(rule, state, Event.RETRY, now, tries=0, failure="")
+    return apply(rule, state, IsolationEvent.RETRY, now, tries=0, failure="")

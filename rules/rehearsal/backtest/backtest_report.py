@@ -12,7 +12,7 @@ from bus.messages import Notify, SetWeights, iso
 from rules.catalog import kind_of
 from rules.core.actions import in_words
 from rules.rehearsal.backtest.compare import Pair
-from rules.rehearsal.backtest.rule_story import Act, Flap, Move, Played, RuleTimeline, Wait
+from rules.rehearsal.backtest.rule_story import Act, Move, Played, RuleTimeline, ToleratedOutage, Wait
 from rules.rehearsal.simulation import at
 from rules.rulefile.loader import LoadedRule
 
@@ -166,7 +166,7 @@ def _numbers(found: Numbers) -> dict[str, Any]:
     }  # fmt: skip
 
 
-Mark = Act | Wait | Flap
+Mark = Act | Wait | ToleratedOutage
 
 
 def timeline(story: RuleTimeline) -> list[Mark]:
@@ -177,7 +177,7 @@ def timeline(story: RuleTimeline) -> list[Mark]:
 
 def mark_json(mark: Mark, within_seconds: float) -> dict[str, Any]:
     """One entry of a timeline, told apart by `type`: action, hold or flap."""
-    if isinstance(mark, Flap):
+    if isinstance(mark, ToleratedOutage):
         return {"at": moment(mark.at), "type": "flap", "object": mark.object, "target": mark.target,
                 "seconds": _seconds(mark.seconds)}  # fmt: skip
     if isinstance(mark, Wait):

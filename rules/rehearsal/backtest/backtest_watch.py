@@ -23,10 +23,10 @@ from rules.rehearsal.backtest.rule_story import (
     UNHEARD,
     UNKNOWN,
     Act,
-    Flap,
     Lane,
     Move,
     RuleTimeline,
+    ToleratedOutage,
     Wait,
 )
 from rules.rehearsal.simulation import Emitted, second
@@ -52,7 +52,7 @@ class _Seen:
     """Actions that it led to, until it recovers."""
 
 
-class Watch:
+class BacktestWatch:
     """Notes for all rules of one play."""
 
     def __init__(
@@ -149,7 +149,7 @@ class Watch:
             seen.settled_bad |= member.settled is False
             return
         if seen.bad_since is not None and not seen.settled_bad and story.room():
-            story.flaps.append(Flap(seen.bad_since, group.object, seen.lane.target, now - seen.bad_since))
+            story.flaps.append(ToleratedOutage(seen.bad_since, group.object, seen.lane.target, now - seen.bad_since))
         seen.bad_since, seen.settled_bad = None, False
 
     def _draw(self, seen: _Seen, until: float) -> None:
@@ -194,7 +194,7 @@ def _move(*, home: bool, was_away: bool) -> Move:
 class Recorder(GroupStore):
     """A book that shows its decisions to a watch."""
 
-    def __init__(self, routing: Routing, watch: Watch) -> None:
+    def __init__(self, routing: Routing, watch: BacktestWatch) -> None:
         super().__init__(routing)
         self._watch = watch
 

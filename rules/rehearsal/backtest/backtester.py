@@ -13,10 +13,10 @@ from itertools import chain, groupby
 from bus.messages import Fact, Mode
 from rules.engine.routing import Routing
 from rules.limits.limiters import limits_of
-from rules.rehearsal.backtest.backtest_watch import Recorder, Watch
+from rules.rehearsal.backtest.backtest_watch import BacktestWatch, Recorder
 from rules.rehearsal.backtest.rule_story import Played
 from rules.rehearsal.simulation import Emitted, Simulator, assumed_routes, at
-from rules.rulefile.checks import traffic_checks as traffic_checks
+from rules.rulefile.checks import traffic_checks
 from rules.rulefile.loader import LoadedRule, RuleSet
 from rules.rulefile.model import TrafficFailover
 
@@ -45,7 +45,7 @@ def backtest(rules: RuleSet, past: Iterable[tuple[float, Fact]], *, first: float
     """Play facts, sorted by second and from `first` on, until a second that belongs to the range."""
     needs_traffic = {rule.name: blind(rule, rules) for rule in rules.rules}
     asking = {rule.name for rule in rules.rules if asks_people(rule, rules)}
-    watch = Watch(rules.rules, first, until, needs_traffic, asking)
+    watch = BacktestWatch(rules.rules, first, until, needs_traffic, asking)
     heard = 0
 
     def counted() -> Iterator[tuple[float, Fact]]:

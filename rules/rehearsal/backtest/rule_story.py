@@ -74,7 +74,7 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Flap:
+class ToleratedOutage:
     """A bad time that ended before the toleration did: nothing was done, and nothing had to be."""
 
     at: float
@@ -106,7 +106,7 @@ class RuleTimeline:
     """It asks people before it begins something."""
     acts: list[Act] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
-    flaps: list[Flap] = field(default_factory=list)
+    flaps: list[ToleratedOutage] = field(default_factory=list)
     away: list[tuple[str, float, float]] = field(default_factory=list)
     """Object, from, until: failed over, or people told that it is bad."""
     lanes: dict[tuple[str, str], Lane] = field(default_factory=dict)

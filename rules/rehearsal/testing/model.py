@@ -117,7 +117,7 @@ class Input(Model):
         return self
 
 
-class Standing(Model):
+class GivenWeight(Model):
     """One backend of a route with its current weight."""
 
     service: Annotated[str, StringConstraints(min_length=1, max_length=253)]
@@ -136,7 +136,7 @@ class RouteGiven(Model):
     rule: int | str | None = None
     annotations: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
-    backends: tuple[Standing, ...] = ()
+    backends: tuple[GivenWeight, ...] = ()
     sum_to: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     """With the kind Custom: what the weights have to add up to; 0: their ratio counts."""
     all_zero: bool = False
@@ -151,7 +151,7 @@ class RouteGiven(Model):
         return self
 
 
-class Inventory(Model):
+class GivenInventory(Model):
     """What exists, from a second on: exactly one of its kinds."""
 
     at: Second = 0
@@ -239,7 +239,7 @@ class RuleTest(Model):
     name: Annotated[str, StringConstraints(min_length=1, max_length=500)]
     interval_seconds: Annotated[float, Field(ge=0.001, le=YEAR)] = 60
     """The time between two values."""
-    inventory: tuple[Inventory, ...] = Field(default=(), max_length=1000)
+    inventory: tuple[GivenInventory, ...] = Field(default=(), max_length=1000)
     """Routes that are not in their healthy state, or whose rule reads its backends from them; zones; clusters;
     workloads."""
     commands: tuple[Commanded, ...] = Field(default=(), max_length=1000)

@@ -10,8 +10,8 @@ from bus.messages import Hold, Mode, Notify
 from rules.catalog import kind_of
 from rules.rehearsal.simulation import Emitted
 from rules.rehearsal.testing.possible import possible
-from rules.rehearsal.testing.suite_loader import Suite
-from rules.rehearsal.testing.tester import Result
+from rules.rehearsal.testing.suite_loader import RuleTestSuite
+from rules.rehearsal.testing.tester import RuleTestResult
 from rules.rulefile.guards import FileGuard
 from rules.rulefile.model import Rule
 
@@ -42,7 +42,7 @@ class Covered:
         return self.seen + len(self.never_because) + len(self.never_held)
 
 
-def coverage(suites: Sequence[tuple[Suite, Sequence[Result]]]) -> Iterator[Covered]:
+def coverage(suites: Sequence[tuple[RuleTestSuite, Sequence[RuleTestResult]]]) -> Iterator[Covered]:
     """Give what the results of these suites have seen, rule by rule, in the order of the files.
 
     A rule that is off is left out. One that several test files are about is told once.

@@ -28,7 +28,7 @@ Read = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Suite:
+class RuleTestSuite:
     """One test file with the rules that it is about."""
 
     file: str
@@ -39,7 +39,7 @@ class Suite:
     warnings: tuple[Problem, ...] = ()
 
 
-def load(text: str, file: str, read_file: Read) -> Suite:
+def load(text: str, file: str, read_file: Read) -> RuleTestSuite:
     """Read a test file, and through `read_file` the rule files beside it.
 
     Raises InvalidFiles with every mistake of all of them.
@@ -50,7 +50,7 @@ def load(text: str, file: str, read_file: Read) -> Suite:
     return suite
 
 
-def examine(text: str, file: str, read_file: Read) -> tuple[Suite, list[Problem]]:
+def examine(text: str, file: str, read_file: Read) -> tuple[RuleTestSuite, list[Problem]]:
     """Read it, and give the tests that can be run, with every mistake of all files.
 
     A mistake of one test costs that test alone; with one of anything else none can be run.
@@ -74,7 +74,7 @@ def examine(text: str, file: str, read_file: Read) -> tuple[Suite, list[Problem]
     sound = [] if None in wrong else [(test, path) for test, path in tests if path[1] not in wrong]
     lines = tuple(document.places[path][0] for _, path in sound)
     warnings = sorted([*(one for one in problems if one.severity != "error"), *rules.warnings])
-    suite = Suite(file, rules, tuple(test for test, _ in sound), lines, tuple(warnings))
+    suite = RuleTestSuite(file, rules, tuple(test for test, _ in sound), lines, tuple(warnings))
     return suite, [*problems, *rules.warnings]
 
 

@@ -9,19 +9,19 @@ from functools import partial
 from bus.messages import Backend, Fact, Hold, Notify, Observation, Route
 from rules.catalog import kind_of
 from rules.engine.routing import Routing
-from rules.rehearsal.given_outcomes import Answer, Answers
+from rules.rehearsal.given_outcomes import GivenOutcome, GivenOutcomes
 from rules.rehearsal.simulation import Emitted, at, play
 from rules.rehearsal.testing.matching import compare, fits
-from rules.rehearsal.testing.model import Expected, Inventory, OutcomeGiven, RuleTest, percents
+from rules.rehearsal.testing.model import Expected, GivenInventory, OutcomeGiven, RuleTest, percents
 from rules.rehearsal.testing.model import samples as samples
 from rules.rehearsal.testing.model import schema as schema
-from rules.rehearsal.testing.suite_loader import Suite
+from rules.rehearsal.testing.suite_loader import RuleTestSuite
 from rules.rehearsal.testing.suite_loader import examine as examine
 from rules.rehearsal.testing.suite_loader import load as load
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RuleTestResult:
     """What came of one test."""
 
     name: str
@@ -43,26 +43,26 @@ class Result:
         return not self.missing and not self.unexpected and not self.unmet
 
 
-def run(suite: Suite) -> Iterator[Result]:
+def run(suite: RuleTestSuite) -> Iterator[RuleTestResult]:
     """Run the tests of a file, each on its own."""
     for test, number in zip(suite.tests, suite.lines, strict=True):
         given = test.outcomes if isinstance(test.outcomes, tuple) else ()
         answers = {_answer(outcome): outcome for outcome in given}
-        asked = Answers(tuple(answers))
+        asked = GivenOutcomes(tuple(answers))
         routing = Routing.of(suite.rules)
         said = tuple(play(routing, history(test), until=_until(test), outcomes=test.outcomes != "none", answers=asked))
         found = compare(test.expect, said, may_be=partial(_is_word_about_another, suite))
         unmet = tuple(answers[answer] for answer in asked.unmet)
-        yield Result(test.name, suite.file, number, test.expect, said, found.missing, found.unexpected, unmet)
+        yield RuleTestResult(test.name, suite.file, number, test.expect, said, found.missing, found.unexpected, unmet)
 
 
-def _answer(given: OutcomeGiven) -> Answer:
+def _answer(given: OutcomeGiven) -> GivenOutcome:
     def means(said: Emitted) -> bool:
         if isinstance(given.action, str):
             return not isinstance(said.what, Hold) and said.what.id == given.action
         return fits(given.action, said)
 
-    return Answer(given.at, means, given.status, given.reason, given.detail)
+    return GivenOutcome(given.at, means, given.status, given.reason, given.detail)
 
 
 def history(test: RuleTest) -> list[tuple[float, Fact]]:
@@ -83,7 +83,7 @@ def history(test: RuleTest) -> list[tuple[float, Fact]]:
     return sorted(events, key=lambda event: event[0])
 
 
-def _listed(given: Inventory) -> Fact:
+def _listed(given: GivenInventory) -> Fact:
     listed = given.zones or given.cluster or given.workload
     if listed is not None:
         return listed.fact(given.at)
@@ -108,6 +108,6 @@ def _until(test: RuleTest) -> float:
     return max(moments)
 
 
-def _is_word_about_another(suite: Suite, said: Emitted) -> bool:
+def _is_word_about_another(suite: RuleTestSuite, said: Emitted) -> bool:
     """A rule's `notify` only says what the rule does: no test has to expect the same thing twice."""
     return isinstance(said.what, Notify) and not kind_of(suite.rules.rule(said.what.rule)).tells

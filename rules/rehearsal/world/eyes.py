@@ -26,7 +26,7 @@ DETECTED_WITHIN = (0.25, 1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FreshLook:
     """A source looks because it is asked to."""
 
     target: str
@@ -42,15 +42,15 @@ class Eyes:
     """By target and signal."""
     _asked: set[tuple[str, str]] = field(default_factory=set)
 
-    def asked(self, lacks: Iterable[Lack], now: float) -> Iterator[tuple[float, Look]]:
+    def asked(self, lacks: Iterable[Lack], now: float) -> Iterator[tuple[float, FreshLook]]:
         """Give who looks when, because a decision lacks these looks."""
         for lack in lacks:
             key = (lack.target, lack.signal)
             if lack.source and key in self.of and key not in self._asked:
                 self._asked.add(key)
-                yield max(now, second_(lack.since)) + LATENCY, Look(*key)
+                yield max(now, second_(lack.since)) + LATENCY, FreshLook(*key)
 
-    def answered(self, look: Look, now: float) -> tuple[float, Observation] | None:
+    def answered(self, look: FreshLook, now: float) -> tuple[float, Observation] | None:
         """Let a source look, and give what is heard of it, and when. Who needs an answer that is lost asks again."""
         key = (look.target, look.signal)
         self._asked.discard(key)

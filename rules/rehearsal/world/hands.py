@@ -47,7 +47,7 @@ class Resync:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class ForeignWrite:
     """Somebody else writes an object."""
 
     object: str
@@ -72,7 +72,7 @@ class Try:
     said_after: float
 
 
-Happening = Resync | Drift | Vanish | Try
+Happening = Resync | ForeignWrite | Vanish | Try
 Event = tuple[float, Fact | Happening]
 Later = Callable[[float, Fact | Happening], None]
 """Puts something into the world's queue: (second, what)."""
@@ -141,13 +141,13 @@ class FaultyExecutor:
         match what:
             case Resync():
                 return list(self._listed(what.object, now))
-            case Drift():
+            case ForeignWrite():
                 return self._drifted(what, now)
             case Vanish():
                 self.gone.add(what.object)
                 if what.object in self.routes:  # it is created again from its manifest, which knows no decisions
                     self.routes[what.object] = self.cast.routes[what.object]
-                self.later(now + what.seconds, Drift(what.object, 2.0))
+                self.later(now + what.seconds, ForeignWrite(what.object, 2.0))
                 return list(self._listed(what.object, now))
             case Try():
                 return self._tried(what, now)
@@ -221,7 +221,7 @@ class FaultyExecutor:
         self.workloads[object_] = self.workloads[object_].model_copy(update={"clusters": clusters})
         self.later(after, Resync(object_))
 
-    def _drifted(self, what: Drift, now: float) -> list[Fact]:
+    def _drifted(self, what: ForeignWrite, now: float) -> list[Fact]:
         self.gone.discard(what.object)
         if what.object in self.routes and what.how < 1:
             route, dice = self.routes[what.object], self.dice.of("drift", what.object, now)

@@ -20,8 +20,8 @@ from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulation import second as second_
 from rules.rehearsal.world.checkers.promise_finding import Promise
 from rules.rehearsal.world.dice import SeededRandom
-from rules.rehearsal.world.eyes import Eyes, Look
-from rules.rehearsal.world.hands import Drift, Event, FaultyExecutor, Happening, Resync, Try, Vanish
+from rules.rehearsal.world.eyes import Eyes, FreshLook
+from rules.rehearsal.world.hands import Event, FaultyExecutor, ForeignWrite, Happening, Resync, Try, Vanish
 from rules.rehearsal.world.promises import Broken, Checker
 from rules.rehearsal.world.rehearsal import Asked, rehearsed
 from rules.rehearsal.world.truth import Truth
@@ -33,7 +33,7 @@ Heard = tuple[float, Fact]
 
 
 @dataclass(slots=True)
-class Result:
+class WorldResult:
     """What came of a world."""
 
     history: list[Heard] = field(default_factory=list)
@@ -79,7 +79,7 @@ class WitnessedBook(GroupStore):
         return decisions
 
 
-def play_world(rules: RuleSet, seed: int, hours: float) -> Result:
+def play_world(rules: RuleSet, seed: int, hours: float) -> WorldResult:
     """Play the world of this seed, and judge it."""
     acting = enforced(rules)
     who, until = cast(acting), hours * 3600
@@ -89,7 +89,7 @@ def play_world(rules: RuleSet, seed: int, hours: float) -> Result:
     return _Run(acting, made.events, until, truth, hands, made.eyes).played()
 
 
-def play_history(rules: RuleSet, history: Sequence[Heard], until: float, truth: Truth | None = None) -> Result:
+def play_history(rules: RuleSet, history: Sequence[Heard], until: float, truth: Truth | None = None) -> WorldResult:
     """Play what was once heard, and judge it. Nothing answers but what the history has."""
     acting = enforced(rules)
     first = min((second for second, _ in history), default=0.0)
@@ -109,7 +109,7 @@ class _Run:
         self._group_store = WitnessedBook(self._witness, hands, self._ask)
         self._player = Simulator(self._group_store, outcomes=False)
         self._number = count()
-        self._queue: list[tuple[float, int, Fact | Happening | Look]] = [
+        self._queue: list[tuple[float, int, Fact | Happening | FreshLook]] = [
             (second, next(self._number), what) for second, what in events
         ]
         heapq.heapify(self._queue)
@@ -118,14 +118,14 @@ class _Run:
         if hands is not None:
             hands.later = self._later
 
-    def _later(self, second: float, what: Fact | Happening | Look) -> None:
+    def _later(self, second: float, what: Fact | Happening | FreshLook) -> None:
         heapq.heappush(self._queue, (second, next(self._number), what))
 
     def _ask(self, lacks: Sequence[Lack], now: float) -> None:
         for second, look in self._eyes.asked(lacks, now) if self._eyes is not None else ():
             self._later(second, look)
 
-    def played(self) -> Result:
+    def played(self) -> WorldResult:
         """Play it to its end."""
         while True:
             alarm = self._group_store.next_alarm()
@@ -139,7 +139,7 @@ class _Run:
         self._witness.heard((), at_(self._until))
         for finding, at, act in rehearsed(self._rules, self._history, self._acts):
             self._witness.note(finding, at, act.rule, act.object)
-        return Result(self._history, self._witness.tested, self._witness.broken, self._truth)
+        return WorldResult(self._history, self._witness.tested, self._witness.broken, self._truth)
 
     def _due(self, now: float) -> list[Fact]:
         facts: list[Fact] = []
@@ -147,10 +147,10 @@ class _Run:
             what = heapq.heappop(self._queue)[2]
             if self._hands is None or self._eyes is None:
                 facts.append(what)  # type: ignore[arg-type]  # a history has facts only
-            elif isinstance(what, Look):
+            elif isinstance(what, FreshLook):
                 if (answer := self._eyes.answered(what, now)) is not None:
                     self._later(*answer)
-            elif isinstance(what, Resync | Drift | Vanish | Try):
+            elif isinstance(what, Resync | ForeignWrite | Vanish | Try):
                 facts += self._hands.happens(what, now)
             elif (seen := self._hands.sees(what)) is not None:
                 facts.append(seen)

@@ -26,7 +26,7 @@ from rules.rehearsal.world.checkers.simple import notified, tainted, untold
 from rules.rehearsal.world.checkers.traffic_promises import unmoved, weighted
 from rules.rehearsal.world.checkers.workload_promises import moved, unplaced
 from rules.rehearsal.world.checkers.zone_promises import isolated, unisolated
-from rules.rehearsal.world.told import UNDOABLE, Told
+from rules.rehearsal.world.told import UNDOABLE, WorldLog
 from rules.rehearsal.world.truth import Truth
 from rules.rulefile.model import Notification, Rule, TrafficFailover
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
@@ -35,7 +35,7 @@ from rules.rulefile.zone import ZoneIsolation
 SAMPLE = 60.0
 """Every so many seconds it is looked whether something was lost."""
 _WORDS = {*Because, *Held}
-Checks = tuple[Callable[[Any], Iterable[Violation]], Callable[[Told, Any, float], Iterable[Violation]]]
+Checks = tuple[Callable[[Any], Iterable[Violation]], Callable[[WorldLog, Any, float], Iterable[Violation]]]
 _CHECKS: dict[type[Rule], Checks] = {
     TrafficFailover: (weighted, unmoved),
     WorkloadFailover: (moved, unplaced),
@@ -62,7 +62,7 @@ class Checker:
 
     def __init__(self, routing: Routing, truth: Truth) -> None:
         self.routing, self.truth = routing, truth
-        self.told = Told()
+        self.told = WorldLog()
         self.tested: Counter[Promise] = Counter()
         self.broken: list[Broken] = []
         self._looked_at = 0.0

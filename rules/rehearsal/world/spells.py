@@ -179,7 +179,7 @@ def _joined(parts: Iterable[Part]) -> list[Part]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenHealth:
     """What a rule with windows takes a target for."""
 
     bad: bool
@@ -191,7 +191,9 @@ class Taken:
     once_healthy: bool
 
 
-def taken(parts: Sequence[Part], now: float, bad: Statuses, windows: tuple[float, float], towards: Statuses) -> Taken:
+def taken(
+    parts: Sequence[Part], now: float, bad: Statuses, windows: tuple[float, float], towards: Statuses
+) -> TakenHealth:
     """Say what a rule takes the target for, with its toleration and recovery. `bad`: what counts as bad for it.
 
     Seconds in which nobody knew count neither way. At the very moment in which a recovery is complete, it leans.
@@ -207,7 +209,7 @@ def taken(parts: Sequence[Part], now: float, bad: Statuses, windows: tuple[float
             healthy, was_good, was_bad = True, was_good + span, 0.0
             if down and (was_good > recovery or (was_good == recovery and towards is GOOD)):
                 down, since = False, None
-    return Taken(down, since, was_bad, healthy)
+    return TakenHealth(down, since, was_bad, healthy)
 
 
 def clocked(parts: Sequence[Part], now: float, statuses: Statuses, recovery: float) -> float:

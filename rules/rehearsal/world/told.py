@@ -41,7 +41,7 @@ UNDOABLE = ("Fence", "ShiftTraffic", "CutNetwork")
 
 
 @dataclass(slots=True)
-class Standing:
+class KnownRoute:
     """A route as it was last listed or written."""
 
     route: Route
@@ -69,11 +69,11 @@ class Copies:
 
 
 @dataclass(slots=True)
-class Told:
+class WorldLog:
     """All that was said and asked so far."""
 
     words: SignalTimeline = field(default_factory=SignalTimeline)
-    routes: dict[str, Standing] = field(default_factory=dict)
+    routes: dict[str, KnownRoute] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     """By workload."""
     leaving: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class Told:
             weights[one.service] = max(one.weight, weights.get(one.service, 0))
         was_there = known is not None and known.route.exists
         since = known.since if known is not None and was_there else seen
-        self.routes[fact.object] = Standing(fact, weights, seen, since)
+        self.routes[fact.object] = KnownRoute(fact, weights, seen, since)
 
     def _cluster(self, fact: Cluster, seen: float) -> None:
         known = self.clusters.get(fact.name)

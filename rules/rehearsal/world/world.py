@@ -14,7 +14,7 @@ from bus.messages import FailbackZone, IsolateZone, Pause, Resume, Taint, ZoneIn
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.world.dice import SeededRandom
 from rules.rehearsal.world.eyes import Eyes, eyes
-from rules.rehearsal.world.hands import Drift, Event, Resync, Vanish
+from rules.rehearsal.world.hands import Event, ForeignWrite, Resync, Vanish
 from rules.rehearsal.world.signal_outages import Outage, outages
 from rules.rehearsal.world.weather import FaultPlan, away, weather
 from rules.rehearsal.world.world_topology import NODES, Topology
@@ -57,7 +57,10 @@ def _inventory(cast: Topology, sky: FaultPlan, dice: SeededRandom, seconds: floa
         mine = dice.of("drift", object_)
         second = mine.between(0, 6 * 3600)
         while second < seconds:
-            yield second, Vanish(object_, mine.between(30, 300)) if mine.chance(0.15) else Drift(object_, mine.roll())
+            yield (
+                second,
+                Vanish(object_, mine.between(30, 300)) if mine.chance(0.15) else ForeignWrite(object_, mine.roll()),
+            )
             second += mine.between(600, 6 * 3600)
     for name, cluster in cast.clusters.items():
         mine = dice.of("cluster", name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rules.rehearsal.history import written
 from rules.rehearsal.world.checkers.promise_finding import Promise
-from rules.rehearsal.world.play import Result
+from rules.rehearsal.world.play import WorldResult
 from rules.rehearsal.world.promises import Broken
 from rules.rehearsal.world.shrink import Shortest
 
@@ -29,7 +29,7 @@ class Worlds:
     shortest: Shortest | None = None
     """Of the first seed that breaks a promise."""
 
-    def add(self, seed: int, result: Result) -> None:
+    def add(self, seed: int, result: WorldResult) -> None:
         """Count a world."""
         self.seeds.append(seed)
         self.tested += result.tested

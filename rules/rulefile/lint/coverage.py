@@ -33,7 +33,7 @@ class Producer(NamedTuple):
     """None: the inventory of a Karmada control plane."""
 
 
-class Need(NamedTuple):
+class FeedNeed(NamedTuple):
     """What a rule waits to hear of. One of `targets` is enough, unless each is needed."""
 
     at: Path
@@ -94,48 +94,48 @@ def feeds(sources: Iterable[LoadedSource], rules: Iterable[LoadedRule]) -> Itera
         yield Producer("workload/{cluster}/{namespace}/{kind}/{name}", KARMADA)
 
 
-def wants(rule: LoadedRule) -> Iterator[Need]:
+def wants(rule: LoadedRule) -> Iterator[FeedNeed]:
     """Give what the rule has to hear of before it ever acts."""
     match rule:
         case TrafficFailover():
             yield _backends(rule.route, rule.backends)
         case ZoneIsolation():
-            yield Need((), {rule.target(zone.name): ("zones", index) for index, zone in enumerate(rule.zones)})
+            yield FeedNeed((), {rule.target(zone.name): ("zones", index) for index, zone in enumerate(rule.zones)})
         case ClusterTaint():
-            yield Need(("match",), {rule.match: ("match",)})
+            yield FeedNeed(("match",), {rule.match: ("match",)})
         case WorkloadFailover():
             yield from _clusters_and_copies(rule)
         case _:
-            yield Need((), dict.fromkeys(rule.default_peers, ()))
+            yield FeedNeed((), dict.fromkeys(rule.default_peers, ()))
 
 
-def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -> Need:
+def _backends(route: RouteSelection, backends: tuple[BackendRule, ...] | None) -> FeedNeed:
     cluster = encode_segment(route.cluster)
     if backends is None:
-        return Need((), {f"service/{cluster}/*/*": ()})
+        return FeedNeed((), {f"service/{cluster}/*/*": ()})
     targets: dict[str, Path] = {}
     for index, backend in enumerate(backends):
         namespace, _, name = backend.service.rpartition("/")
         service = encode_segment(name) if "{" not in name else name
         standard = f"service/{cluster}/{namespace or route.namespace or '*'}/{service}"
         targets[_PLACE.sub("*", backend.target or standard)] = ("backends", index)
-    return Need((), targets, each=True)
+    return FeedNeed((), targets, each=True)
 
 
-def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[Need]:
+def _clusters_and_copies(rule: WorkloadFailover) -> Iterator[FeedNeed]:
     failover = rule.failover
     clusters = clusters_of(rule.placement)
     if rule.policies is not None or (failover is not None and failover.cluster is not None):
         named = {f"cluster/{name}": path for name, path in _named(rule.placement)}
         so = "no copy is ever placed there. Is it misspelt?"
-        yield Need((), named or {"cluster/*": ()}, each=True, so=so)
+        yield FeedNeed((), named or {"cluster/*": ()}, each=True, so=so)
     if failover is not None and failover.application is not None:
         copies = {
             f"workload/{cluster}/{one.namespace or '*'}/{one.kind}/{one.name or '*'}": ("resourceSelectors", index)
             for index, one in enumerate(rule.resource_selectors)
             for cluster in clusters
         }
-        yield Need(("failover", "application"), copies)
+        yield FeedNeed(("failover", "application"), copies)
 
 
 def clusters_of(placement: Placement) -> tuple[str, ...]:

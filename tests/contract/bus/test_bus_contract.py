@@ -10,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from bus import subjects, topology
-from bus.errors import NotFound, Refused, StreamRecreated
+from bus.errors import KeyNotFound, Refused, StreamRecreated
 from bus.jetstream import JetStreamBus, provision
-from bus.port import Bus, Delivery, Entry, Fence, LogReader, Outgoing, StreamBounds
+from bus.port import Bus, Delivery, Fence, KeyValueEntry, LogReader, Outgoing, StreamBounds
 from bus.testing.memory import MemoryBus
 from bus.topology import ACTIONS, FACTS, GROUPS, Queue, Stream
 
@@ -359,7 +359,7 @@ async def test_a_value_is_written_only_at_the_revision_it_stands_at(bus: Bus) ->
         await store.put("3.a", b"x", revision=first)
     third = await store.put("3.a", b"3", revision=None)
     assert first < second < third
-    assert await store.get("3.a") == Entry("3.a", b"3", third)
+    assert await store.get("3.a") == KeyValueEntry("3.a", b"3", third)
 
 
 async def test_a_removed_key_holds_nothing_and_can_be_made_again(bus: Bus) -> None:
@@ -369,7 +369,7 @@ async def test_a_removed_key_holds_nothing_and_can_be_made_again(bus: Bus) -> No
         await store.delete("3.a", revision=first + 1)
     await store.delete("3.a", revision=first)
     await store.delete("3.a", revision=None)
-    with pytest.raises(NotFound):
+    with pytest.raises(KeyNotFound):
         await store.get("3.a")
     assert await store.entries(">") == []
     with pytest.raises(Refused):
@@ -381,7 +381,7 @@ async def test_a_removed_key_holds_nothing_and_can_be_made_again(bus: Bus) -> No
 
 
 async def test_a_key_that_never_was_is_not_found(bus: Bus) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(KeyNotFound):
         await bus.store(GROUPS).get("3.never")
     await bus.store(GROUPS).delete("3.never", revision=None)
 
@@ -426,13 +426,13 @@ async def test_a_watch_gives_what_stands_and_then_each_change(bus: Bus) -> None:
     first = await store.put("3.a", b"1", revision=0)
     await store.put("4.a", b"elsewhere", revision=0)
     async with store.watch("3.*") as changes:
-        assert await anext(changes) == Entry("3.a", b"1", first)
+        assert await anext(changes) == KeyValueEntry("3.a", b"1", first)
         second = await store.put("3.a", b"2", revision=first)
-        assert await anext(changes) == Entry("3.a", b"2", second)
+        assert await anext(changes) == KeyValueEntry("3.a", b"2", second)
         await store.delete("3.a", revision=second)
         assert await anext(changes) == "3.a"
         third = await store.put("3.a", b"3", revision=0)
-        assert await anext(changes) == Entry("3.a", b"3", third)
+        assert await anext(changes) == KeyValueEntry("3.a", b"3", third)
 
 
 async def test_asking_tells_at_once_that_nobody_listens(bus: Bus) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bus import subjects
 from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import paused, resume
-from bus.port import Delivery, Entry, LogReader
+from bus.port import Delivery, KeyValueEntry, LogReader
 from bus.topology import EXECUTORS, FACTS, GROUPS, Queue
 from reactor.runtime.clock import Clock
 from tests.contract.bus.test_bus_contract import action, bodies, fact, read_all, take
@@ -85,7 +85,7 @@ async def test_a_watch_whose_consumer_was_paused_goes_on(jetstream: JetStreamBus
         await pause(jetstream, f"KV_{GROUPS.name}", paused)
         second = await store.put("3.a", b"2", revision=first)
         async with asyncio.timeout(NOTICED_SECONDS):
-            assert await anext(changes) == Entry("3.a", b"2", second)
+            assert await anext(changes) == KeyValueEntry("3.a", b"2", second)
 
 
 async def test_a_reader_that_takes_its_time_is_not_taken_for_a_paused_consumer(

@@ -19,12 +19,12 @@ from bus.embedded import EmbeddedServer
 from bus.errors import Malformed, Refused, StreamRecreated, Unavailable, WrongServer
 from bus.jetstream import Credentials, JetStreamBus, newest, provision, pushing
 from bus.jetstream.connection import Connection
-from bus.jetstream.incoming import Stored, stored
+from bus.jetstream.incoming import JetStreamDelivery, stored
 from bus.jetstream.keyvalue import EXPECTED
 from bus.jetstream.lookup import Last, last
 from bus.jetstream.publishing import PendingPublish
 from bus.jetstream.pushing import PushConsumer
-from bus.port import Entry, Outgoing
+from bus.port import KeyValueEntry, Outgoing
 from bus.topology import FACTS, GROUPS, Queue
 from tests.contract.bus.servers import Configured, cluster
 from tests.contract.bus.test_bus_contract import LONG, SHORT, action, bodies, fact, observed, read_all, take
@@ -75,7 +75,7 @@ async def test_what_is_counted_and_was_replaced_before_it_came_is_not_waited_for
 ) -> None:
     """The server's count of what is pending may stay too high where keys are written while they are read."""
 
-    def one_too_many(message: Msg) -> Stored:
+    def one_too_many(message: Msg) -> JetStreamDelivery:
         one = stored(message)
         return replace(one, pending=one.pending + 1)
 
@@ -128,7 +128,7 @@ async def test_what_was_acknowledged_survives_a_crash(server: EmbeddedServer, je
     revision = await jetstream.store(GROUPS).put("3.a", b"1", revision=0)
     await server.kill()
     await server.restart()
-    assert await jetstream.store(GROUPS).get("3.a") == Entry("3.a", b"1", revision)
+    assert await jetstream.store(GROUPS).get("3.a") == KeyValueEntry("3.a", b"1", revision)
     await jetstream.publish(action(2, fence))
     async with jetstream.work(topology.EXECUTORS, batch=10) as work:
         assert bodies(await take(work, 2)) == [b"1", b"2"]
@@ -155,7 +155,7 @@ async def test_a_watch_goes_on_after_the_server_was_killed(server: EmbeddedServe
         await server.kill()
         await server.restart()
         second = await store.put("3.a", b"2", revision=first)
-        assert await anext(changes) == Entry("3.a", b"2", second)
+        assert await anext(changes) == KeyValueEntry("3.a", b"2", second)
 
 
 async def wipe(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
@@ -196,7 +196,7 @@ async def test_a_watch_goes_on_in_a_bucket_that_was_made_anew(server: EmbeddedSe
             await anext(changes)
         await wipe(server, jetstream)
         revision = await store.put("3.d", b"new", revision=0)
-        assert await anext(changes) == Entry("3.d", b"new", revision)
+        assert await anext(changes) == KeyValueEntry("3.d", b"new", revision)
 
 
 async def test_a_frozen_server_fails_the_probe_within_seconds(server: EmbeddedServer, jetstream: JetStreamBus) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from bus import subjects, topology
 from bus.jetstream import JetStreamBus, provision
-from bus.port import Entry
+from bus.port import KeyValueEntry
 from bus.topology import FACTS, GROUPS, Bucket, Queue
 from tests.contract.bus.test_bus_contract import bodies, fact, observed, read_all, take
 
@@ -71,7 +71,7 @@ async def test_what_was_deleted_is_made_again_and_nothing_else_is_touched(
     async with jetstream.read(FACTS, subjects.facts(3), after=0) as reading:
         assert bodies(await read_all(reading, 1)) == [b"1"]
     revision = await jetstream.store(GROUPS).put("3.a", b"1", revision=0)
-    assert await jetstream.store(GROUPS).get("3.a") == Entry("3.a", b"1", revision)
+    assert await jetstream.store(GROUPS).get("3.a") == KeyValueEntry("3.a", b"1", revision)
 
 
 async def test_a_stream_that_was_deleted_comes_back_with_its_queue(jetstream: JetStreamBus, queue: Queue) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.gardener.garden import CORE, MERGE, NAMESPACE, Garden, shoot, why_not
 
 REQUIRED = os.environ.get("REACTOR_REQUIRE_GARDENER", "") == "1"
@@ -52,7 +52,7 @@ class Shoot:
 @pytest.fixture
 async def prod(garden: Garden, request: pytest.FixtureRequest) -> AsyncIterator[Shoot]:
     """A Shoot of this test, made as its owner would, and the reactor's connection to the garden."""
-    clusters = Clusters({"garden": Cluster(kubeconfig=garden.server.kubeconfig)})
+    clusters = Clusters({"garden": ClusterSettings(kubeconfig=garden.server.kubeconfig)})
     name = f"p{abs(hash(request.node.name)) % 10**8}"  # eleven characters: project and Shoot have 21 together
     path = f"{CORE}/namespaces/{NAMESPACE}/shoots"
     garden.server.request("POST", path, shoot(name))

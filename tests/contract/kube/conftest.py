@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.contract.kube.objects import Widgets
 from tests.kube.api import Api, Server
@@ -24,7 +24,7 @@ async def sim() -> AsyncIterator[Emulator]:
 
 
 @pytest.fixture
-def east(sim: Emulator) -> Cluster:
+def east(sim: Emulator) -> EmulatedCluster:
     """An emulated cluster with a namespace `shop`."""
     cluster = sim.cluster("east", bookmark_seconds=0.05)
     cluster.ensure_namespace("shop")
@@ -32,7 +32,7 @@ def east(sim: Emulator) -> Cluster:
 
 
 @pytest.fixture
-async def api(sim: Emulator, east: Cluster) -> AsyncIterator[Api]:
+async def api(sim: Emulator, east: EmulatedCluster) -> AsyncIterator[Api]:
     """A client of that cluster, in that namespace."""
     async with aiohttp.ClientSession() as session:
         yield Api(session, Server("sim", sim.url("east"), sim=sim), "shop")

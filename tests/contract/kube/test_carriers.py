@@ -17,7 +17,7 @@ from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.contract.kube.memory import Memory, remembered
 from tests.kube.api import Api, Server
 from tests.kube.deployed import kubeconfig
@@ -50,7 +50,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(kube: Api, tmp_path: Path) -> AsyncIterator[Scene]:
-    api = await connect("it", Cluster(kubeconfig=reached(kube.server, tmp_path)))
+    api = await connect("it", ClusterSettings(kubeconfig=reached(kube.server, tmp_path)))
 
     async def clusters(name: str) -> KubeApi:
         return api

@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.workload.copy import contains, portable
 from reactor.clients.kubernetes import connect
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.contract.kube.objects import deployment
 from tests.contract.kube.test_carriers import reached
 from tests.kube.api import Api
@@ -105,7 +105,7 @@ async def test_a_copy_is_taken_elsewhere_and_again_nothing_has_to_change(kube: A
     if kube.server.sim is not None and made.code == 404:
         pytest.skip(f"the emulator serves no {plural}")
     assert made.code == 201, made.body
-    api = await connect("it", Cluster(kubeconfig=reached(kube.server, tmp_path)))
+    api = await connect("it", ClusterSettings(kubeconfig=reached(kube.server, tmp_path)))
     try:
         home = kube.path(plural, "web", group)
         away = home.replace(f"/{kube.namespace}/", f"/{elsewhere}/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reactor.demo.kube import Cluster, Delay, Fault
+from reactor.demo.kube import Delay, EmulatedCluster, Fault
 from tests.contract.kube.test_emulator_world import traffic_split
 from tests.kube.api import JSON_PATCH, Api
 
@@ -13,7 +13,7 @@ PATCHES = 500
 WATCHES = 20
 
 
-async def test_many_routes_are_listed_watched_and_patched_at_once(east: Cluster, api: Api) -> None:
+async def test_many_routes_are_listed_watched_and_patched_at_once(east: EmulatedCluster, api: Api) -> None:
     for number in range(ROUTES):
         east.create(traffic_split(f"route-{number:04}"))
         east.set_endpoints("shop", f"route-{number:04}", ready=2)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reactor.demo.kube import ApiError, Emulator
+from reactor.demo.kube import Emulator, StatusError
 from reactor.demo.kube.crds import load, resources_of
 from tests.contract.kube.test_emulator_world import http_route, traffic_split
 
@@ -30,6 +30,6 @@ async def test_our_small_definitions_treat_our_objects_as_the_real_ones_do(sim: 
         assert real.create(obj)["spec"] == ours.create(obj)["spec"]
     for wrong in (traffic_split("d", "v1alpha2", "500m"), {**http_route("e"), "spec": {"rules": []}}):
         for cluster in (real, ours):
-            with pytest.raises(ApiError) as refusal:
+            with pytest.raises(StatusError) as refusal:
                 cluster.create(wrong)
             assert refusal.value.code == 422

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 import yaml
 
-from reactor.demo.kube import ApiError, Cluster, Emulator, JsonObject, write_kubeconfig
+from reactor.demo.kube import EmulatedCluster, Emulator, JsonObject, StatusError, write_kubeconfig
 from tests.contract.kube.objects import budget, config_map, deployment, pod
 from tests.kube.api import Api, Server
 
@@ -66,7 +66,7 @@ async def test_a_cluster_with_a_token_lets_nobody_else_in(sim: Emulator) -> None
             assert (await api.get("/version")).code == code
 
 
-async def test_what_the_scene_sets_comes_with_its_status_and_namespace(east: Cluster) -> None:
+async def test_what_the_scene_sets_comes_with_its_status_and_namespace(east: EmulatedCluster) -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"phase": "x"}}
     assert east.create(node)["status"] == {"phase": "x"}
     running = pod("web-0") | {"metadata": {"name": "web-0", "namespace": "new"}, "status": {"phase": "Running"}}
@@ -74,7 +74,7 @@ async def test_what_the_scene_sets_comes_with_its_status_and_namespace(east: Clu
     assert east.get("namespaces", "new")["status"] == {"phase": "Active"}
 
 
-async def test_an_object_of_the_store_is_out_of_its_readers_reach(east: Cluster) -> None:
+async def test_an_object_of_the_store_is_out_of_its_readers_reach(east: EmulatedCluster) -> None:
     mine = config_map("a", color="red")
     east.create(mine)["data"]["color"] = "blue"
     mine["data"]["color"] = "green"
@@ -82,7 +82,7 @@ async def test_an_object_of_the_store_is_out_of_its_readers_reach(east: Cluster)
     assert east.list("configmaps")[0]["data"] == {"color": "red"}
 
 
-async def test_endpoints_follow_what_the_world_says(east: Cluster) -> None:
+async def test_endpoints_follow_what_the_world_says(east: EmulatedCluster) -> None:
     for ready, not_ready in ((2, 0), (1, 1), (0, 2)):
         east.set_endpoints("shop", "web", ready=ready, not_ready=not_ready)
         (piece,) = east.list("endpointslices", "shop", labels="kubernetes.io/service-name=web")
@@ -93,7 +93,7 @@ async def test_endpoints_follow_what_the_world_says(east: Cluster) -> None:
     assert east.resource_version == before
 
 
-async def test_a_condition_keeps_its_time_until_its_status_changes(east: Cluster) -> None:
+async def test_a_condition_keeps_its_time_until_its_status_changes(east: EmulatedCluster) -> None:
     east.create(deployment("web"))
     east.set_condition("deployments", "web", "default", kind="Progressing", status="True")
     east.set_condition("deployments", "web", "default", kind="Available", status="True", reason="First")
@@ -105,7 +105,7 @@ async def test_a_condition_keeps_its_time_until_its_status_changes(east: Cluster
     assert second[1]["lastTransitionTime"] == first[1]["lastTransitionTime"]
 
 
-async def test_budgets_are_settled_from_their_pods(east: Cluster) -> None:
+async def test_budgets_are_settled_from_their_pods(east: EmulatedCluster) -> None:
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     for number in range(3):
         east.create(pod(f"web-{number}", app="web") | {"status": ready if number else {"phase": "Running"}})
@@ -119,14 +119,14 @@ async def test_budgets_are_settled_from_their_pods(east: Cluster) -> None:
     assert (status["disruptionsAllowed"], status["desiredHealthy"]) == (0, 2)
 
 
-async def test_weights_are_what_each_version_of_a_traffic_split_says(east: Cluster) -> None:
+async def test_weights_are_what_each_version_of_a_traffic_split_says(east: EmulatedCluster) -> None:
     assert east.create(traffic_split("a", "v1alpha1", "500m"))["spec"]["backends"][0]["weight"] == "500m"
     assert east.create(traffic_split("b", "v1alpha2", 0.5))["spec"]["backends"][0]["weight"] == 0.5
-    with pytest.raises(ApiError, match="must be of type number"):
+    with pytest.raises(StatusError, match="must be of type number"):
         east.create(traffic_split("c", "v1alpha2", "500m"))
 
 
-async def test_a_traffic_split_is_one_object_in_both_versions(east: Cluster, api: Api) -> None:
+async def test_a_traffic_split_is_one_object_in_both_versions(east: EmulatedCluster, api: Api) -> None:
     east.create(traffic_split("a"))
     old = await api.get(api.path("trafficsplits", "a", "split.smi-spec.io/v1alpha1"))
     assert old.body["apiVersion"] == "split.smi-spec.io/v1alpha1"
@@ -134,17 +134,17 @@ async def test_a_traffic_split_is_one_object_in_both_versions(east: Cluster, api
     assert groups["split.smi-spec.io"]["preferredVersion"]["version"] == "v1alpha2"
 
 
-async def test_a_route_gets_gateway_apis_defaults(east: Cluster) -> None:
+async def test_a_route_gets_gateway_apis_defaults(east: EmulatedCluster) -> None:
     route = east.create(http_route("web"))
     backend = route["spec"]["rules"][0]["backendRefs"][0]
     assert backend == {"name": "a", "port": 80, "weight": 1, "kind": "Service", "group": ""}
     assert route["spec"]["rules"][0]["matches"] == [{"path": {"type": "PathPrefix", "value": "/"}}]
     operations = [{"op": "replace", "path": "/spec/rules/0/backendRefs/0/weight", "value": 1_000_001}]
-    with pytest.raises(ApiError, match="less than or equal to 1000000"):
+    with pytest.raises(StatusError, match="less than or equal to 1000000"):
         east.patch("httproutes", "web", operations, "shop")
 
 
-async def test_a_namespace_takes_what_is_in_it_along(east: Cluster) -> None:
+async def test_a_namespace_takes_what_is_in_it_along(east: EmulatedCluster) -> None:
     east.create(traffic_split("a"))
     east.delete("namespaces", "shop")
     assert east.list("trafficsplits") == []

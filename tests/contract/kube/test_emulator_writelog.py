@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reactor.demo.kube import WORLD, Cluster, Emulator
+from reactor.demo.kube import WORLD, EmulatedCluster, Emulator
 from tests.contract.kube.objects import config_map, pod
 from tests.kube.api import JSON_PATCH, Api
 
 
-async def test_a_write_says_who_changed_what_from_which_version_to_which(east: Cluster, api: Api) -> None:
+async def test_a_write_says_who_changed_what_from_which_version_to_which(east: EmulatedCluster, api: Api) -> None:
     made = await api.post(api.path("configmaps"), config_map("a", color="red"))
     operations = [{"op": "replace", "path": "/data/color", "value": "blue"}]
     done = await api.patch(api.path("configmaps", "a"), operations, JSON_PATCH, fieldManager="alert-reactor")
@@ -19,7 +19,7 @@ async def test_a_write_says_who_changed_what_from_which_version_to_which(east: C
     assert (write.effective, write.code) == (True, 200)
 
 
-async def test_no_ops_dry_runs_and_refusals_are_written_down_as_without_effect(east: Cluster, api: Api) -> None:
+async def test_no_ops_dry_runs_and_refusals_are_written_down_as_without_effect(east: EmulatedCluster, api: Api) -> None:
     path = api.path("configmaps", "a")
     await api.post(api.path("configmaps"), config_map("a", color="red"))
     east.log.clear()
@@ -34,7 +34,7 @@ async def test_no_ops_dry_runs_and_refusals_are_written_down_as_without_effect(e
     assert east.log.effective() == []
 
 
-async def test_writes_of_all_clusters_are_in_one_order(sim: Emulator, east: Cluster) -> None:
+async def test_writes_of_all_clusters_are_in_one_order(sim: Emulator, east: EmulatedCluster) -> None:
     west = sim.cluster("west")
     for cluster in (east, west, east):
         cluster.apply(config_map("a", by=str(cluster.resource_version)))
@@ -45,7 +45,7 @@ async def test_writes_of_all_clusters_are_in_one_order(sim: Emulator, east: Clus
     assert len(sim.writes.effective("configmaps", cluster="east", manager=WORLD)) == 2
 
 
-async def test_an_eviction_is_a_write_to_its_subresource(east: Cluster, api: Api) -> None:
+async def test_an_eviction_is_a_write_to_its_subresource(east: EmulatedCluster, api: Api) -> None:
     east.create(pod("web-0") | {"metadata": {"name": "web-0", "namespace": "shop"}})
     await api.post(api.path("pods", "web-0", subresource="eviction"), {"kind": "Eviction"})
     write = list(east.log)[-1]
@@ -53,7 +53,7 @@ async def test_an_eviction_is_a_write_to_its_subresource(east: Cluster, api: Api
     assert (write.effective, write.code) == (True, 201)
 
 
-async def test_deleting_everything_writes_down_each(east: Cluster, api: Api) -> None:
+async def test_deleting_everything_writes_down_each(east: EmulatedCluster, api: Api) -> None:
     for name in "ab":
         await api.post(api.path("configmaps"), config_map(name))
     east.log.clear()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reactor.demo.kube import Cluster, Emulator, write_kubeconfig
+from reactor.demo.kube import EmulatedCluster, Emulator, write_kubeconfig
 from tests.contract.kube.objects import config_map, deployment
 from tests.kube.api import PATIENCE
 
@@ -22,7 +22,7 @@ Run = Callable[..., Coroutine[Any, Any, str]]
 
 
 @pytest.fixture
-async def kubectl(sim: Emulator, east: Cluster, tmp_path: Path) -> Run:
+async def kubectl(sim: Emulator, east: EmulatedCluster, tmp_path: Path) -> Run:
     """Run kubectl on that cluster; a failure shows what it said."""
     path = write_kubeconfig(tmp_path / "kubeconfig", sim)
     environment = os.environ | {"KUBECONFIG": str(path), "HOME": str(tmp_path)}
@@ -40,7 +40,7 @@ async def kubectl(sim: Emulator, east: Cluster, tmp_path: Path) -> Run:
     return run
 
 
-async def test_kubectl_creates_changes_and_deletes(kubectl: Run, east: Cluster) -> None:
+async def test_kubectl_creates_changes_and_deletes(kubectl: Run, east: EmulatedCluster) -> None:
     assert "created" in await kubectl("create", "-f", "-", stdin=config_map("a", color="red"))
     assert "serverside-applied" in await kubectl("apply", "--server-side", "-f", "-", stdin=deployment("web"))
     await kubectl("label", "configmap", "a", "team=shop")
@@ -55,7 +55,7 @@ async def test_kubectl_creates_changes_and_deletes(kubectl: Run, east: Cluster) 
     assert {"kubectl-create", "kubectl-label", "kubectl-patch"} <= managers
 
 
-async def test_kubectl_shows_tables(kubectl: Run, east: Cluster) -> None:
+async def test_kubectl_shows_tables(kubectl: Run, east: EmulatedCluster) -> None:
     split = {
         "apiVersion": "split.smi-spec.io/v1alpha2",
         "kind": "TrafficSplit",
@@ -73,13 +73,13 @@ async def test_kubectl_shows_tables(kubectl: Run, east: Cluster) -> None:
     assert "FailedOver" in await kubectl("get", "events", "-n", "shop")
 
 
-async def test_kubectl_waits_and_knows_the_short_names(kubectl: Run, east: Cluster) -> None:
+async def test_kubectl_waits_and_knows_the_short_names(kubectl: Run, east: EmulatedCluster) -> None:
     await kubectl("wait", "--for=condition=Established", "crd/httproutes.gateway.networking.k8s.io", "--timeout=5s")
     assert "default" in await kubectl("get", "ns")
     assert "trafficsplits" in await kubectl("api-resources", "--api-group=split.smi-spec.io")
 
 
-async def test_kubectl_watches(kubectl: Run, east: Cluster) -> None:
+async def test_kubectl_watches(kubectl: Run, east: EmulatedCluster) -> None:
     east.create(config_map("a"))
     waiting = asyncio.create_task(kubectl("wait", "--for=delete", "configmap/a", "--timeout=10s"))
     async with asyncio.timeout(PATIENCE):

@@ -15,7 +15,7 @@ from bus.messages import Cluster as ClusterFact
 from bus.messages import Health, WorkloadCopy, Zones
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 from reactor.sources.kubernetes import lease_watch, node_watch, workload_watch
 from reactor.sources.probes import cluster_probe
 from reactor.sources.source_context import SourceContext
@@ -78,7 +78,7 @@ async def test_a_renewed_lease_is_a_heartbeat(kube: Api, world: SourceContext, h
     source = LeaseWatch(
         name="beats", kind="LeaseWatch", cluster="here", namespace=kube.namespace, monitor_seconds=0.2, grace_seconds=2
     )
-    watch = lease_watch.Watch(source, world, await world.clusters.get("here"))
+    watch = lease_watch.LeaseWatcher(source, world, await world.clusters.get("here"))
     async with running(watch.run()):
         await watch.leases.synced.wait()
         renewed = {"spec": {"renewTime": "2001-01-01T00:00:10.000000Z"}}

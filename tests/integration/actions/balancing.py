@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bus.messages import LoadBalancerKind, Mode, RouteRef, SetWeights
-from reactor.clients.balancers.balancer_port import Change, LoadBalancer, Weights
+from reactor.clients.balancers.balancer_port import LoadBalancer, WeightChange, Weights
 
 AT = datetime(2026, 7, 1, tzinfo=UTC)
 
@@ -61,7 +61,7 @@ class Meddled:
     async def read(self) -> Weights:
         return await self.own.read()
 
-    async def write(self, seen: Weights, change: Change) -> Weights | None:
+    async def write(self, seen: Weights, change: WeightChange) -> Weights | None:
         number = len(self.writes)
         self.writes.append(dict(change.weights))
         if number == self.crash_before:

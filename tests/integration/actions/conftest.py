@@ -11,9 +11,9 @@ import stamina
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 
 Connect = Callable[[str], Awaitable[Kubernetes]]
 
@@ -32,7 +32,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 
 @pytest.fixture
-def east(emulator: Emulator) -> Cluster:
+def east(emulator: Emulator) -> EmulatedCluster:
     return emulator.cluster("east")
 
 
@@ -58,5 +58,5 @@ async def connected(emulator: Emulator, tmp_path: Path) -> AsyncIterator[Connect
 
 
 @pytest.fixture
-async def api(east: Cluster, connected: Connect) -> Kubernetes:
+async def api(east: EmulatedCluster, connected: Connect) -> Kubernetes:
     return await connected("east")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from tests.unit.actions.builders import weights_of
 
 FAILOVER = {"p": 0, "s": 1}
 STANDS = [("p", 1), ("s", 0)]
 
 
-def standing(cluster: Cluster) -> list[tuple[str, object]]:
+def standing(cluster: EmulatedCluster) -> list[tuple[str, object]]:
     return weights_of(cluster.get("trafficsplits", "checkout", "shop"))
 
 

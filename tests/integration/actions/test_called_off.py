@@ -16,7 +16,7 @@ from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.actions.outcomes import Declined, Waited
 from reactor.actions.workload.templates import Templates
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory
 from tests.integration.actions.conftest import Connect
@@ -109,7 +109,7 @@ async def test_the_event_of_a_write_that_was_made_is_told_without_a_question(
         if len(asked) > 1:
             raise Declined("CalledOff", "it is done")
 
-    east: Cluster = emulator.cluster("east")
+    east: EmulatedCluster = emulator.cluster("east")
     outcome = await carry_out(ACTIONS["SetWeights"](), world, ExecutionContext(once))
     assert (outcome.status, outcome.wrote) == ("Done", True)
     assert len(east.list("events", "shop")) == 1

@@ -13,9 +13,9 @@ import pytest
 from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Delay, Emulator, Fault
+from reactor.demo.kube import Delay, EmulatedCluster, Emulator, Fault
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 from reactor.settings.model import Notifier
 from tests.unit.actions.builders import notify, route, set_weights, split
 
@@ -32,7 +32,7 @@ async def world(api: KubeApi) -> AsyncIterator[CarrierContext]:
         yield CarrierContext(Clock(), cluster, {"log": Notifier()}, http, instance="reactor-1")
 
 
-async def test_weights_are_set(east: Cluster, world: CarrierContext) -> None:
+async def test_weights_are_set(east: EmulatedCluster, world: CarrierContext) -> None:
     east.create(split([("p", 1), ("s", 0)]))
     outcome = await carry_out(set_weights({"p": 0, "s": 1}), world)
     assert (outcome.status, outcome.wrote) == ("Done", True)
@@ -58,7 +58,7 @@ async def test_the_clusters_of_the_settings_fit_in(world: CarrierContext) -> Non
 
 
 async def test_many_routes_move_at_once_each_by_one_write(
-    emulator: Emulator, east: Cluster, world: CarrierContext, record_property: Callable[[str, object], None]
+    emulator: Emulator, east: EmulatedCluster, world: CarrierContext, record_property: Callable[[str, object], None]
 ) -> None:
     for index in range(ROUTES):
         east.create(split([("p", 1), ("s", 0)], name=f"route-{index}"))

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from bus.messages import Notify, Outcome
-from reactor.actions.notify.notify import Told, carry_out
+from reactor.actions.notify.notify import NotifiedLog, carry_out
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Notifier
 from tests.integration.actions.smtp_server import SmtpServer, smtp
@@ -36,7 +36,9 @@ def served(folder: Path, who: str = "server") -> ssl.SSLContext:
     return context
 
 
-async def tell(server: SmtpServer, action: Notify | None = None, told: Told | None = None, **email: Any) -> Outcome:
+async def tell(
+    server: SmtpServer, action: Notify | None = None, told: NotifiedLog | None = None, **email: Any
+) -> Outcome:
     given = {
         "host": "127.0.0.1", "port": server.port, "tls": "None", "from": "Alert reactor <reactor@example.com>",
         "to": ["Ann <ann@example.com>", "bob@example.com"], **email,
@@ -45,7 +47,7 @@ async def tell(server: SmtpServer, action: Notify | None = None, told: Told | No
     async with aiohttp.ClientSession() as http:
         return await carry_out(
             action or notify("mail"), Clock(), notifiers={"mail": notifier}, http=http,
-            told=told if told is not None else Told(),
+            told=told if told is not None else NotifiedLog(),
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bus.messages import Notify, Outcome
-from reactor.actions.notify.notify import Told, carry_out
+from reactor.actions.notify.notify import NotifiedLog, carry_out
 from reactor.runtime.clock import Clock
 from reactor.settings.model import Notifier
 from tests.unit.actions.builders import notify
@@ -69,7 +69,7 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 class Teller:
     http: aiohttp.ClientSession
     notifiers: dict[str, Notifier]
-    told: Told = field(default_factory=Told)
+    told: NotifiedLog = field(default_factory=NotifiedLog)
 
     async def __call__(self, action: Notify) -> Outcome:
         return await carry_out(action, Clock(), notifiers=self.notifiers, http=self.http, told=self.told)
@@ -181,7 +181,7 @@ async def test_incidents_are_posted_where_each_kind_takes_them(
     key.write_text(f"{SECRET}\n")
     given = {"kind": kind, "url": f"{inbox.url}/"} | ({} if kind == "alertmanager" else {"key_file": key})
     outcome = await carry_out(
-        notify("oncall"), Clock(), notifiers={"oncall": Notifier.model_validate(given)}, http=http, told=Told()
+        notify("oncall"), Clock(), notifiers={"oncall": Notifier.model_validate(given)}, http=http, told=NotifiedLog()
     )  # fmt: skip
     assert outcome.status == "Done"
     assert inbox.paths == [path]
@@ -194,7 +194,7 @@ async def test_a_key_that_cannot_be_read_is_told_without_it(
     inbox: Inbox, http: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
     missing = Notifier.model_validate({"kind": "pagerduty", "url": inbox.url, "key_file": tmp_path / "none"})
-    outcome = await carry_out(notify("oncall"), Clock(), notifiers={"oncall": missing}, http=http, told=Told())
+    outcome = await carry_out(notify("oncall"), Clock(), notifiers={"oncall": missing}, http=http, told=NotifiedLog())
     assert (outcome.status, outcome.reason) == ("Failed", "UrlUnreadable")
     assert "notifiers.oncall.keyFile" in outcome.detail
     assert inbox.posts == []

@@ -6,7 +6,7 @@ import asyncio
 
 from reactor.actions.traffic.route_weights import carry_out
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.meddling import Meddled, once
@@ -15,7 +15,7 @@ from tests.unit.actions.builders import set_weights, split
 
 
 async def test_two_executors_with_one_decision_write_once(
-    emulator: Emulator, east: Cluster, api: KubeApi, connected: Connect
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, connected: Connect
 ) -> None:
     east.create(split(STANDS))
     together = asyncio.Barrier(2)  # both have read before either writes
@@ -25,7 +25,9 @@ async def test_two_executors_with_one_decision_write_once(
     assert (our_writes(emulator), len(east.list("events", "shop"))) == (1, 1)
 
 
-async def test_of_two_decisions_that_race_the_newer_one_stands(east: Cluster, api: KubeApi, connected: Connect) -> None:
+async def test_of_two_decisions_that_race_the_newer_one_stands(
+    east: EmulatedCluster, api: KubeApi, connected: Connect
+) -> None:
     east.create(split(STANDS))
     together = asyncio.Barrier(2)
     old = Meddled(api, after_read=once(together.wait))
@@ -37,7 +39,7 @@ async def test_of_two_decisions_that_race_the_newer_one_stands(east: Cluster, ap
     assert (newer.status, standing(east)) == ("Done", [("p", 0), ("s", 1)])
 
 
-async def test_an_older_decision_is_refused(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_an_older_decision_is_refused(emulator: Emulator, east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER, generation=7), Clock())
     outcome = await carry_out(api, set_weights({"p": 1, "s": 0}, generation=6), Clock())
@@ -45,14 +47,16 @@ async def test_an_older_decision_is_refused(emulator: Emulator, east: Cluster, a
     assert "generation 7" in outcome.detail
 
 
-async def test_after_a_wiped_bus_the_next_generation_is_accepted(east: Cluster, api: KubeApi) -> None:
+async def test_after_a_wiped_bus_the_next_generation_is_accepted(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER, generation=7, epoch=900), Clock())
     outcome = await carry_out(api, set_weights({"p": 1, "s": 0}, generation=8, epoch=2), Clock())
     assert (outcome.status, outcome.wrote) == ("Done", True)
 
 
-async def test_a_hand_edit_between_read_and_write_is_not_overwritten_blindly(east: Cluster, api: KubeApi) -> None:
+async def test_a_hand_edit_between_read_and_write_is_not_overwritten_blindly(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(split([*STANDS, ("theirs", 0)]))
 
     async def edit() -> None:
@@ -66,7 +70,7 @@ async def test_a_hand_edit_between_read_and_write_is_not_overwritten_blindly(eas
     assert standing(east) == [("s", 1), ("theirs", 5), ("p", 0)]
 
 
-async def test_a_late_repeat_does_not_undo_a_hand_edit(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_late_repeat_does_not_undo_a_hand_edit(emulator: Emulator, east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER), Clock())
     by_hand = [{"op": "replace", "path": "/spec/backends/0/weight", "value": 50}]
@@ -76,7 +80,7 @@ async def test_a_late_repeat_does_not_undo_a_hand_edit(emulator: Emulator, east:
     assert standing(east) == [("p", 50), ("s", 1)]
 
 
-async def test_a_route_deleted_between_read_and_write_is_gone(east: Cluster, api: KubeApi) -> None:
+async def test_a_route_deleted_between_read_and_write_is_gone(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
 
     async def delete() -> None:

@@ -11,7 +11,7 @@ from reactor.actions.traffic.route_weights import carry_out
 from reactor.actions.traffic.weights import backends_of
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.route_entries import weights_of
-from reactor.demo.kube import Cluster, Emulator, Fault, LoseAnswer
+from reactor.demo.kube import EmulatedCluster, Emulator, Fault, LoseAnswer
 from reactor.demo.kube.crds import shipped
 from reactor.runtime.clock import Clock
 from tests.contract.kube.test_route_kinds import pools
@@ -39,11 +39,11 @@ class Dies:
 
 
 @pytest.fixture
-def east(emulator: Emulator) -> Cluster:
+def east(emulator: Emulator) -> EmulatedCluster:
     return emulator.cluster("east", crds=[*shipped(), pools()])
 
 
-def stands(sample: Sample, east: Cluster) -> dict[str, int]:
+def stands(sample: Sample, east: EmulatedCluster) -> dict[str, int]:
     entries = backends_of(sample.described, east.get(sample.described.plural, "checkout", "shop"), sample.ref())
     weights = weights_of(sample.described, entries)
     return dict(zip([entry.service for entry in entries], weights, strict=True))
@@ -56,7 +56,7 @@ def our_writes(sample: Sample, emulator: Emulator) -> int:
 @every_kind
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_an_executor_that_dies_at_its_write_is_followed_by_one_that_ends_it(
-    east: Cluster, emulator: Emulator, connected: Connect, sample: Sample, after: bool
+    east: EmulatedCluster, emulator: Emulator, connected: Connect, sample: Sample, after: bool
 ) -> None:
     east.create(sample.object([sample.whole, 0]))
     api, action = await connected("east"), set_weights({"p": 0, "s": sample.whole}, sample.ref())
@@ -70,7 +70,7 @@ async def test_an_executor_that_dies_at_its_write_is_followed_by_one_that_ends_i
 
 @every_kind
 async def test_a_write_whose_answer_is_lost_is_not_doubled(
-    east: Cluster, emulator: Emulator, connected: Connect, sample: Sample
+    east: EmulatedCluster, emulator: Emulator, connected: Connect, sample: Sample
 ) -> None:
     east.create(sample.object([sample.whole, 0]))
     api, action = await connected("east"), set_weights({"p": 0, "s": sample.whole}, sample.ref())
@@ -83,7 +83,7 @@ async def test_a_write_whose_answer_is_lost_is_not_doubled(
 
 @every_kind
 async def test_a_late_repeat_does_not_undo_what_somebody_has_done_since(
-    east: Cluster, connected: Connect, sample: Sample
+    east: EmulatedCluster, connected: Connect, sample: Sample
 ) -> None:
     east.create(sample.object([sample.whole, 0]))
     api, action = await connected("east"), set_weights({"p": 0, "s": sample.whole}, sample.ref())

@@ -8,7 +8,18 @@ from bus.messages import RouteRef
 from reactor.actions.traffic.restore import restore
 from reactor.actions.traffic.route_weights import carry_out
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Answer, Cluster, Delay, Emulator, Fault, Forbid, Hang, Html, LoseAnswer, Reset
+from reactor.demo.kube import (
+    Delay,
+    EmulatedCluster,
+    Emulator,
+    Fault,
+    Forbid,
+    Hang,
+    Html,
+    LoseAnswer,
+    Reset,
+    StatusFault,
+)
 from reactor.demo.kube.faults import Effect
 from reactor.runtime.clock import Clock
 from rules.rulefile.route_kinds import ROUTE_KINDS
@@ -23,17 +34,17 @@ from tests.unit.actions.builders import http_route, refs, route, set_weights, sp
     [
         pytest.param(Forbid(), "get", "Forbidden", id="may not read"),
         pytest.param(Forbid(), "patch", "Forbidden", id="may not write"),
-        pytest.param(Answer(422), "patch", "Invalid", id="rejected"),
-        pytest.param(Answer(500), "patch", "ApiUnavailable", id="500"),
-        pytest.param(Answer(503), "get", "ApiUnavailable", id="503"),
+        pytest.param(StatusFault(422), "patch", "Invalid", id="rejected"),
+        pytest.param(StatusFault(500), "patch", "ApiUnavailable", id="500"),
+        pytest.param(StatusFault(503), "get", "ApiUnavailable", id="503"),
         pytest.param(Html(502), "patch", "ApiUnavailable", id="a proxy's page"),
         pytest.param(Reset(), "get", "ApiUnavailable", id="reset"),
-        pytest.param(Answer(429, retry_after=30), "patch", "ApiUnavailable", id="sent away for 30 s"),
-        pytest.param(Answer(409), "patch", "Conflict", id="always somebody quicker"),
+        pytest.param(StatusFault(429, retry_after=30), "patch", "ApiUnavailable", id="sent away for 30 s"),
+        pytest.param(StatusFault(409), "patch", "Conflict", id="always somebody quicker"),
     ],
 )
 async def test_a_refusal_is_reported_and_no_event_claims_success(
-    emulator: Emulator, east: Cluster, api: KubeApi, effect: Effect, verb: str, reason: str
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, effect: Effect, verb: str, reason: str
 ) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(effect, verb=verb, resource="trafficsplits"))
@@ -42,7 +53,7 @@ async def test_a_refusal_is_reported_and_no_event_claims_success(
     assert (our_writes(emulator), east.list("events", "shop")) == (0, [])
 
 
-async def test_a_missing_permission_names_what_to_grant(east: Cluster, api: KubeApi) -> None:
+async def test_a_missing_permission_names_what_to_grant(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(Forbid(), verb="patch"))
     outcome = await carry_out(api, set_weights(FAILOVER), Clock())
@@ -50,23 +61,25 @@ async def test_a_missing_permission_names_what_to_grant(east: Cluster, api: Kube
     assert "'trafficsplits'" in outcome.detail
 
 
-async def test_a_server_that_says_no_for_good_is_asked_once(east: Cluster, api: KubeApi) -> None:
+async def test_a_server_that_says_no_for_good_is_asked_once(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     forbidden = east.faults.add(Fault(Forbid(), verb="patch"))
     await carry_out(api, set_weights(FAILOVER), Clock())
     assert forbidden.hits == 1
 
 
-async def test_a_server_that_stays_busy_is_asked_five_times(east: Cluster, api: KubeApi) -> None:
+async def test_a_server_that_stays_busy_is_asked_five_times(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
-    busy = east.faults.add(Fault(Answer(503), verb="patch"))
+    busy = east.faults.add(Fault(StatusFault(503), verb="patch"))
     await carry_out(api, set_weights(FAILOVER), Clock())
     assert busy.hits == 5
 
 
-@pytest.mark.parametrize("effect", [Answer(409), Answer(503), Answer(429, retry_after=0), Reset(), Html(502)])
+@pytest.mark.parametrize(
+    "effect", [StatusFault(409), StatusFault(503), StatusFault(429, retry_after=0), Reset(), Html(502)]
+)
 async def test_trouble_that_passes_is_waited_for(
-    emulator: Emulator, east: Cluster, api: KubeApi, effect: Effect
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, effect: Effect
 ) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(effect, verb="patch", resource="trafficsplits", count=2))
@@ -74,7 +87,7 @@ async def test_trouble_that_passes_is_waited_for(
     assert (outcome.status, outcome.wrote, our_writes(emulator)) == ("Done", True, 1)
 
 
-async def test_a_route_that_is_gone_is_said_to_be(east: Cluster, api: KubeApi) -> None:
+async def test_a_route_that_is_gone_is_said_to_be(east: EmulatedCluster, api: KubeApi) -> None:
     outcome = await carry_out(api, set_weights(FAILOVER), Clock())
     assert (outcome.status, outcome.reason) == ("Failed", "RouteNotFound")
 
@@ -86,13 +99,15 @@ async def test_a_cluster_without_the_kind_says_so(emulator: Emulator, connected:
     assert "trafficsplits.split.smi-spec.io" in outcome.detail
 
 
-async def test_a_name_with_a_slash_leads_to_no_other_object(east: Cluster, api: KubeApi) -> None:
+async def test_a_name_with_a_slash_leads_to_no_other_object(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     outcome = await carry_out(api, set_weights(FAILOVER, route(name="x/../checkout")), Clock())
     assert (outcome.status, standing(east)) == ("Failed", STANDS)
 
 
-async def test_a_write_whose_answer_is_lost_is_found_done(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_write_whose_answer_is_lost_is_found_done(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(LoseAnswer(), verb="patch", resource="trafficsplits", count=1))
     outcome = await carry_out(api, set_weights(FAILOVER), Clock())
@@ -102,7 +117,7 @@ async def test_a_write_whose_answer_is_lost_is_found_done(emulator: Emulator, ea
 
 @pytest.mark.parametrize("verb", ["get", "patch"])
 async def test_a_server_that_hangs_is_given_up(
-    emulator: Emulator, east: Cluster, api: KubeApi, verb: str, monkeypatch: pytest.MonkeyPatch
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     east.create(split(STANDS))
     hang = east.faults.add(Fault(Hang(), verb=verb, resource="trafficsplits"))
@@ -115,7 +130,7 @@ async def test_a_server_that_hangs_is_given_up(
 
 
 async def test_a_write_that_took_effect_after_we_gave_up_is_not_doubled(
-    emulator: Emulator, east: Cluster, api: KubeApi, monkeypatch: pytest.MonkeyPatch
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     east.create(split(STANDS))
     east.faults.add(Fault(Delay(5, answered_late=True), verb="patch", resource="trafficsplits", count=1))
@@ -127,7 +142,7 @@ async def test_a_write_that_took_effect_after_we_gave_up_is_not_doubled(
     assert our_writes(emulator) == 1
 
 
-async def test_a_write_that_the_cluster_changes_is_not_called_done(east: Cluster, api: KubeApi) -> None:
+async def test_a_write_that_the_cluster_changes_is_not_called_done(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
 
     async def overrule() -> None:
@@ -143,7 +158,7 @@ async def test_a_write_that_the_cluster_changes_is_not_called_done(east: Cluster
     [({"p": 0, "s": 0}, "Refused", "AllZero"), ({"p": 0, "ghost": 1}, "Failed", "BackendMissing")],
 )
 async def test_what_does_not_fit_the_route_writes_nothing(
-    emulator: Emulator, east: Cluster, api: KubeApi, weights: dict[str, int], status: str, reason: str
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi, weights: dict[str, int], status: str, reason: str
 ) -> None:
     east.create(http_route(refs(STANDS)))
     emulator.writes.clear()
@@ -151,7 +166,7 @@ async def test_what_does_not_fit_the_route_writes_nothing(
     assert (outcome.status, outcome.reason, len(emulator.writes)) == (status, reason, 0)
 
 
-async def test_a_dry_run_touches_nothing(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_dry_run_touches_nothing(emulator: Emulator, east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     calls = east.faults.add(Fault(Delay(0)))
     outcome = await carry_out(api, set_weights(FAILOVER, mode="DryRun"), Clock())
@@ -165,7 +180,7 @@ async def test_a_kind_of_route_that_the_settings_lack_is_told_and_nothing_is_ask
     assert outcome.detail == "routeKinds.Pool: a rule names this kind of route, the settings do not"
 
 
-async def test_letting_go_brings_the_healthy_weights_back(east: Cluster, api: KubeApi) -> None:
+async def test_letting_go_brings_the_healthy_weights_back(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split([("p", 90), ("s", 10)]))
     await carry_out(api, set_weights(FAILOVER, remember={"p": 90, "s": 10}), Clock())
     outcomes = [await restore(api, route(), ROUTE_KINDS["TrafficSplit"], Clock()) for _ in range(2)]

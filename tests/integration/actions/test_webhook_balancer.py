@@ -12,12 +12,12 @@ from aiohttp import web
 from reactor.actions.execution import ExecutionContext
 from reactor.actions.outcomes import Declined
 from reactor.actions.traffic.balancer_weights import carry_out
-from reactor.clients.balancers.balancer_port import Change
+from reactor.clients.balancers.balancer_port import WeightChange
 from reactor.clients.balancers.webhook import Webhook, signature
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import Webhook as Settings
+from reactor.settings.balancers import WebhookSettings as Settings
 from tests.e2e.weights_server import Server
 from tests.integration.actions.balancing import Crash, Meddled, once, set_weights
 
@@ -50,7 +50,7 @@ async def test_it_is_read_and_written_once(client: Webhook) -> None:
 
 async def test_nobody_is_overwritten_without_being_read(client: Webhook) -> None:
     async def somebody() -> None:
-        await client.write(await client.read(), Change({"blue": 7, "green": 7}, "theirs", "theirs"))
+        await client.write(await client.read(), WeightChange({"blue": 7, "green": 7}, "theirs", "theirs"))
 
     meddled = Meddled(client, before_write=once(somebody))
     outcome = await carry_out(meddled, ASKED, Clock(), ExecutionContext())
@@ -91,11 +91,11 @@ async def test_what_is_called_off_after_it_was_read_is_not_written(client: Webho
 
 async def test_the_same_change_sent_twice_has_one_key_and_happens_once(client: Webhook) -> None:
     seen = await client.read()
-    change = Change(AWAY, "web/edge/Webhook/edge/1", "key")
+    change = WeightChange(AWAY, "web/edge/Webhook/edge/1", "key")
     assert (await client.write(seen, change)).version == "2"
     assert (await client.write(seen, change)).version == "2"
     with pytest.raises(Conflict):
-        await client.write(seen, Change(AWAY, "web/edge/Webhook/edge/2", "another"))
+        await client.write(seen, WeightChange(AWAY, "web/edge/Webhook/edge/2", "another"))
 
 
 class Late(Clock):

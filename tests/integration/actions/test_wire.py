@@ -6,7 +6,7 @@ import pytest
 
 from reactor.actions.traffic.route_weights import carry_out
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
-from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang
+from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Hang, StatusFault
 from reactor.runtime.clock import Clock
 from reactor.runtime.telemetry import REGISTRY
 from tests.integration.actions.conftest import Connect
@@ -14,7 +14,9 @@ from tests.integration.actions.scene import FAILOVER, STANDS
 from tests.unit.actions.builders import RouteKind, http_route, refs, route, set_weights, split, weights_of
 
 
-async def test_weights_move_by_one_conditional_json_patch(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_weights_move_by_one_conditional_json_patch(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
+) -> None:
     version = east.create(split(STANDS))["metadata"]["resourceVersion"]
     outcome = await carry_out(api, set_weights(FAILOVER, remember={"p": 1, "s": 0}), Clock())
 
@@ -40,21 +42,23 @@ async def test_weights_move_by_one_conditional_json_patch(emulator: Emulator, ea
 
 
 @pytest.mark.parametrize("kind", ["HTTPRoute", "GRPCRoute"])
-async def test_gateway_routes_move(east: Cluster, api: KubeApi, kind: RouteKind) -> None:
+async def test_gateway_routes_move(east: EmulatedCluster, api: KubeApi, kind: RouteKind) -> None:
     east.create(http_route(refs(STANDS), kind=kind))
     outcome = await carry_out(api, set_weights(FAILOVER, route(kind)), Clock())
     assert (outcome.status, outcome.wrote) == ("Done", True)
     assert weights_of(east.get(f"{kind.lower()}s", "checkout", "shop")) == [("p", 0), ("s", 1)]
 
 
-async def test_a_route_that_already_stands_so_is_not_written(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_route_that_already_stands_so_is_not_written(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(split([("p", 0), ("s", 1)]))
     emulator.writes.clear()
     outcome = await carry_out(api, set_weights(FAILOVER), Clock())
     assert (outcome.status, outcome.wrote, len(emulator.writes)) == ("Done", False, 0)
 
 
-async def test_repeats_of_a_decision_write_once(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_repeats_of_a_decision_write_once(emulator: Emulator, east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     wrote = [(await carry_out(api, set_weights(FAILOVER), Clock())).wrote for _ in range(3)]
     assert wrote == [True, False, False]
@@ -62,7 +66,7 @@ async def test_repeats_of_a_decision_write_once(emulator: Emulator, east: Cluste
     assert len(east.list("events", "shop")) == 1
 
 
-async def test_the_event_says_what_moved_and_why(east: Cluster, api: KubeApi) -> None:
+async def test_the_event_says_what_moved_and_why(east: EmulatedCluster, api: KubeApi) -> None:
     stands = east.create(split(STANDS))
     action = set_weights(FAILOVER, detail="p: Unhealthy (HTTP 503)")
     await carry_out(api, action, Clock(), instance="reactor-7")
@@ -80,30 +84,32 @@ async def test_the_event_says_what_moved_and_why(east: Cluster, api: KubeApi) ->
     ("because", "reason"),
     [("PrimaryHealthy", "Failback"), ("Returning", "Failback"), ("AllDown", "AllDown"), ("Drift", "Drift")],
 )
-async def test_the_events_reason_follows_the_rules(east: Cluster, api: KubeApi, because: str, reason: str) -> None:
+async def test_the_events_reason_follows_the_rules(
+    east: EmulatedCluster, api: KubeApi, because: str, reason: str
+) -> None:
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER, because=because), Clock())
     assert [event["reason"] for event in east.list("events", "shop")] == [reason]
 
 
-async def test_a_long_story_is_cut_to_what_an_event_takes(east: Cluster, api: KubeApi) -> None:
+async def test_a_long_story_is_cut_to_what_an_event_takes(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER, detail="é" * 4000), Clock())
     [event] = east.list("events", "shop")
     assert 1020 <= len(event["message"].encode()) <= 1024
 
 
-async def test_an_older_cluster_gets_a_core_event(east: Cluster, api: KubeApi) -> None:
-    east.faults.add(Fault(Answer(404), verb="create", resource="events.events.k8s.io"))
+async def test_an_older_cluster_gets_a_core_event(east: EmulatedCluster, api: KubeApi) -> None:
+    east.faults.add(Fault(StatusFault(404), verb="create", resource="events.events.k8s.io"))
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER), Clock())
     [event] = east.list("events", "shop")
     assert (event["reason"], event["source"]["component"], event["count"]) == ("Failover", "alert-reactor", 1)
 
 
-@pytest.mark.parametrize("effect", [Answer(403), Answer(500), Hang()])
+@pytest.mark.parametrize("effect", [StatusFault(403), StatusFault(500), Hang()])
 async def test_an_event_that_cannot_be_written_fails_nothing(
-    east: Cluster, api: KubeApi, effect: Answer | Hang, monkeypatch: pytest.MonkeyPatch
+    east: EmulatedCluster, api: KubeApi, effect: StatusFault | Hang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.actions.events.EVENT_SECONDS", 0.2)
     before = _event_failures()
@@ -124,7 +130,7 @@ def _event_failures() -> float:
     [(["v1alpha1"], "v1alpha1"), (["v1alpha1", "v1alpha2"], "v1alpha2"), (["v1alpha4"], "v1alpha4")],
 )
 async def test_the_version_that_the_cluster_serves_is_used(
-    emulator: Emulator, east: Cluster, connected: Connect, served: list[str], expected: str
+    emulator: Emulator, east: EmulatedCluster, connected: Connect, served: list[str], expected: str
 ) -> None:
     west = emulator.cluster("west", crds=[_split_crd(east, served)])
     west.create(split(STANDS, version=served[0]))
@@ -134,7 +140,7 @@ async def test_the_version_that_the_cluster_serves_is_used(
     assert event["regarding"]["apiVersion"] == f"split.smi-spec.io/{expected}"
 
 
-async def test_a_version_that_goes_away_is_noticed(east: Cluster, api: KubeApi) -> None:
+async def test_a_version_that_goes_away_is_noticed(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split(STANDS))
     await carry_out(api, set_weights(FAILOVER), Clock())
     east.install(_split_crd(east, ["v1alpha4"]))
@@ -143,14 +149,14 @@ async def test_a_version_that_goes_away_is_noticed(east: Cluster, api: KubeApi) 
     assert (outcome.status, outcome.wrote) == ("Done", True)
 
 
-async def test_quantity_weights_become_integers(east: Cluster, api: KubeApi) -> None:
+async def test_quantity_weights_become_integers(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(split([("p", "500m"), ("s", "500m")], version="v1alpha1"))
     outcome = await carry_out(api, set_weights(FAILOVER), Clock())
     assert (outcome.status, outcome.detail) == ("Done", "p 500m→0, s 500m→1")
     assert weights_of(east.get("trafficsplits", "checkout", "shop")) == [("p", 0), ("s", 1)]
 
 
-def _split_crd(east: Cluster, versions: list[str]) -> JsonObject:
+def _split_crd(east: EmulatedCluster, versions: list[str]) -> JsonObject:
     """The kind in these versions, all with v1alpha1's schema; the first one is stored."""
     spec = east.get("customresourcedefinitions", "trafficsplits.split.smi-spec.io")["spec"]
     [template] = [version for version in spec["versions"] if version["name"] == "v1alpha1"]

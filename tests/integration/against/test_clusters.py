@@ -12,7 +12,7 @@ import yaml
 
 from reactor.demo.kube import Emulator, write_kubeconfig
 from reactor.demo.kube.crds import load as load_definitions
-from reactor.demo.kube.faults import Answer, Fault, Forbid
+from reactor.demo.kube.faults import Fault, Forbid, StatusFault
 from reactor.runtime.clock import Clock
 from reactor.workbench.livecheck import SETTINGS
 from reactor.workbench.livecheck.livecheck_run import ask
@@ -183,7 +183,7 @@ async def test_a_server_that_is_away_is_one_finding(world: World, tmp_path: Path
 
 async def test_a_server_that_breaks_off_is_one_finding(world: World) -> None:
     world.shop.split("checkout", "fallback")
-    world.east.faults.add(Fault(Answer(503), resource="trafficsplits"))
+    world.east.faults.add(Fault(StatusFault(503), resource="trafficsplits"))
     [found] = await world.asked(RULES)
     assert "rules[0]" in found
     assert "east cannot be asked any more: " in found

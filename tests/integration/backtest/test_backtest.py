@@ -12,10 +12,10 @@ from aiohttp import web
 
 from reactor.clients.instant_queries import QueryFailed, QueryRefused
 from reactor.settings.model import Endpoint
-from reactor.workbench.backtest.backtest_run import Backtested, Request, run
+from reactor.workbench.backtest.backtest_run import Backtested, BacktestRequest, run
 from reactor.workbench.backtest.backtest_text import lines
 from reactor.workbench.backtest.grid import CHUNK_POINTS
-from reactor.workbench.backtest.history_builder import Plan, Span
+from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan
 from reactor.workbench.backtest.page import page
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules.rehearsal.backtest.backtest_report import as_json
@@ -67,17 +67,18 @@ async def prometheus() -> AsyncIterator[Recorded]:
 def request(
     server: Recorded, *, text: str = SHOP, other: str | None = None, hours: float = 2, step: int | None = None,
     sweep: Sweep | None = None, cache: Path | None = None, **endpoint: Any,
-) -> Request:  # fmt: skip
+) -> BacktestRequest:  # fmt: skip
     to_ms = (START + round(hours * 3600)) * 1000
-    span = Span(START * 1000, to_ms, to_ms + 10**10, step)
+    span = BacktestSpan(START * 1000, to_ms, to_ms + 10**10, step)
     plans = [
-        Plan(loader.load([("shop.yaml", one)]), span, ("main",)) for one in ([text] if other is None else [text, other])
+        BacktestPlan(loader.load([("shop.yaml", one)]), span, ("main",))
+        for one in ([text] if other is None else [text, other])
     ]
     endpoints = {"main": Endpoint.model_validate({"url": server.url, **endpoint})}
-    return Request(plans[0], endpoints, plans[1] if other is not None else None, sweep, cache)
+    return BacktestRequest(plans[0], endpoints, plans[1] if other is not None else None, sweep, cache)
 
 
-async def done(wanted: Request) -> Backtested:
+async def done(wanted: BacktestRequest) -> Backtested:
     return await run(wanted, lambda *_: None)
 
 

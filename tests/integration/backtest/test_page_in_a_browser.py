@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from reactor.settings.model import Endpoint
-from reactor.workbench.backtest.backtest_run import Request, run
-from reactor.workbench.backtest.history_builder import Plan, Span
+from reactor.workbench.backtest.backtest_run import BacktestRequest, run
+from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan
 from reactor.workbench.backtest.page import page
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules.rehearsal.backtest.backtester import Sweep
@@ -64,10 +64,10 @@ async def written(tmp_path: Path) -> Path:
         series += [({"service": name}, lambda _: 1.0) for name in others]
         server.says = {"up_ratio": series, NEWEST_SCRAPE: [({}, lambda second: second - 5)]}
         end = (START + DAYS * 86_400) * 1000
-        span = Span(START * 1000, end, end + 10**10, None)
-        plans = [Plan(loader.load([("shop.yaml", rules(bears))]), span, ("main",)) for bears in (300, 0)]
+        span = BacktestSpan(START * 1000, end, end + 10**10, None)
+        plans = [BacktestPlan(loader.load([("shop.yaml", rules(bears))]), span, ("main",)) for bears in (300, 0)]
         endpoints = {"main": Endpoint.model_validate({"url": server.url})}
-        request = Request(plans[0], endpoints, plans[1], Sweep("tolerationSeconds", SWEPT))
+        request = BacktestRequest(plans[0], endpoints, plans[1], Sweep("tolerationSeconds", SWEPT))
         done = await run(request, lambda *_: None)
     file = tmp_path / "page.html"
     file.write_text(page(done), "utf-8")

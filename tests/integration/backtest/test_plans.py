@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from reactor.cli.backtest import backtest
 from reactor.settings.model import Endpoint
 from reactor.workbench.backtest.alerts import FIRING
-from reactor.workbench.backtest.backtest_run import Backtested, Request, run
-from reactor.workbench.backtest.history_builder import Plan, Span, unplayable
+from reactor.workbench.backtest.backtest_run import Backtested, BacktestRequest, run
+from reactor.workbench.backtest.history_builder import BacktestPlan, BacktestSpan, unplayable
 from reactor.workbench.backtest.prometheus_gaps import NEWEST_SCRAPE
 from rules.rulefile import loader
 from rules.rulefile.loader import RuleSet
@@ -49,14 +49,14 @@ def load(text: str) -> RuleSet:
     return loader.load([("shop.yaml", text)])
 
 
-def plan(text: str, *, hours: int = 1) -> Plan:
+def plan(text: str, *, hours: int = 1) -> BacktestPlan:
     to_ms = (START + hours * 3600) * 1000
-    return Plan(load(text), Span(START * 1000, to_ms, to_ms), ("eu", "us"))
+    return BacktestPlan(load(text), BacktestSpan(START * 1000, to_ms, to_ms), ("eu", "us"))
 
 
-async def played(of: Plan, server: Recorded) -> Backtested:
+async def played(of: BacktestPlan, server: Recorded) -> Backtested:
     endpoints = {name: Endpoint.model_validate({"url": server.url}) for name in of.servers}
-    return await run(Request(of, endpoints), lambda *_: None)
+    return await run(BacktestRequest(of, endpoints), lambda *_: None)
 
 
 def test_each_source_asks_its_own_server_at_its_own_pace() -> None:

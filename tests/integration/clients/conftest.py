@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from reactor.clients.kubernetes import Kubernetes, connect
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 
 @pytest.fixture
-def east(emulator: Emulator) -> Cluster:
+def east(emulator: Emulator) -> EmulatedCluster:
     """A cluster that says in a bookmark every 0.2 s that it is still there."""
     return emulator.cluster("east", bookmark_seconds=0.2)
 
@@ -47,7 +47,7 @@ def kubeconfig(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-async def api(emulator: Emulator, east: Cluster, kubeconfig: Callable[..., Path]) -> AsyncIterator[Kubernetes]:
+async def api(emulator: Emulator, east: EmulatedCluster, kubeconfig: Callable[..., Path]) -> AsyncIterator[Kubernetes]:
     """Our client of that cluster."""
     connected = await connect("east", ClusterSettings(kubeconfig=kubeconfig(emulator.url("east"))))
     yield connected

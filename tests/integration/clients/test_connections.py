@@ -15,9 +15,9 @@ from kubernetes.aio.client import ApiClient
 from reactor.clients import kubernetes
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
-from reactor.demo.kube import Answer, Cluster, Fault
+from reactor.demo.kube import EmulatedCluster, Fault, StatusFault
 from reactor.runtime import telemetry
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 
 WATCHES = 130
 """More than an HTTP client's usual pool has connections."""
@@ -35,7 +35,7 @@ def open_watches_of(cluster: str) -> float:
     return telemetry.REGISTRY.get_sample_value("reactor_open_watches", {"cluster": cluster}) or 0
 
 
-async def test_watches_leave_connections_for_reads_probes_and_writes(api: Kubernetes, east: Cluster) -> None:
+async def test_watches_leave_connections_for_reads_probes_and_writes(api: Kubernetes, east: EmulatedCluster) -> None:
     async with AsyncExitStack() as stack:
         await open_watches(api, stack, WATCHES)
         assert open_watches_of("east") == WATCHES
@@ -48,12 +48,12 @@ async def test_watches_leave_connections_for_reads_probes_and_writes(api: Kubern
 
 
 async def test_clients_whose_credentials_were_renewed_are_not_kept(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kubernetes, "RELOAD_SECONDS", 0)
     before = clients()  # one for each purpose
     for _ in range(3):
-        east.faults.add(Fault(Answer(401), count=1))
+        east.faults.add(Fault(StatusFault(401), count=1))
         await api.get("/version")
     assert clients() == before
 

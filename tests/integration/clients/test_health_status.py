@@ -9,8 +9,8 @@ import pytest
 
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable
-from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Hang, Reset
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Hang, Reset, StatusFault
+from reactor.settings.model import ClusterSettings as ClusterSettings
 
 
 async def test_a_healthy_server_answers_200(api: Kubernetes) -> None:
@@ -18,13 +18,13 @@ async def test_a_healthy_server_answers_200(api: Kubernetes) -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404, 429, 500, 503])
-async def test_any_answer_is_given_as_it_is(api: Kubernetes, east: Cluster, status: int) -> None:
-    east.faults.add(Fault(Answer(status)))
+async def test_any_answer_is_given_as_it_is(api: Kubernetes, east: EmulatedCluster, status: int) -> None:
+    east.faults.add(Fault(StatusFault(status)))
     assert await api.status("/readyz", seconds=5) == status
 
 
 @pytest.mark.parametrize("effect", [Hang(), Reset()], ids=repr)
-async def test_no_answer_is_told_as_such(api: Kubernetes, east: Cluster, effect: Hang | Reset) -> None:
+async def test_no_answer_is_told_as_such(api: Kubernetes, east: EmulatedCluster, effect: Hang | Reset) -> None:
     east.faults.add(Fault(effect))
     with pytest.raises(ApiUnavailable, match="GET /readyz got no answer"):
         await api.status("/readyz", seconds=0.2)

@@ -14,16 +14,27 @@ import pytest
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes, connect
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
-from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Forbid, Hang, Html, JsonObject, LoseAnswer, Reset
+from reactor.demo.kube import (
+    EmulatedCluster,
+    Emulator,
+    Fault,
+    Forbid,
+    Hang,
+    Html,
+    JsonObject,
+    LoseAnswer,
+    Reset,
+    StatusFault,
+)
 from reactor.runtime.errors import SettingsError
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 
 SPLITS = "/apis/split.smi-spec.io/v1alpha2/namespaces/shop/trafficsplits"
 CHECKOUT = f"{SPLITS}/checkout"
 
 
 @pytest.fixture(autouse=True)
-async def split(east: Cluster) -> JsonObject:
+async def split(east: EmulatedCluster) -> JsonObject:
     """A route with a primary and a standby."""
     return east.create({
         "apiVersion": "split.smi-spec.io/v1alpha2", "kind": "TrafficSplit",
@@ -46,7 +57,7 @@ async def test_an_object_is_read_as_it_is(api: Kubernetes) -> None:
     assert found["spec"]["backends"][1] == {"service": "checkout-west", "weight": 0}
 
 
-async def test_a_list_has_every_page(api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_list_has_every_page(api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reactor.clients.kubernetes.PAGE_OBJECTS", 2)
     for number in range(5):
         metadata = {"name": f"c{number}", "namespace": "shop", "labels": {"odd": str(number % 2)}}
@@ -72,7 +83,7 @@ async def test_a_patch_that_breaks_the_schema_is_invalid(api: Kubernetes) -> Non
         await api.json_patch(CHECKOUT, [{"op": "replace", "path": "/spec/service", "value": 7}])
 
 
-async def test_an_object_is_created_once(api: Kubernetes, east: Cluster) -> None:
+async def test_an_object_is_created_once(api: Kubernetes, east: EmulatedCluster) -> None:
     event = {
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"},
         "involvedObject": {"kind": "TrafficSplit", "name": "checkout", "namespace": "shop"}, "reason": "Moved",
@@ -90,22 +101,22 @@ async def test_what_is_not_there_is_not_found(api: Kubernetes) -> None:
         await api.get("/apis/karmada.io/v1/things")
 
 
-async def test_a_missing_permission_says_what_to_grant(api: Kubernetes, east: Cluster) -> None:
+async def test_a_missing_permission_says_what_to_grant(api: Kubernetes, east: EmulatedCluster) -> None:
     east.faults.add(Fault(Forbid()))
     grant = r"grant the verb 'patch' on resource 'trafficsplits' of API group 'split.smi-spec.io' in namespace 'shop'"
     with pytest.raises(Forbidden, match=grant):
         await api.json_patch(CHECKOUT, moved(seen=1))
 
 
-async def test_an_overloaded_server_says_when_to_come_back(api: Kubernetes, east: Cluster) -> None:
-    east.faults.add(Fault(Answer(429, retry_after=7)))
+async def test_an_overloaded_server_says_when_to_come_back(api: Kubernetes, east: EmulatedCluster) -> None:
+    east.faults.add(Fault(StatusFault(429, retry_after=7)))
     with pytest.raises(ApiUnavailable) as refused:
         await api.get(CHECKOUT)
     assert refused.value.after == 7
 
 
-@pytest.mark.parametrize("effect", [Answer(500), Answer(503), Html(502), Html(200), Reset(), LoseAnswer()])
-async def test_no_usable_answer_is_worth_another_try(api: Kubernetes, east: Cluster, effect: Any) -> None:
+@pytest.mark.parametrize("effect", [StatusFault(500), StatusFault(503), Html(502), Html(200), Reset(), LoseAnswer()])
+async def test_no_usable_answer_is_worth_another_try(api: Kubernetes, east: EmulatedCluster, effect: Any) -> None:
     handle = east.faults.add(Fault(effect))
     with pytest.raises(ApiUnavailable, match="east: GET "):
         await api.get(CHECKOUT)
@@ -114,7 +125,7 @@ async def test_no_usable_answer_is_worth_another_try(api: Kubernetes, east: Clus
 
 
 async def test_a_server_that_never_answers_is_given_up(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     defaults = Kubernetes._json.__kwdefaults__ or {}
     monkeypatch.setitem(defaults, "seconds", 0.1)
@@ -124,7 +135,7 @@ async def test_a_server_that_never_answers_is_given_up(
 
 
 async def test_a_read_that_hangs_is_left_when_the_server_answers_again_and_a_write_is_not(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
     monkeypatch.setattr("reactor.clients.kubernetes.ANSWER_SECONDS", 0.2)
@@ -143,7 +154,7 @@ async def test_a_read_that_hangs_is_left_when_the_server_answers_again_and_a_wri
 
 
 async def test_a_read_of_one_object_that_hangs_while_others_are_answered_is_left(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
     east.faults.add(Fault(Hang(), count=1))
@@ -238,7 +249,7 @@ async def test_outside_a_cluster_there_is_no_service_account(monkeypatch: pytest
 
 
 async def test_a_cluster_is_connected_once_for_all_who_ask(
-    emulator: Emulator, east: Cluster, kubeconfig: Callable[..., Path]
+    emulator: Emulator, east: EmulatedCluster, kubeconfig: Callable[..., Path]
 ) -> None:
     clusters = Clusters({"east": ClusterSettings(kubeconfig=kubeconfig(emulator.url("east")))})
     first, second = await asyncio.gather(clusters.get("east"), clusters.get("east"))
@@ -264,7 +275,7 @@ async def hangs(tmp_path: Path) -> AsyncIterator[JsonObject]:
 
 
 async def test_a_program_for_credentials_that_hangs_holds_up_nobody_else(
-    emulator: Emulator, east: Cluster, tmp_path: Path, kubeconfig: Callable[..., Path], hangs: JsonObject,
+    emulator: Emulator, east: EmulatedCluster, tmp_path: Path, kubeconfig: Callable[..., Path], hangs: JsonObject,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     hung = ClusterSettings(kubeconfig=kubeconfig("http://127.0.0.1:1", exec=hangs).rename(tmp_path / "hung"))

@@ -17,7 +17,7 @@ from aiohttp import web
 from reactor.clients import kubernetes
 from reactor.clients.kubernetes import connect
 from reactor.clients.kubernetes_port import ApiUnavailable
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from tests.integration.webhook.test_tls import certificates, pytestmark
 
 __all__ = ["pytestmark"]
@@ -78,7 +78,7 @@ def _often(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_certificates_that_are_replaced_are_read_again(tmp_path: Path, asks: bool, inline: bool) -> None:
     await asyncio.to_thread(certificates, tmp_path)
     async with served(tmp_path, asks=asks) as url:
-        api = await connect("c", Cluster(kubeconfig=kubeconfig(tmp_path, url, inline=inline)))
+        api = await connect("c", ClusterSettings(kubeconfig=kubeconfig(tmp_path, url, inline=inline)))
         assert (await api.get("/version"))["major"] == "1"
     await asyncio.to_thread(certificates, tmp_path)  # another CA, another server's and another client's certificate
     async with served(tmp_path, asks=asks) as url:
@@ -93,7 +93,7 @@ async def test_a_server_that_nobody_vouches_for_is_still_refused(tmp_path: Path)
     async with served(tmp_path, asks=False) as url:
         path = kubeconfig(tmp_path, url, inline=False)
         (tmp_path / "ca.pem").write_bytes((tmp_path / "stranger.pem").read_bytes())
-        api = await connect("c", Cluster(kubeconfig=path))
+        api = await connect("c", ClusterSettings(kubeconfig=path))
         with pytest.raises(ApiUnavailable, match="certificate"):
             await api.get("/version")
         await api.close()

@@ -12,7 +12,7 @@ import pytest
 from reactor.actions.notify.incidents import Post
 from reactor.actions.notify.posting import NotifierUnavailable, post
 from reactor.clients.alertmanager_api import Alertmanager, AlertsUnavailable
-from reactor.clients.aws import Lazy
+from reactor.clients.aws import LazyAws
 from reactor.clients.credentials import proxy_of
 from reactor.clients.instant_queries import QueryFailed
 from reactor.clients.prometheus_api import Prometheus
@@ -77,7 +77,7 @@ async def _notify(**more: Any) -> None:
 
 async def _records(**more: Any) -> None:
     settings = Settings.model_validate({"aws": more})
-    route53 = Lazy("route53", "us-east-1", "loadBalancers.dns", proxy_of(settings.aws))
+    route53 = LazyAws("route53", "us-east-1", "loadBalancers.dns", proxy_of(settings.aws))
     with pytest.raises(Retryable):
         await route53.call("list_hosted_zones")
 

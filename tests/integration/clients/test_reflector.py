@@ -11,14 +11,13 @@ from typing import Any, cast
 import pytest
 
 from reactor.clients import reflector as reflector_
-from reactor.clients.changes import Change, Key, Kind
+from reactor.clients.changes import ChangeType, Key, ObjectChange
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.reflector import Reflector
 from reactor.demo.kube import (
-    Answer,
-    Cluster,
     CutWatch,
     Delay,
+    EmulatedCluster,
     EndWatch,
     FailWatch,
     Fault,
@@ -27,10 +26,11 @@ from reactor.demo.kube import (
     Html,
     JsonObject,
     Reset,
+    StatusFault,
     TruncateWatch,
 )
 from reactor.runtime.clock import Clock
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 from reactor.runtime.telemetry import REGISTRY
 from tests.clock import HandClock
 
@@ -48,10 +48,10 @@ class Copy:
     """What a reflector told."""
 
     def __init__(self) -> None:
-        self.batches: list[list[tuple[Kind, str]]] = []
+        self.batches: list[list[tuple[ChangeType, str]]] = []
         self._changed = asyncio.Condition()
 
-    async def take(self, changes: Sequence[Change]) -> None:
+    async def take(self, changes: Sequence[ObjectChange]) -> None:
         async with self._changed:
             self.batches.append([(kind, found["metadata"]["name"]) for kind, found, _ in changes])
             self._changed.notify_all()
@@ -61,12 +61,12 @@ class Copy:
             await self._changed.wait_for(holds)
 
     @property
-    def told(self) -> list[tuple[Kind, str]]:
+    def told(self) -> list[tuple[ChangeType, str]]:
         return [change for batch in self.batches for change in batch]
 
 
 def reflector(api: Kubernetes, copy: Copy, **more: Any) -> Reflector:
-    quick = Backoff(first_seconds=0.02, most_seconds=0.2)
+    quick = RetryBackoff(first_seconds=0.02, most_seconds=0.2)
     return Reflector(api, PATH, copy.take, clock=Clock(), **{"backoff": quick, "idle_seconds": 0.6, **more})
 
 
@@ -91,42 +91,42 @@ async def eventually(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_is_there_is_told_once_and_as_one_batch(api: Kubernetes, east: Cluster) -> None:
+async def test_what_is_there_is_told_once_and_as_one_batch(api: Kubernetes, east: EmulatedCluster) -> None:
     for number in range(3):
         east.create(config_map(f"c{number}"))
     copy = Copy()
     async with running(reflector(api, copy)) as subject:
         assert names(subject) == {"c0", "c1", "c2"}
-        assert [kind for kind, _ in copy.batches[0]] == [Kind.ADDED] * 3
+        assert [kind for kind, _ in copy.batches[0]] == [ChangeType.ADDED] * 3
 
 
-async def test_an_empty_collection_is_told_as_an_empty_batch(api: Kubernetes, east: Cluster) -> None:
+async def test_an_empty_collection_is_told_as_an_empty_batch(api: Kubernetes, east: EmulatedCluster) -> None:
     copy = Copy()
     async with running(reflector(api, copy)):
         assert copy.batches == [[]]
 
 
-async def test_changes_are_told_as_they_come(api: Kubernetes, east: Cluster) -> None:
+async def test_changes_are_told_as_they_come(api: Kubernetes, east: EmulatedCluster) -> None:
     copy = Copy()
     async with running(reflector(api, copy)) as subject:
         east.create(config_map("a"))
         east.patch("configmaps", "a", {"data": {"value": "2"}}, "shop")
-        await copy.until(lambda: (Kind.MODIFIED, "a") in copy.told)
+        await copy.until(lambda: (ChangeType.MODIFIED, "a") in copy.told)
         assert [found["data"]["value"] for found in subject.objects.values()] == ["2"]
         east.delete("configmaps", "a", "shop")
-        await copy.until(lambda: (Kind.DELETED, "a") in copy.told)
-        assert copy.told == [(Kind.ADDED, "a"), (Kind.MODIFIED, "a"), (Kind.DELETED, "a")]
+        await copy.until(lambda: (ChangeType.DELETED, "a") in copy.told)
+        assert copy.told == [(ChangeType.ADDED, "a"), (ChangeType.MODIFIED, "a"), (ChangeType.DELETED, "a")]
         assert not names(subject)
 
 
-async def test_only_what_the_selector_selects_is_copied(api: Kubernetes, east: Cluster) -> None:
+async def test_only_what_the_selector_selects_is_copied(api: Kubernetes, east: EmulatedCluster) -> None:
     east.create(config_map("a", app="shop"))
     east.create(config_map("b", app="other"))
     async with running(reflector(api, Copy(), label_selector="app=shop")) as subject:
         assert names(subject) == {"a"}
 
 
-async def test_objects_are_kept_as_small_as_the_projection_makes_them(api: Kubernetes, east: Cluster) -> None:
+async def test_objects_are_kept_as_small_as_the_projection_makes_them(api: Kubernetes, east: EmulatedCluster) -> None:
     east.create(config_map("a", "7"))
 
     def only_value(found: JsonObject) -> JsonObject:
@@ -137,7 +137,7 @@ async def test_objects_are_kept_as_small_as_the_projection_makes_them(api: Kuber
 
 
 @pytest.mark.parametrize("how", [CutWatch(), EndWatch(), TruncateWatch(), FailWatch(410), FailWatch(500)])
-async def test_nothing_is_missed_when_a_watch_ends(api: Kubernetes, east: Cluster, how: Any) -> None:
+async def test_nothing_is_missed_when_a_watch_ends(api: Kubernetes, east: EmulatedCluster, how: Any) -> None:
     east.create(config_map("before"))
     copy = Copy()
     async with running(reflector(api, copy)) as subject:
@@ -146,17 +146,19 @@ async def test_nothing_is_missed_when_a_watch_ends(api: Kubernetes, east: Cluste
         east.create(config_map("after"))
         east.delete("configmaps", "before", "shop")
         await copy.until(lambda: names(subject) == {"after"})
-        assert copy.told.count((Kind.ADDED, "after")) == 1
-        assert copy.told.count((Kind.DELETED, "before")) == 1
+        assert copy.told.count((ChangeType.ADDED, "after")) == 1
+        assert copy.told.count((ChangeType.DELETED, "before")) == 1
 
 
-async def test_a_forgotten_version_is_healed_by_one_batch_with_the_difference(api: Kubernetes, east: Cluster) -> None:
+async def test_a_forgotten_version_is_healed_by_one_batch_with_the_difference(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
     for name in ("kept", "changed", "gone"):
         east.create(config_map(name))
     copy = Copy()
     async with running(reflector(api, copy)) as subject:
         await eventually(lambda: bool(east.watches))
-        outage = east.faults.add(Fault(Answer(503), resource="configmaps"))
+        outage = east.faults.add(Fault(StatusFault(503), resource="configmaps"))
         east.cut_watches()
         await eventually(lambda: not east.watches)
         east.patch("configmaps", "changed", {"data": {"value": "2"}}, "shop")
@@ -166,12 +168,12 @@ async def test_a_forgotten_version_is_healed_by_one_batch_with_the_difference(ap
         await eventually(lambda: outage.hits > 1)
         outage.remove()
         await copy.until(lambda: names(subject) == {"kept", "changed", "new"})
-    difference = {(Kind.MODIFIED, "changed"), (Kind.ADDED, "new"), (Kind.DELETED, "gone")}
+    difference = {(ChangeType.MODIFIED, "changed"), (ChangeType.ADDED, "new"), (ChangeType.DELETED, "gone")}
     assert set(copy.batches[-1]) == difference
 
 
-@pytest.mark.parametrize("effect", [Answer(429, retry_after=0), Answer(500), Html(502), Reset(), Forbid()])
-async def test_a_server_that_fails_at_first_is_asked_again(api: Kubernetes, east: Cluster, effect: Any) -> None:
+@pytest.mark.parametrize("effect", [StatusFault(429, retry_after=0), StatusFault(500), Html(502), Reset(), Forbid()])
+async def test_a_server_that_fails_at_first_is_asked_again(api: Kubernetes, east: EmulatedCluster, effect: Any) -> None:
     east.create(config_map("a"))
     handle = east.faults.add(Fault(effect, resource="configmaps", count=3))
     async with running(reflector(api, Copy())) as subject:
@@ -179,18 +181,20 @@ async def test_a_server_that_fails_at_first_is_asked_again(api: Kubernetes, east
     assert handle.hits == 3
 
 
-async def test_the_wait_that_the_server_asks_for_is_kept(api: Kubernetes, east: Cluster) -> None:
-    handle = east.faults.add(Fault(Answer(429, retry_after=1), resource="configmaps", count=1))
+async def test_the_wait_that_the_server_asks_for_is_kept(api: Kubernetes, east: EmulatedCluster) -> None:
+    handle = east.faults.add(Fault(StatusFault(429, retry_after=1), resource="configmaps", count=1))
     loop = asyncio.get_running_loop()
     began = loop.time()
-    async with running(reflector(api, Copy(), backoff=Backoff(first_seconds=0.01, most_seconds=5))):
+    async with running(reflector(api, Copy(), backoff=RetryBackoff(first_seconds=0.01, most_seconds=5))):
         assert loop.time() - began >= 1
     assert handle.hits == 1
 
 
-async def test_a_watch_that_ends_at_once_again_and_again_costs_few_requests(api: Kubernetes, east: Cluster) -> None:
+async def test_a_watch_that_ends_at_once_again_and_again_costs_few_requests(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
     copy = Copy()
-    slow = Backoff(first_seconds=0.1, most_seconds=5, spread=lambda: 1.0)
+    slow = RetryBackoff(first_seconds=0.1, most_seconds=5, spread=lambda: 1.0)
     async with running(reflector(api, copy, backoff=slow)) as subject:
         await eventually(lambda: bool(east.watches))
         handle = east.faults.add(Fault(EndWatch(), verb="watch", resource="configmaps"))
@@ -201,7 +205,7 @@ async def test_a_watch_that_ends_at_once_again_and_again_costs_few_requests(api:
         await copy.until(lambda: "late" in names(subject))  # by listing, since watching does not work
 
 
-async def test_a_silent_connection_is_given_up(api: Kubernetes, east: Cluster) -> None:
+async def test_a_silent_connection_is_given_up(api: Kubernetes, east: EmulatedCluster) -> None:
     copy = Copy()
     async with running(reflector(api, copy)) as subject:
         await eventually(lambda: bool(east.watches))
@@ -230,7 +234,7 @@ async def test_an_open_watch_that_says_nothing_is_given_up_within_four_seconds(a
 
 
 async def test_what_a_silent_watch_hides_is_found_by_the_list_that_follows_its_first_silence(
-    api: Kubernetes, east: Cluster
+    api: Kubernetes, east: EmulatedCluster
 ) -> None:
     copy = Copy()
     async with running(reflector(api, copy)) as subject:
@@ -244,7 +248,7 @@ async def test_what_a_silent_watch_hides_is_found_by_the_list_that_follows_its_f
 
 
 async def test_a_watch_that_broke_is_followed_by_a_list_as_the_server_may_have_been_restored(
-    api: Kubernetes, east: Cluster
+    api: Kubernetes, east: EmulatedCluster
 ) -> None:
     east.create(config_map("a"))
     copy = Copy()
@@ -257,7 +261,7 @@ async def test_a_watch_that_broke_is_followed_by_a_list_as_the_server_may_have_b
 
 
 async def test_what_cannot_be_watched_is_listed_as_long_as_that_lasts(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.05)
     copy = Copy()
@@ -273,7 +277,7 @@ async def test_what_cannot_be_watched_is_listed_as_long_as_that_lasts(
 
 
 async def test_the_copy_is_not_believed_while_the_server_is_away(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     subject = reflector(api, Copy())
@@ -288,7 +292,7 @@ async def test_the_copy_is_not_believed_while_the_server_is_away(
 
 
 async def test_a_quiet_watch_is_believed_and_vouched_for_each_time_that_the_server_ends_it(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.SHORT_SECONDS", 0.05)
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 1.0)
@@ -300,7 +304,7 @@ async def test_a_quiet_watch_is_believed_and_vouched_for_each_time_that_the_serv
 
 
 async def test_a_connection_that_died_unnoticed_is_not_believed_for_long(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, seconds in {"SHORT_SECONDS": 0.05, "WATCH_SECONDS": 0.5, "GRACE_SECONDS": 0.5}.items():
         monkeypatch.setattr(f"reactor.clients.reflector.{name}", seconds)
@@ -331,7 +335,7 @@ class Emptied:
 
 
 async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.AGAIN_SECONDS", 1.0)
     for number in range(3):
@@ -346,19 +350,21 @@ async def test_a_list_without_the_objects_of_a_moment_ago_takes_none_away(
         assert subject.seen_of(Key("shop", "c0")) is None
         await eventually(lambda: bool(east.watches))
         east.delete("configmaps", "c0", "shop")
-        await copy.until(lambda: (Kind.DELETED, "c0") in copy.told)  # a watch is believed at once
+        await copy.until(lambda: (ChangeType.DELETED, "c0") in copy.told)  # a watch is believed at once
         server.empty = False
         await eventually(lambda: not subject.doubted)
-    assert [change for change in copy.told if change[0] is Kind.DELETED] == [(Kind.DELETED, "c0")]
+    assert [change for change in copy.told if change[0] is ChangeType.DELETED] == [(ChangeType.DELETED, "c0")]
 
 
-async def test_what_happened_to_an_object_while_lists_lacked_it_is_not_known(api: Kubernetes, east: Cluster) -> None:
+async def test_what_happened_to_an_object_while_lists_lacked_it_is_not_known(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
     """The watch after a LIST that is not believed begins at its version: what the LIST should have shown is lost."""
     for number in range(3):
         east.create(config_map(f"c{number}"))
-    told: list[Change] = []
+    told: list[ObjectChange] = []
 
-    async def take(changes: Sequence[Change]) -> None:
+    async def take(changes: Sequence[ObjectChange]) -> None:
         told.extend(changes)
 
     server = Emptied(api)
@@ -377,7 +383,7 @@ async def test_what_happened_to_an_object_while_lists_lacked_it_is_not_known(api
 
 
 async def test_a_list_that_lacks_most_is_believed_in_the_end(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.AGAIN_SECONDS", 1.0)
     monkeypatch.setattr("reactor.clients.doubt.SECONDS", 0.5)
@@ -394,7 +400,7 @@ async def test_a_list_that_lacks_most_is_believed_in_the_end(
     assert server.lists >= 4
 
 
-async def test_one_list_answers_all_who_ask_for_a_look(api: Kubernetes, east: Cluster) -> None:
+async def test_one_list_answers_all_who_ask_for_a_look(api: Kubernetes, east: EmulatedCluster) -> None:
     east.bookmark_seconds = 60
     east.create(config_map("a"))
     copy, server = Copy(), Emptied(api)
@@ -414,7 +420,7 @@ async def test_one_list_answers_all_who_ask_for_a_look(api: Kubernetes, east: Cl
 
 
 async def test_a_look_that_is_asked_for_while_the_server_is_away_is_taken_when_it_is_back(
-    api: Kubernetes, east: Cluster
+    api: Kubernetes, east: EmulatedCluster
 ) -> None:
     async with running(reflector(api, Copy())) as subject:
         await eventually(lambda: bool(east.watches))
@@ -427,16 +433,18 @@ async def test_a_look_that_is_asked_for_while_the_server_is_away_is_taken_when_i
         await eventually(lambda: subject.seen is not None and subject.seen >= moment)
 
 
-async def test_an_event_proves_the_copy_and_what_changed_in_a_gap_is_marked(api: Kubernetes, east: Cluster) -> None:
+async def test_an_event_proves_the_copy_and_what_changed_in_a_gap_is_marked(
+    api: Kubernetes, east: EmulatedCluster
+) -> None:
     east.create(config_map("a"))
     unbroken: list[bool] = []
     dated: list[bool] = []
 
-    async def take(changes: Sequence[Change]) -> None:
+    async def take(changes: Sequence[ObjectChange]) -> None:
         unbroken.extend(change.unbroken for change in changes)
         dated.append(subject.seen == subject.look.began)
 
-    quick = Backoff(first_seconds=0.02, most_seconds=0.2)
+    quick = RetryBackoff(first_seconds=0.02, most_seconds=0.2)
     subject = Reflector(api, PATH, take, clock=Clock(), backoff=quick)
     async with running(subject):
         await eventually(lambda: bool(east.watches))
@@ -446,7 +454,7 @@ async def test_an_event_proves_the_copy_and_what_changed_in_a_gap_is_marked(api:
         assert before is not None
         assert subject.seen is not None
         assert subject.seen > before
-        outage = east.faults.add(Fault(Answer(503), resource="configmaps"))
+        outage = east.faults.add(Fault(StatusFault(503), resource="configmaps"))
         east.cut_watches()
         await eventually(lambda: not east.watches)
         east.patch("configmaps", "a", {"data": {"value": "3"}}, "shop")
@@ -457,11 +465,11 @@ async def test_an_event_proves_the_copy_and_what_changed_in_a_gap_is_marked(api:
     assert all(dated)
 
 
-async def test_after_a_standstill_only_a_list_proves_anything(api: Kubernetes, east: Cluster) -> None:
+async def test_after_a_standstill_only_a_list_proves_anything(api: Kubernetes, east: EmulatedCluster) -> None:
     east.create(config_map("a"))
     clock, found = HandClock(), list[tuple[str, bool]]()
 
-    async def take(changes: Sequence[Change]) -> None:
+    async def take(changes: Sequence[ObjectChange]) -> None:
         found.extend((change.object["data"]["value"], change.unbroken) for change in changes)
 
     subject = Reflector(api, PATH, take, clock=clock)
@@ -476,7 +484,7 @@ async def test_after_a_standstill_only_a_list_proves_anything(api: Kubernetes, e
         assert found == [("1", False), ("2", False)]
 
 
-async def test_a_list_that_a_standstill_interrupted_is_made_again(api: Kubernetes, east: Cluster) -> None:
+async def test_a_list_that_a_standstill_interrupted_is_made_again(api: Kubernetes, east: EmulatedCluster) -> None:
     clock, copy = HandClock(), Copy()
     clock.standstill.tick()
     slow = east.faults.add(Fault(Delay(0.3), verb="list", resource="configmaps"))
@@ -493,7 +501,7 @@ async def test_a_list_that_a_standstill_interrupted_is_made_again(api: Kubernete
 
 
 async def test_a_server_restored_from_a_backup_is_noticed_within_a_minute(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert reflector_.RELIST_SECONDS + reflector_.WATCH_SECONDS <= 60
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
@@ -508,7 +516,7 @@ async def test_a_server_restored_from_a_backup_is_noticed_within_a_minute(
 
 @pytest.mark.parametrize("verb", ["list", "watch"])
 async def test_what_hangs_is_left_when_the_server_answers_again(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch, verb: Any
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch, verb: Any
 ) -> None:
     monkeypatch.setattr("reactor.clients.hanging.ASK_SECONDS", 0.1)
     monkeypatch.setattr("reactor.clients.kubernetes.ANSWER_SECONDS", 0.2)
@@ -527,7 +535,7 @@ async def test_what_hangs_is_left_when_the_server_answers_again(
 
 
 async def test_large_collections_are_read_page_by_page(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.PAGE_OBJECTS", 2)
     for number in range(5):
@@ -538,7 +546,7 @@ async def test_large_collections_are_read_page_by_page(
         assert len(copy.batches[0]) == 5
 
 
-async def test_restarts_are_counted_by_reason(api: Kubernetes, east: Cluster) -> None:
+async def test_restarts_are_counted_by_reason(api: Kubernetes, east: EmulatedCluster) -> None:
     def restarts() -> float:
         labels = {"cluster": "east", "reason": "Expired"}
         return REGISTRY.get_sample_value("reactor_watch_restarts_total", labels) or 0.0
@@ -550,8 +558,8 @@ async def test_restarts_are_counted_by_reason(api: Kubernetes, east: Cluster) ->
         await eventually(lambda: restarts() == before + 1)
 
 
-async def test_a_change_that_cannot_be_passed_on_ends_the_reflector(api: Kubernetes, east: Cluster) -> None:
-    async def broken(changes: Sequence[Change]) -> None:
+async def test_a_change_that_cannot_be_passed_on_ends_the_reflector(api: Kubernetes, east: EmulatedCluster) -> None:
+    async def broken(changes: Sequence[ObjectChange]) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from reactor.clients import shared_watch
-from reactor.clients.changes import Change, Key
+from reactor.clients.changes import Key, ObjectChange
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden
 from reactor.clients.reflector import Reflector
 from reactor.clients.shared_watch import SharedWatches
 from reactor.clients.watching import Expired
-from reactor.demo.kube import Cluster, CutWatch, EndWatch, Fault, JsonObject
+from reactor.demo.kube import CutWatch, EmulatedCluster, EndWatch, Fault, JsonObject
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
-from reactor.runtime.retry_backoff import Backoff
+from reactor.runtime.retry_backoff import RetryBackoff
 
 NAMESPACES = [f"team-{number}" for number in range(200)]
 
@@ -40,7 +40,7 @@ def config_map(namespace: str, name: str = "one", value: str = "1") -> JsonObjec
     }  # fmt: skip
 
 
-def namespaces(east: Cluster, names: Sequence[str]) -> None:
+def namespaces(east: EmulatedCluster, names: Sequence[str]) -> None:
     for name in names:
         east.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         east.create(config_map(name))
@@ -50,15 +50,15 @@ class Copies:
     """A reflector for each namespace."""
 
     def __init__(self, api: Kubernetes, names: Sequence[str]) -> None:
-        self.heard: dict[str, list[Change]] = {name: [] for name in names}
+        self.heard: dict[str, list[ObjectChange]] = {name: [] for name in names}
         self.of = {name: self._reflector(api, name) for name in names}
 
     def _reflector(self, api: Kubernetes, name: str) -> Reflector:
-        async def take(changes: Sequence[Change]) -> None:
+        async def take(changes: Sequence[ObjectChange]) -> None:
             self.heard[name] += changes
 
         path = f"/api/v1/namespaces/{name}/configmaps"
-        quick = Backoff(first_seconds=0.02, most_seconds=0.2)
+        quick = RetryBackoff(first_seconds=0.02, most_seconds=0.2)
         return Reflector(api, path, take, clock=Clock(), backoff=quick)
 
     def values(self) -> dict[Key, str]:
@@ -88,7 +88,7 @@ def open_watches() -> float:
     return telemetry.REGISTRY.get_sample_value("reactor_open_watches", {"cluster": "east"}) or 0
 
 
-async def test_two_hundred_namespaces_open_a_dozen_watches(api: Kubernetes, east: Cluster) -> None:
+async def test_two_hundred_namespaces_open_a_dozen_watches(api: Kubernetes, east: EmulatedCluster) -> None:
     namespaces(east, NAMESPACES)
     copies = Copies(api, NAMESPACES)
     most = 0.0
@@ -105,7 +105,7 @@ async def test_two_hundred_namespaces_open_a_dozen_watches(api: Kubernetes, east
         assert {change.object["metadata"]["namespace"] for change in changes} == {name}
 
 
-async def test_a_few_namespaces_are_watched_each_by_itself(api: Kubernetes, east: Cluster) -> None:
+async def test_a_few_namespaces_are_watched_each_by_itself(api: Kubernetes, east: EmulatedCluster) -> None:
     few = NAMESPACES[: shared_watch.NAMESPACES_MAX]
     namespaces(east, few)
     async with running(Copies(api, few)):
@@ -114,7 +114,7 @@ async def test_a_few_namespaces_are_watched_each_by_itself(api: Kubernetes, east
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_nothing_is_missed_or_mixed_up_while_watches_end_and_are_cut(
-    api: Kubernetes, east: Cluster, seed: int
+    api: Kubernetes, east: EmulatedCluster, seed: int
 ) -> None:
     dice, names = random.Random(seed), NAMESPACES[:30]
     namespaces(east, names)
@@ -137,7 +137,7 @@ async def test_nothing_is_missed_or_mixed_up_while_watches_end_and_are_cut(
 
 
 async def test_where_the_whole_cluster_may_not_be_watched_each_namespace_is(
-    api: Kubernetes, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    api: Kubernetes, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, asked = api._watches._open, list[str]()
 

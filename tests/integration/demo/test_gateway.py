@@ -18,7 +18,7 @@ from reactor.demo.errors import ChildFailed
 from reactor.demo.folder import temporary_folder
 from reactor.demo.follow import RouteName, follow
 from reactor.demo.gateway import Gateway
-from reactor.demo.kube import Answer, CutWatch, Emulator, FailWatch, Fault, Html, JsonObject, TruncateWatch
+from reactor.demo.kube import CutWatch, Emulator, FailWatch, Fault, Html, JsonObject, StatusFault, TruncateWatch
 from reactor.demo.kube.faults import WatchEffect
 from reactor.demo.service import Service, serving
 from reactor.demo.tally import Count, Second
@@ -90,9 +90,9 @@ async def test_a_watch_that_breaks_loses_no_change(
     assert await pending == moved
 
 
-@pytest.mark.parametrize("fault", [Answer(503), Html(502)])
+@pytest.mark.parametrize("fault", [StatusFault(503), Html(502)])
 async def test_an_api_that_cannot_answer_is_asked_again(
-    emulator: Emulator, session: aiohttp.ClientSession, fault: Answer | Html
+    emulator: Emulator, session: aiohttp.ClientSession, fault: StatusFault | Html
 ) -> None:
     emulator.clusters["east"].faults.add(Fault(fault, verb="list", count=1))
     weights = following(session, emulator)

@@ -20,7 +20,7 @@ from reactor.actions.execution import ExecutionContext
 from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
 from reactor.execute.executor import Executor
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
 from rules.rulefile.loader import load
@@ -48,7 +48,7 @@ class World:
     bus: Bus
     clock: Clock
     routing: Routing
-    publisher: Publisher
+    publisher: FactPublisher
     written: list[Action] = field(default_factory=list)
     wrote: asyncio.Event = field(default_factory=asyncio.Event)
     answer: Callable[[Action], Outcome] | None = None
@@ -157,6 +157,6 @@ def make_world(server: EmbeddedServer) -> Callable[..., object]:
         routing, clock = Routing(rules.rules), Clock()
         async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus:
             await provision(bus)
-            yield World(bus, clock, routing, Publisher(bus, routing, PARTITIONS, clock, source="/test"))
+            yield World(bus, clock, routing, FactPublisher(bus, routing, PARTITIONS, clock, source="/test"))
 
     return make

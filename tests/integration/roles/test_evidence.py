@@ -22,7 +22,7 @@ from bus.topology import FACTS
 from reactor.decide import partition
 from reactor.decide.decider import Decider
 from reactor.decide.questions import ANSWER_WITHIN
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine import signals
 from rules.engine.routing import Routing
@@ -54,7 +54,7 @@ async def a_bus(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 def world(a_bus: Bus) -> World:
     """A rule with a short toleration, on either bus."""
     routing, clock = Routing(load([("shop.yaml", RULE.format(mode="Enforce", toleration=TOLERATION))]).rules), Clock()
-    return World(a_bus, clock, routing, Publisher(a_bus, routing, PARTITIONS, clock, source="/test"))
+    return World(a_bus, clock, routing, FactPublisher(a_bus, routing, PARTITIONS, clock, source="/test"))
 
 
 @dataclass
@@ -238,7 +238,7 @@ async def test_silence_that_counts_as_bad_is_counted_anew_after_an_outage_of_the
     bus = MemoryBus(clock.now)
     rules = load([("shop.yaml", RULE.format(mode="Enforce", toleration=1.0) + "  treatUnknownAs: Unhealthy\n")]).rules
     routing = Routing(rules)
-    world = World(bus, clock, routing, Publisher(bus, routing, PARTITIONS, clock, source="/test"))
+    world = World(bus, clock, routing, FactPublisher(bus, routing, PARTITIONS, clock, source="/test"))
     async with world.decider("one") as decider, a_source(world) as source:
         source.stale[EAST], source.deaf = 0.5, {EAST}
         await source.say(EAST)
@@ -261,7 +261,7 @@ rules: []
 
 async def test_a_quorum_that_is_asked_asks_its_members_sources_and_says_its_judgement_again(a_bus: Bus) -> None:
     routing, clock = Routing.of(load([("zone.yaml", ZONE)])), Clock()
-    world = World(a_bus, clock, routing, Publisher(a_bus, routing, PARTITIONS, clock, source="/test"))
+    world = World(a_bus, clock, routing, FactPublisher(a_bus, routing, PARTITIONS, clock, source="/test"))
     source = Source(world, {f"node/prod/a-{number}": Health.HEALTHY for number in range(3)})
     stop = await a_bus.listen(subjects.refresh("probe"), source.hear)
     async with world.decider("one") as decider:

@@ -17,7 +17,7 @@ from bus.messages import Health, Observation, WebhookPost
 from bus.port import Delivery, Outgoing
 from bus.topology import FACTS, INBOX, ROUTE_WAIT, ROUTERS
 from reactor.decide.watermark import Watermark
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.route.router import Router
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
@@ -68,9 +68,9 @@ async def post(bus: JetStreamBus, *names: str, source: str = "am") -> None:
     ])  # fmt: skip
 
 
-def publisher(bus: JetStreamBus, clock: Clock) -> Publisher:
+def publisher(bus: JetStreamBus, clock: Clock) -> FactPublisher:
     routing = Routing(load([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
-    return Publisher(bus, routing, PARTITIONS, clock, source="/test")
+    return FactPublisher(bus, routing, PARTITIONS, clock, source="/test")
 
 
 async def waited(bus: JetStreamBus, within: float = 15.0) -> float:

@@ -12,7 +12,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Action, Backend, Fact, Health, Observation, Outcome, Pause, Resume, Route
 from reactor.actions.execution import ExecutionContext
 from reactor.execute.executor import Executor
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from rules.engine.routing import Routing
 from rules.rulefile.loader import load
@@ -48,7 +48,7 @@ async def test_a_global_stop_is_honoured_within_two_seconds_whatever_still_waits
 
     async with JetStreamBus.connect(server.url, name="test", timeout=timedelta(seconds=2)) as bus:
         await provision(bus)
-        publisher = Publisher(bus, routing, PARTITIONS, clock, source="/test")
+        publisher = FactPublisher(bus, routing, PARTITIONS, clock, source="/test")
         world = World(bus, clock, routing, publisher)
         executor = Executor(bus, clock, publisher, slow, concurrency=1)
 

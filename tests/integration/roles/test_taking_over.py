@@ -13,7 +13,7 @@ import pytest
 from bus import subjects
 from bus.messages import Backend, Health, Observation, Route, SetWeights
 from bus.topology import FACTS, GROUPS
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from rules.engine.routing import Routing
 from rules.rulefile.loader import load
 from tests.integration.roles.conftest import PARTITIONS, World, eventually
@@ -101,7 +101,7 @@ OTHER = (
 def with_rules(world: World, text: str, toleration: float = 0.0) -> World:
     """The same bus, and other rule files."""
     routing = Routing(load([("shop.yaml", text.format(mode="Enforce", toleration=toleration))]).rules)
-    publisher = Publisher(world.bus, routing, PARTITIONS, world.clock, source="/test")
+    publisher = FactPublisher(world.bus, routing, PARTITIONS, world.clock, source="/test")
     return replace(world, routing=routing, publisher=publisher)
 
 

@@ -15,9 +15,9 @@ import yaml
 from bus.messages import Fact, Health, Observation, Route
 from reactor.clients.clusters import Clusters
 from reactor.clients.instant_queries import Queries
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster as ClusterSettings
+from reactor.settings.model import ClusterSettings as ClusterSettings
 from reactor.sources.probes.addresses import probing_session
 from reactor.sources.source_context import SourceContext
 
@@ -90,12 +90,12 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 
 @pytest.fixture
-async def east(emulator: Emulator) -> Cluster:
+async def east(emulator: Emulator) -> EmulatedCluster:
     return emulator.cluster("east", bookmark_seconds=0.2)
 
 
 @pytest.fixture
-async def clusters(emulator: Emulator, east: Cluster, tmp_path: Path) -> AsyncIterator[Clusters]:
+async def clusters(emulator: Emulator, east: EmulatedCluster, tmp_path: Path) -> AsyncIterator[Clusters]:
     """The settings' clusters: east."""
     path = tmp_path / "kubeconfig"
     document = {

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from bus.messages import Health
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.telemetry import REGISTRY
 from reactor.sources.catalog import ELSEWHERE, module_of, start_all
@@ -57,7 +57,7 @@ def broken(source: str, reason: str) -> float:
 
 
 async def test_sources_of_all_kinds_run_side_by_side(
-    world: SourceContext, heard: Heard, east: Cluster, port: int
+    world: SourceContext, heard: Heard, east: EmulatedCluster, port: int
 ) -> None:
     metadata = {"name": "a", "namespace": "shop", "labels": {"kubernetes.io/service-name": "cart"}}
     east.create({

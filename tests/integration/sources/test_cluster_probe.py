@@ -10,7 +10,7 @@ import pytest
 
 from bus.messages import Cluster as ClusterFact
 from bus.messages import Health
-from reactor.demo.kube import Answer, Cluster, Fault, Hang, Html, Reset
+from reactor.demo.kube import EmulatedCluster, Fault, Hang, Html, Reset, StatusFault
 from reactor.demo.kube.faults import Effect
 from reactor.sources.probes import cluster_probe
 from reactor.sources.source_context import SourceContext
@@ -30,9 +30,9 @@ def source(**more: Any) -> ClusterProbe:
     return ClusterProbe(name="api", kind="ClusterProbe", cluster="east", **quick | more)
 
 
-@pytest.mark.parametrize("effect", [Answer(500), Answer(503), Html(), Hang(), Reset()], ids=repr)
+@pytest.mark.parametrize("effect", [StatusFault(500), StatusFault(503), Html(), Hang(), Reset()], ids=repr)
 async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, effect: Effect
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, effect: Effect
 ) -> None:
     async with running(cluster_probe.run(source(), world)):
         said = await heard.status(EAST, Health.HEALTHY)
@@ -46,12 +46,12 @@ async def test_a_server_that_fails_is_unhealthy_until_it_has_recovered(
 
 
 async def test_a_failed_try_is_no_failed_reading(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     async with running(cluster_probe.run(source(failure_seconds=0, refresh_seconds=1), world)):
         await heard.status(EAST, Health.HEALTHY)
         # One: whether more fit into the two seconds of a reading hangs on how busy the machine is (see the unit tests).
-        hiccup = east.faults.add(Fault(Answer(500), count=1))
+        hiccup = east.faults.add(Fault(StatusFault(500), count=1))
         async with asyncio.timeout(8):
             while not hiccup.hits:
                 await asyncio.sleep(0.01)
@@ -61,11 +61,11 @@ async def test_a_failed_try_is_no_failed_reading(
 
 
 async def test_an_outage_shorter_than_the_threshold_changes_nothing(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     async with running(cluster_probe.run(source(failure_seconds=30, refresh_seconds=1), world)):
         await heard.status(EAST, Health.HEALTHY)
-        outage = east.faults.add(Fault(Answer(500)))
+        outage = east.faults.add(Fault(StatusFault(500)))
         async with asyncio.timeout(8):
             while outage.hits < 8:
                 await asyncio.sleep(0.01)
@@ -74,9 +74,9 @@ async def test_an_outage_shorter_than_the_threshold_changes_nothing(
 
 
 async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
-    outage = east.faults.add(Fault(Answer(503)))
+    outage = east.faults.add(Fault(StatusFault(503)))
     async with running(cluster_probe.run(source(failure_seconds=30), world)):
         async with asyncio.timeout(8):
             while outage.hits < 8:
@@ -86,7 +86,7 @@ async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
         await heard.status(EAST, Health.HEALTHY)
     assert {one.status for one in heard.observations if one.target == EAST} == {Health.HEALTHY}
     told = len(heard.observations)
-    east.faults.add(Fault(Answer(503)))
+    east.faults.add(Fault(StatusFault(503)))
     began = time.monotonic()
     async with running(cluster_probe.run(source(failure_seconds=2), world)):
         await heard.status(EAST, Health.UNHEALTHY)
@@ -95,16 +95,16 @@ async def test_after_a_start_a_bad_reading_is_said_only_when_it_has_lasted(
 
 
 async def test_refused_credentials_are_unknown_and_not_unhealthy(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
-    east.faults.add(Fault(Answer(403)))
+    east.faults.add(Fault(StatusFault(403)))
     async with running(cluster_probe.run(source(), world)):
         said = await heard.status(EAST, Health.UNKNOWN)
     assert "credentials" in said.detail
 
 
 async def test_what_the_settings_say_of_the_cluster_is_its_inventory(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.faults.add(Fault(Reset()))
     async with running(cluster_probe.run(source(refresh_seconds=1), world)):

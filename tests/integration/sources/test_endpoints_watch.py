@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health
-from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
+from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, Reset, StatusFault
 from reactor.sources.kubernetes import endpoints_watch
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import EndpointsWatch
@@ -43,7 +43,7 @@ def service(name: str, namespace: str = "shop", **spec: Any) -> JsonObject:
 
 
 async def test_a_service_is_healthy_while_one_endpoint_is_ready(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(service("checkout"))
     east.create(slice_("checkout-1", True, False))
@@ -58,7 +58,7 @@ async def test_a_service_is_healthy_while_one_endpoint_is_ready(
 
 
 async def test_how_many_are_ready_is_said_at_once_where_it_changes_by_five_points(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("checkout-1", *[True] * 25))
     async with running(endpoints_watch.run(source(), world)):
@@ -71,7 +71,7 @@ async def test_how_many_are_ready_is_said_at_once_where_it_changes_by_five_point
 
 
 async def test_all_slices_of_a_service_count_together(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", False))
     east.create(slice_("b", False, True))
@@ -84,7 +84,7 @@ async def test_all_slices_of_a_service_count_together(
 
 
 async def test_a_service_whose_slices_are_all_gone_is_unhealthy(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", True))
     east.create(service("other"))
@@ -97,7 +97,7 @@ async def test_a_service_whose_slices_are_all_gone_is_unhealthy(
 
 
 async def test_a_service_that_never_had_an_endpoint_is_unhealthy(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(service("checkout"))
     east.create(service("elsewhere", type="ExternalName", externalName="example.com"))
@@ -110,7 +110,7 @@ async def test_a_service_that_never_had_an_endpoint_is_unhealthy(
 
 
 async def test_as_many_endpoints_as_are_wanted_have_to_be_ready(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", True, True, False))
     async with running(endpoints_watch.run(source(min_ready=3), world)):
@@ -121,7 +121,7 @@ async def test_as_many_endpoints_as_are_wanted_have_to_be_ready(
 
 
 async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", True, app="shop"))
     east.create(slice_("b", True, service="other", app="other"))
@@ -134,7 +134,7 @@ async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
 
 
 async def test_a_template_may_use_the_labels_of_a_service(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(service("checkout"))
     east.create(slice_("a", True, team="pay"))
@@ -146,7 +146,7 @@ async def test_a_template_may_use_the_labels_of_a_service(
 
 @pytest.mark.parametrize("team", ["risk", None], ids=["another team", "no team"])
 async def test_a_target_that_a_changed_label_has_left_is_unknown(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, team: str | None
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, team: str | None
 ) -> None:
     east.create(service("checkout"))
     east.create(slice_("a", True, team="pay"))
@@ -166,7 +166,7 @@ async def test_a_target_that_a_changed_label_has_left_is_unknown(
 
 
 async def test_of_several_services_of_one_target_the_worst_speaks(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", False, service="a", team="pay"))
     east.create(slice_("b", True, service="b", team="pay"))
@@ -180,11 +180,11 @@ async def test_of_several_services_of_one_target_the_worst_speaks(
 
 
 async def test_nothing_is_said_before_the_whole_list_is_known(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(service("checkout"))
     east.create(slice_("a", True))
-    outage = east.faults.add(Fault(Answer(503), resource="endpointslices"))
+    outage = east.faults.add(Fault(StatusFault(503), resource="endpointslices"))
     async with running(endpoints_watch.run(source(), world)):
         async with asyncio.timeout(8):
             while outage.hits < 3:
@@ -196,7 +196,7 @@ async def test_nothing_is_said_before_the_whole_list_is_known(
 
 
 async def test_without_the_permission_to_see_services_their_slices_still_speak(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.faults.add(Fault(Forbid(), resource="services"))
     east.create(slice_("a", True))
@@ -207,7 +207,7 @@ async def test_without_the_permission_to_see_services_their_slices_still_speak(
 
 
 async def test_a_cut_watch_catches_up_without_a_word_in_between(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", True))
     async with running(endpoints_watch.run(source(), world)):
@@ -223,7 +223,7 @@ async def test_a_cut_watch_catches_up_without_a_word_in_between(
 
 
 async def test_a_lost_watch_is_silent_and_not_healthy(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     monkeypatch.setattr("reactor.sources.republisher.TICKS_PER_PERIOD", 10)
@@ -241,11 +241,11 @@ async def test_a_lost_watch_is_silent_and_not_healthy(
 
 
 async def test_a_service_that_is_long_gone_is_forgotten(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.sources.kubernetes.endpoints_watch.GONE_SECONDS", 0.2)
     east.create(slice_("a", True))
-    made = endpoints_watch.Watch(source(), world, await world.clusters.get("east"))
+    made = endpoints_watch.ServiceWatcher(source(), world, await world.clusters.get("east"))
     async with running(made.run()):
         await heard.status(CHECKOUT, Health.HEALTHY)
         east.delete("endpointslices", "a", "shop")
@@ -256,7 +256,7 @@ async def test_a_service_that_is_long_gone_is_forgotten(
 
 
 async def test_what_was_seen_in_one_look_is_dated_then_however_slowly_the_bus_takes_it(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     names = [f"shop-{number}" for number in range(5)]
     for name in names:

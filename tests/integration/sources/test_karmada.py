@@ -15,7 +15,7 @@ import pytest
 from bus.messages import Cluster as ClusterFact
 from bus.messages import Fact, Health, Workload
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.demo.kube import Cluster, Fault, Forbid
+from reactor.demo.kube import EmulatedCluster, Fault, Forbid
 from reactor.demo.kube.crds import load
 from reactor.sources.catalog import start_all
 from reactor.sources.source_context import SourceContext
@@ -26,7 +26,7 @@ POLICY = {"placement": {"clusterAffinity": {"clusterNames": ["member1", "member2
 
 
 @pytest.fixture
-async def karmada(east: Cluster) -> Cluster:
+async def karmada(east: EmulatedCluster) -> EmulatedCluster:
     for definition in load([DEFINITIONS]):
         east.install(definition)
     return east
@@ -70,7 +70,7 @@ def nginx(holds: Callable[[Workload], bool]) -> Callable[[Fact], bool]:
 
 
 async def test_what_a_rule_or_a_policy_wants_carried_over_of_a_copys_status_is_told(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     rules = [{"aliasLabelName": "job", "jsonPath": "{.job.id}"}, {"aliasLabelName": "no", "jsonPath": "{.missing}"}]
     failover = {"cluster": {"purgeMode": "Directly", "statePreservation": {"rules": rules}}}
@@ -88,7 +88,7 @@ async def test_what_a_rule_or_a_policy_wants_carried_over_of_a_copys_status_is_t
 
 
 async def test_a_binding_is_a_workload_with_its_clusters_and_their_health(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     karmada.create(binding({"member1": 2, "member2": 1}, {"member1": "Healthy", "member2": "Unhealthy"}))
     async with watching(world):
@@ -101,7 +101,7 @@ async def test_a_binding_is_a_workload_with_its_clusters_and_their_health(
 
 
 async def test_what_is_no_member_any_more_is_unknown_and_not_repeated(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     karmada.create(binding({"member1": 2, "member2": 1}, {"member1": "Healthy", "member2": "Healthy"}))
     async with watching(world):
@@ -112,7 +112,9 @@ async def test_what_is_no_member_any_more_is_unknown_and_not_repeated(
         await heard.heard(nginx(lambda one: one.clusters == {"member1": 3}))
 
 
-async def test_a_copy_that_is_leaving_is_still_looked_at(karmada: Cluster, world: SourceContext, heard: Heard) -> None:
+async def test_a_copy_that_is_leaving_is_still_looked_at(
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
+) -> None:
     leaving = binding({"member1": 2}, {"member1": "Healthy", "member2": "Unhealthy"})
     task = {"fromCluster": "member2", "producer": "alert-reactor", "reason": "ClusterUnhealthy"}
     leaving["spec"]["gracefulEvictionTasks"] = [task]
@@ -122,7 +124,7 @@ async def test_a_copy_that_is_leaving_is_still_looked_at(karmada: Cluster, world
 
 
 async def test_a_binding_that_is_deleted_is_a_workload_that_is_gone(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     karmada.create(binding({"member1": 2}, {"member1": "Healthy"}))
     async with watching(world):
@@ -133,7 +135,7 @@ async def test_a_binding_that_is_deleted_is_a_workload_that_is_gone(
 
 
 async def test_a_member_is_told_with_its_place_its_room_and_its_taints(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     taint = {"key": "k", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
     karmada.create(member(region="eu", zones=["a", "b"], provider="p", taints=[taint]))
@@ -149,7 +151,7 @@ async def test_a_member_is_told_with_its_place_its_room_and_its_taints(
     ("ready", "status"), [("True", Health.HEALTHY), ("False", Health.UNHEALTHY), ("Unknown", Health.UNKNOWN)]
 )
 async def test_a_members_ready_condition_is_its_health(
-    karmada: Cluster, world: SourceContext, heard: Heard, ready: str, status: Health
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard, ready: str, status: Health
 ) -> None:
     karmada.create(member(ready=ready))
     async with watching(world):
@@ -158,7 +160,7 @@ async def test_a_members_ready_condition_is_its_health(
 
 
 async def test_a_member_that_leaves_is_told_once_and_unknown(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     karmada.create(member())
     async with watching(world):
@@ -175,7 +177,7 @@ def policy(labels: dict[str, str]) -> JsonObject:
 
 
 async def test_the_policy_of_a_binding_goes_along_and_follows_its_changes(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     karmada.create(policy({"reactor": "yes"}))
     karmada.create(binding({"member1": 2}, namespace="shop", name="p"))
@@ -188,7 +190,9 @@ async def test_the_policy_of_a_binding_goes_along_and_follows_its_changes(
         await heard.heard(nginx(lambda one: one.policy is None))
 
 
-async def test_a_policy_that_no_rule_chooses_is_not_told(karmada: Cluster, world: SourceContext, heard: Heard) -> None:
+async def test_a_policy_that_no_rule_chooses_is_not_told(
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
+) -> None:
     karmada.create(policy({"reactor": "no"}))
     karmada.create(binding({"member1": 2}, namespace="shop", name="p"))
     async with watching(world, ["reactor=yes"]):
@@ -198,7 +202,7 @@ async def test_a_policy_that_no_rule_chooses_is_not_told(karmada: Cluster, world
 
 
 async def test_nothing_is_said_of_bindings_while_policies_cannot_be_read(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     hidden = karmada.faults.add(Fault(Forbid(), resource="propagationpolicies"))
     karmada.create(policy({"reactor": "yes"}))
@@ -212,7 +216,7 @@ async def test_nothing_is_said_of_bindings_while_policies_cannot_be_read(
 
 
 async def test_what_was_seen_in_one_look_is_dated_then_however_slowly_the_bus_takes_it(
-    karmada: Cluster, world: SourceContext, heard: Heard
+    karmada: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     members = [f"member{number}" for number in range(5)]
     for name in members:

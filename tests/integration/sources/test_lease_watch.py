@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Health
-from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Hang, JsonObject, Reset
+from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Hang, JsonObject, Reset, StatusFault
 from reactor.demo.kube.faults import Effect
 from reactor.sources.kubernetes import lease_watch
 from reactor.sources.source_context import SourceContext
@@ -35,7 +35,7 @@ def lease(name: str = "member1", renewed: str = "2001-01-01T00:00:00.000000Z", *
 
 
 @asynccontextmanager
-async def beating(east: Cluster, name: str = "member1") -> AsyncIterator[None]:
+async def beating(east: EmulatedCluster, name: str = "member1") -> AsyncIterator[None]:
     """Renew a Lease ten times a second, with a clock that is 25 years late."""
 
     async def beat() -> None:
@@ -55,7 +55,7 @@ async def beating(east: Cluster, name: str = "member1") -> AsyncIterator[None]:
 
 
 async def test_a_renewed_lease_is_healthy_and_a_silent_one_unknown(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(lease(team="pay"))
     async with running(lease_watch.run(source(), world)):
@@ -70,7 +70,7 @@ async def test_a_renewed_lease_is_healthy_and_a_silent_one_unknown(
 
 
 async def test_a_lease_that_is_merely_there_is_never_healthy(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     # A timestamp of the far future is no proof either: it is another machine's clock.
     east.create(lease(renewed="2199-01-01T00:00:00.000000Z"))
@@ -81,7 +81,7 @@ async def test_a_lease_that_is_merely_there_is_never_healthy(
 
 
 async def test_each_lease_speaks_for_its_own_target(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     for name in ("member1", "member2"):
         east.create(lease(name))
@@ -91,9 +91,14 @@ async def test_each_lease_speaks_for_its_own_target(
     assert heard.statuses("custom/east/member1") == [Health.HEALTHY]
 
 
-@pytest.mark.parametrize("outage", [Reset(), Hang(), Answer(500)], ids=repr)
+@pytest.mark.parametrize("outage", [Reset(), Hang(), StatusFault(500)], ids=repr)
 async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch, outage: Effect
+    world: SourceContext,
+    heard: Heard,
+    east: EmulatedCluster,
+    running: Running,
+    monkeypatch: pytest.MonkeyPatch,
+    outage: Effect,
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.1)
     east.create(lease())
@@ -109,13 +114,13 @@ async def test_time_in_which_the_watch_is_lost_is_no_silence_of_theirs(
 
 
 async def test_a_watch_that_comes_back_is_believed_again(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(lease())
     async with running(lease_watch.run(source(), world)):
         async with beating(east):
             await heard.status(MEMBER, Health.HEALTHY)
-            lost = east.faults.add(Fault(Answer(500), resource="leases", verb="read", count=3))
+            lost = east.faults.add(Fault(StatusFault(500), resource="leases", verb="read", count=3))
             east.cut_watches()
             async with asyncio.timeout(8):
                 while lost.hits < 3:
@@ -124,7 +129,7 @@ async def test_a_watch_that_comes_back_is_believed_again(
 
 
 async def test_a_cut_watch_and_a_forgotten_history_are_caught_up_with(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(lease())
     async with beating(east), running(lease_watch.run(source(), world)):
@@ -137,10 +142,10 @@ async def test_a_cut_watch_and_a_forgotten_history_are_caught_up_with(
 
 
 async def test_a_lease_that_is_gone_says_nothing_any_more(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(lease())
-    made = lease_watch.Watch(source(), world, await world.clusters.get("east"))
+    made = lease_watch.LeaseWatcher(source(), world, await world.clusters.get("east"))
     async with running(made.run()):
         async with beating(east):
             await heard.status(MEMBER, Health.HEALTHY)
@@ -151,7 +156,7 @@ async def test_a_lease_that_is_gone_says_nothing_any_more(
 
 
 async def test_of_several_leases_of_one_target_the_silent_one_speaks(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     for name in ("one", "two"):
         east.create(lease(name))

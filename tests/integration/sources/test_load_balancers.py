@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from reactor.clients.balancers.balancer_port import Change, LoadBalancer, Weights
+from reactor.clients.balancers.balancer_port import LoadBalancer, WeightChange, Weights
 from reactor.clients.balancers.connected import LoadBalancers
 from reactor.clients.kubernetes_port import ApiUnavailable, Forbidden, NotFound
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SettingsError
-from reactor.settings.balancers import HAProxy
+from reactor.settings.balancers import HAProxySettings
 from reactor.sources import balancer_inventory
 from reactor.sources.source_context import SourceContext
 from tests.integration.sources.conftest import Heard
@@ -43,7 +43,7 @@ class Given:
             raise self.says
         return self.says
 
-    async def write(self, seen: Weights, change: Change) -> None:
+    async def write(self, seen: Weights, change: WeightChange) -> None:
         raise NotImplementedError
 
     async def close(self) -> None:
@@ -129,7 +129,7 @@ async def test_silence_is_no_news_and_is_logged_once(heard: Heard, caplog: pytes
 
 
 def test_the_settings_have_to_have_it_and_of_this_kind() -> None:
-    settings = HAProxy.model_validate({"kind": "HAProxy", "socket": "/x", "backend": "web"})
+    settings = HAProxySettings.model_validate({"kind": "HAProxy", "socket": "/x", "backend": "web"})
     known = LoadBalancers({"edge": settings}, Clock())
     with pytest.raises(SettingsError, match=r"loadBalancers\.egde: rules name it.*they name: edge"):
         known.get("egde", "HAProxy")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health, ZoneInventory, Zones
-from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
+from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, Reset, StatusFault
 from reactor.sources.kubernetes import heartbeats, node_watch
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.sources import NodeWatch
@@ -62,7 +62,7 @@ def lease(name: str) -> JsonObject:
     }  # fmt: skip
 
 
-def ready(east: Cluster, name: str, status: str) -> None:
+def ready(east: EmulatedCluster, name: str, status: str) -> None:
     east.set_condition("nodes", name, kind="Ready", status=status)
 
 
@@ -71,7 +71,7 @@ def zones(holds: Callable[[Zones], bool]) -> Callable[[Fact], bool]:
 
 
 @pytest.fixture
-async def three_zones(east: Cluster) -> Cluster:
+async def three_zones(east: EmulatedCluster) -> EmulatedCluster:
     for zone in "abc":
         for number in (1, 2):
             east.create(node(f"{zone}{number}", zone))
@@ -79,7 +79,7 @@ async def three_zones(east: Cluster) -> Cluster:
 
 
 async def test_nodes_are_what_their_ready_condition_says_and_carry_their_zone(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         said = await heard.status("node/east/a1", Health.HEALTHY)
@@ -94,7 +94,7 @@ async def test_nodes_are_what_their_ready_condition_says_and_carry_their_zone(
 
 
 async def test_a_zone_is_unhealthy_once_none_of_its_few_nodes_is_ready(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.status("zone/east/a", Health.HEALTHY)
@@ -109,7 +109,7 @@ async def test_a_zone_is_unhealthy_once_none_of_its_few_nodes_is_ready(
 
 
 async def test_a_zone_without_nodes_is_unknown(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.status("zone/east/a", Health.HEALTHY)
@@ -121,7 +121,7 @@ async def test_a_zone_without_nodes_is_unknown(
 
 
 async def test_another_label_may_name_the_zone_and_excluded_nodes_do_not_count(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(node("n1", rack="r1"))
     east.create(node("n2", rack="r1", **{"node.kubernetes.io/exclude-disruption": ""}))
@@ -135,7 +135,7 @@ async def test_another_label_may_name_the_zone_and_excluded_nodes_do_not_count(
 
 
 async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     for number in range(5):
         three_zones.create(pod(f"p{number}", "a1"))
@@ -157,7 +157,7 @@ async def test_the_inventory_of_zones_says_what_is_needed_before_one_may_go(
 
 
 async def test_an_annotation_of_any_node_says_that_the_cluster_is_maintained(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.heard(zones(lambda fact: len(fact.zones) == 3 and not fact.maintenance))
@@ -168,7 +168,7 @@ async def test_an_annotation_of_any_node_says_that_the_cluster_is_maintained(
 
 
 async def test_leases_that_nobody_renews_are_expired_by_zone(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     for name in ("a1", "a2", "b1"):
         three_zones.create(lease(name))
@@ -191,7 +191,7 @@ async def test_leases_that_nobody_renews_are_expired_by_zone(
 
 
 async def test_what_may_not_be_read_is_not_made_up(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     for resource in ("pods", "endpointslices", "leases"):
         three_zones.faults.add(Fault(Forbid(), resource=resource))
@@ -204,7 +204,7 @@ async def test_what_may_not_be_read_is_not_made_up(
 
 
 async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are_silent(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     async with running(node_watch.run(source(refresh_seconds=1), world)):
@@ -223,9 +223,9 @@ async def test_while_the_api_does_not_answer_the_inventory_says_so_and_nodes_are
 
 
 async def test_an_api_that_has_never_answered_is_not_reachable(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
-    east.faults.add(Fault(Answer(500)))
+    east.faults.add(Fault(StatusFault(500)))
     async with running(node_watch.run(source(), world)):
         found = await heard.heard(zones(lambda fact: not fact.api_reachable))
     assert isinstance(found, Zones)
@@ -233,7 +233,7 @@ async def test_an_api_that_has_never_answered_is_not_reachable(
 
 
 async def test_what_happened_while_the_watch_was_cut_is_caught_up_with(
-    world: SourceContext, heard: Heard, three_zones: Cluster, running: Running
+    world: SourceContext, heard: Heard, three_zones: EmulatedCluster, running: Running
 ) -> None:
     async with running(node_watch.run(source(), world)):
         await heard.status("zone/east/a", Health.HEALTHY)
@@ -253,7 +253,7 @@ def test_a_lease_that_says_nothing_of_its_length_lasts_as_long_as_the_kubelets()
 
 
 async def test_of_several_nodes_of_one_target_the_worst_speaks(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     for name in ("one", "two"):
         east.create(node(name))

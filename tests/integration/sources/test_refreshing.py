@@ -14,7 +14,7 @@ from bus.messages import Health, Observation, RefreshRequest
 from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
 from reactor.clients.clusters import Clusters
-from reactor.demo.kube import Cluster, FailWatch, Fault, JsonObject, Reset
+from reactor.demo.kube import EmulatedCluster, FailWatch, Fault, JsonObject, Reset
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, route_inventory, workload_watch
 from reactor.sources.prometheus import prometheus_query
 from reactor.sources.refresh import requests_on
@@ -95,7 +95,7 @@ def endpoints(**more: Any) -> EndpointsWatch:
 
 
 async def test_a_watch_that_has_just_heard_an_event_answers_from_its_copy(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
 ) -> None:
     east.bookmark_seconds = 60
     east.create(slice_("a", True))
@@ -112,7 +112,7 @@ async def test_a_watch_that_has_just_heard_an_event_answers_from_its_copy(
 
 
 async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
 ) -> None:
     east.bookmark_seconds = 60
     targets = [f"service/east/shop/s{number}" for number in range(20)]
@@ -132,7 +132,7 @@ async def test_a_quiet_watch_answers_all_requests_of_a_moment_by_one_list(
 
 
 async def test_what_nobody_watched_begins_anew_if_it_changed_and_goes_on_if_not(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(slice_("a", False))
     east.create(slice_("b", False, service="cart"))
@@ -157,7 +157,7 @@ async def test_what_nobody_watched_begins_anew_if_it_changed_and_goes_on_if_not(
 
 
 async def test_a_request_while_the_server_is_away_is_answered_when_it_is_back(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, bus: MemoryBus
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
 ) -> None:
     east.create(slice_("a", True))
     async with running(endpoints_watch.run(endpoints(), asked_world)):
@@ -173,7 +173,7 @@ async def test_a_request_while_the_server_is_away_is_answered_when_it_is_back(
 
 
 async def test_whoever_asks_for_what_a_doubtful_list_lacks_is_told_how_it_was_and_that_it_is_in_doubt(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, bus: MemoryBus, lists: Lists
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus, lists: Lists
 ) -> None:
     east.bookmark_seconds = 60
     for number in range(3):
@@ -201,7 +201,7 @@ async def test_whoever_asks_for_what_a_doubtful_list_lacks_is_told_how_it_was_an
 
 
 async def test_an_empty_list_makes_no_routes_vanish(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, lists: Lists
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, lists: Lists
 ) -> None:
     for name in ("a", "b"):
         east.create(
@@ -235,7 +235,7 @@ def node(name: str) -> JsonObject:
 
 
 async def test_nodes_and_their_zone_are_vouched_for(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, bus: MemoryBus
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
 ) -> None:
     east.bookmark_seconds = 60
     for number in range(3):
@@ -254,7 +254,7 @@ async def test_nodes_and_their_zone_are_vouched_for(
 
 
 async def test_workloads_are_vouched_for(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running, bus: MemoryBus
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, bus: MemoryBus
 ) -> None:
     east.bookmark_seconds = 60
     east.create(
@@ -276,7 +276,7 @@ async def test_workloads_are_vouched_for(
 
 
 async def test_heartbeats_prove_themselves_and_bridge_less_than_the_grace(
-    asked_world: SourceContext, heard: Heard, east: Cluster, running: Running
+    asked_world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     lease = {
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",

@@ -13,7 +13,7 @@ from bus.messages import Route
 from reactor.clients.api_versions import served
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import NotFound
-from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject
+from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, StatusFault
 from reactor.sources.kubernetes import route_inventory
 from reactor.sources.source_context import SourceContext
 from rules.rulefile.model import RouteSelection
@@ -66,7 +66,7 @@ CHECKOUT = "east/shop/TrafficSplit/checkout"
 
 
 async def test_a_named_route_is_told_with_its_weights_and_when_they_change(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(split())
     east.create(split("unrelated"))
@@ -79,7 +79,7 @@ async def test_a_named_route_is_told_with_its_weights_and_when_they_change(
 
 
 async def test_a_named_route_that_is_not_there_is_told_so_until_it_is(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     async with running(route_inventory.run([wanted()], world)):
         await heard.until(is_told(heard, CHECKOUT, lambda route: not route.exists))
@@ -90,7 +90,7 @@ async def test_a_named_route_that_is_not_there_is_told_so_until_it_is(
 
 
 async def test_every_route_with_the_label_is_told(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     for name in ("a", "b"):
         east.create(split(name, failover="yes"))
@@ -107,19 +107,19 @@ async def test_every_route_with_the_label_is_told(
 
 
 async def test_a_route_that_has_left_its_selector_is_looked_for_until_it_can_be_seen(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(split("a", failover="yes"))
     async with running(route_inventory.run([wanted(None, selector="failover=yes")], world)):
         await heard.until(lambda: len(heard.routes) == 1)
-        outage = east.faults.add(Fault(Answer(503), verb="get", count=2))
+        outage = east.faults.add(Fault(StatusFault(503), verb="get", count=2))
         east.delete("trafficsplits", "a", "shop")
         await heard.until(is_told(heard, "east/shop/TrafficSplit/a", lambda route: not route.exists))
         assert outage.hits == 2
 
 
 async def test_one_malformed_route_among_a_hundred_disturbs_no_other(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, caplog: pytest.LogCaptureFixture
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     for number in range(100):
         east.create(split(f"good{number}", failover="yes"))
@@ -132,7 +132,7 @@ async def test_one_malformed_route_among_a_hundred_disturbs_no_other(
 
 
 async def test_two_rules_of_one_route_are_two_facts(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(http_route())
     selections = [wanted(kind="HTTPRoute"), wanted(kind="HTTPRoute", rule=0), wanted(kind="HTTPRoute", rule=5)]
@@ -146,7 +146,7 @@ async def test_two_rules_of_one_route_are_two_facts(
 
 
 async def test_what_stands_is_told_again(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(route_inventory, "REFRESH_SECONDS", 0.1)
     east.create(split())
@@ -157,7 +157,7 @@ async def test_what_stands_is_told_again(
 
 
 async def test_a_change_during_an_outage_is_told_afterwards(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(split())
     async with running(route_inventory.run([wanted()], world)):
@@ -170,7 +170,12 @@ async def test_a_change_during_an_outage_is_told_afterwards(
 
 @pytest.mark.parametrize("why", ["no such kind", "no permission"])
 async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, caplog: pytest.LogCaptureFixture, why: str
+    world: SourceContext,
+    heard: Heard,
+    east: EmulatedCluster,
+    running: Running,
+    caplog: pytest.LogCaptureFixture,
+    why: str,
 ) -> None:
     name = "trafficsplits.split.smi-spec.io"
     definition = east.get("customresourcedefinitions", name)
@@ -195,7 +200,7 @@ async def test_where_routes_cannot_be_seen_nothing_is_told_until_they_can(
     assert sum(record.levelno == logging.WARNING for record in caplog.records) == 1
 
 
-async def test_the_version_that_the_cluster_serves_is_used(east: Cluster, clusters: Clusters) -> None:
+async def test_the_version_that_the_cluster_serves_is_used(east: EmulatedCluster, clusters: Clusters) -> None:
     api = await clusters.get("east")
     assert await served(api, ROUTE_KINDS["TrafficSplit"]) == "/apis/split.smi-spec.io/v1alpha2"
     assert await served(api, ROUTE_KINDS["GRPCRoute"]) == "/apis/gateway.networking.k8s.io/v1"
@@ -211,7 +216,7 @@ async def test_the_version_that_the_cluster_serves_is_used(east: Cluster, cluste
 
 
 async def test_a_version_that_is_served_no_more_is_looked_for_anew(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.WATCH_SECONDS", 2.0)
     east.create(split())

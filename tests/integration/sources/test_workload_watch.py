@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Fact, Health, WorkloadCopy
-from reactor.demo.kube import Answer, Cluster, CutWatch, Fault, Forbid, JsonObject, Reset
+from reactor.demo.kube import CutWatch, EmulatedCluster, Fault, Forbid, JsonObject, Reset, StatusFault
 from reactor.runtime.errors import SettingsError
 from reactor.sources.kubernetes import workload_watch
 from reactor.sources.kubernetes.workload_health import RULES
@@ -38,7 +38,7 @@ def deployment(name: str = "nginx", replicas: int = 2, namespace: str = "shop", 
     }  # fmt: skip
 
 
-def settle(east: Cluster, *, available: int, name: str = "nginx") -> None:
+def settle(east: EmulatedCluster, *, available: int, name: str = "nginx") -> None:
     """What the Deployment controller would write."""
     found = east.get("deployments", name, "shop")
     wanted = found["spec"]["replicas"]
@@ -49,7 +49,7 @@ def settle(east: Cluster, *, available: int, name: str = "nginx") -> None:
     east.patch("deployments", name, {"status": status}, "shop", status=True)
 
 
-def widget(east: Cluster, phase: str) -> None:
+def widget(east: EmulatedCluster, phase: str) -> None:
     east.create({
         "apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": "left", "namespace": "shop"},
         "spec": {"size": 1}, "status": {"phase": phase, "conditions": [{"type": "Ready", "status": phase}]},
@@ -69,7 +69,7 @@ def test_every_built_in_kind_has_a_rule() -> None:
 
 
 async def test_what_rules_want_carried_over_of_the_status_goes_along_with_the_copy(
-    running: Running, east: Cluster, world: SourceContext, heard: Heard
+    running: Running, east: EmulatedCluster, world: SourceContext, heard: Heard
 ) -> None:
     east.create(deployment())
     settle(east, available=2)
@@ -81,7 +81,7 @@ async def test_what_rules_want_carried_over_of_the_status_goes_along_with_the_co
 
 
 async def test_a_deployment_is_healthy_while_it_is_rolled_out_and_available(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(deployment())
     async with running(workload_watch.run(source(), world)):
@@ -95,7 +95,7 @@ async def test_a_deployment_is_healthy_while_it_is_rolled_out_and_available(
 
 
 async def test_each_copy_is_told_with_its_uid_its_labels_and_its_size(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     made = east.create(deployment(team="pay"))
     async with running(workload_watch.run(source(), world)):
@@ -111,7 +111,7 @@ async def test_each_copy_is_told_with_its_uid_its_labels_and_its_size(
 
 
 async def test_a_deleted_workload_is_a_copy_that_is_gone_and_its_health_unknown(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     made = east.create(deployment())
     async with running(workload_watch.run(source(refresh_seconds=1), world)):
@@ -129,7 +129,7 @@ async def test_a_deleted_workload_is_a_copy_that_is_gone_and_its_health_unknown(
 
 
 async def test_a_target_that_a_changed_label_has_left_is_unknown(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(deployment(team="pay"))
     settle(east, available=2)
@@ -146,7 +146,7 @@ async def test_a_target_that_a_changed_label_has_left_is_unknown(
 
 
 async def test_of_several_workloads_of_one_target_the_worst_speaks_whatever_their_kinds(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     for name in ("a", "b"):
         east.create(deployment(name, team="pay"))
@@ -169,7 +169,7 @@ async def test_of_several_workloads_of_one_target_the_worst_speaks_whatever_thei
 
 
 async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(deployment("far", namespace="far", app="shop"))
     east.create(deployment("other", app="other"))
@@ -182,7 +182,7 @@ async def test_only_the_namespace_and_the_selector_that_are_asked_for_are_seen(
 
 
 async def test_a_watch_that_is_lost_is_silent_and_never_healthy(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, monkeypatch: pytest.MonkeyPatch
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reactor.clients.reflector.GRACE_SECONDS", 0.3)
     monkeypatch.setattr("reactor.sources.republisher.TICKS_PER_PERIOD", 10)
@@ -202,14 +202,14 @@ async def test_a_watch_that_is_lost_is_silent_and_never_healthy(
 
 
 async def test_what_happened_while_the_watch_was_cut_is_caught_up_with(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.create(deployment())
     east.create(deployment("cart"))
     settle(east, available=2)
     async with running(workload_watch.run(source(), world)):
         await heard.status(NGINX, Health.HEALTHY)
-        outage = east.faults.add(Fault(Answer(500), resource="deployments"))
+        outage = east.faults.add(Fault(StatusFault(500), resource="deployments"))
         east.cut_watches(CutWatch())
         east.delete("deployments", "cart", "shop")
         settle(east, available=0)
@@ -220,7 +220,7 @@ async def test_what_happened_while_the_watch_was_cut_is_caught_up_with(
 
 
 async def test_a_kind_that_may_not_be_read_silences_no_other(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     east.faults.add(Fault(Forbid(), resource="statefulsets"))
     east.create(deployment())
@@ -232,7 +232,7 @@ async def test_a_kind_that_may_not_be_read_silences_no_other(
 
 
 async def test_a_custom_resource_goes_by_its_ready_condition(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running
 ) -> None:
     async with running(workload_watch.run(source(CustomKind(api_version="test.example.com/v1", kind="Widget")), world)):
         # Its CRD is installed while the source already waits for it.
@@ -255,7 +255,7 @@ SCRIPTS = [
 
 @pytest.mark.parametrize(("language", "script"), SCRIPTS)
 async def test_a_script_judges_instead_of_the_built_in_rule(
-    world: SourceContext, heard: Heard, east: Cluster, running: Running, language: str, script: str
+    world: SourceContext, heard: Heard, east: EmulatedCluster, running: Running, language: str, script: str
 ) -> None:
     pytest.importorskip({"lua": "lupa", "cel": "cel_expr_python"}[language], reason=f"the extra {language} is missing")
     east.install(definition("test.example.com"))

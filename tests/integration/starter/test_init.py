@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from reactor.cli.main import cli
-from reactor.demo.kube import Answer, Cluster, Emulator, Fault, Forbid, JsonObject, Reset, write_kubeconfig
+from reactor.demo.kube import EmulatedCluster, Emulator, Fault, Forbid, JsonObject, Reset, StatusFault, write_kubeconfig
 from reactor.runtime.clock import Clock
 
 ZONE = "topology.kubernetes.io/zone"
@@ -59,7 +59,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 
 @pytest.fixture
-async def east(emulator: Emulator) -> Cluster:
+async def east(emulator: Emulator) -> EmulatedCluster:
     east = emulator.cluster("east")
     east.create(split())
     east.create(http_route("web", ["web", "web-west"]))
@@ -72,7 +72,7 @@ async def east(emulator: Emulator) -> Cluster:
 
 
 @pytest.fixture
-async def west(emulator: Emulator, east: Cluster) -> Cluster:
+async def west(emulator: Emulator, east: EmulatedCluster) -> EmulatedCluster:
     assert east.name == "east"
     west = emulator.cluster("west")
     west.create(workload("cart", 2))
@@ -111,7 +111,7 @@ def proven(name: str = "rules") -> None:
 
 
 async def test_what_stands_on_two_clusters_becomes_rules_that_can_be_used_as_they_are(
-    init: Init, west: Cluster
+    init: Init, west: EmulatedCluster
 ) -> None:
     done = await init("--context", "east", "--context", "west")
     assert done.exit_code == 0, done.output
@@ -126,13 +126,13 @@ async def test_what_stands_on_two_clusters_becomes_rules_that_can_be_used_as_the
     assert west.name == "west"
 
 
-async def test_clusters_are_only_read(init: Init, emulator: Emulator, west: Cluster) -> None:
+async def test_clusters_are_only_read(init: Init, emulator: Emulator, west: EmulatedCluster) -> None:
     before = (len(emulator.writes), west.resource_version)
     assert (await init("--context", "east", "--context", "west")).exit_code == 0
     assert (len(emulator.writes), west.resource_version) == before
 
 
-async def test_the_clusters_of_the_settings_are_looked_at(init: Init, tmp_path: Path, west: Cluster) -> None:
+async def test_the_clusters_of_the_settings_are_looked_at(init: Init, tmp_path: Path, west: EmulatedCluster) -> None:
     entry = {"kubeconfig": str(tmp_path / "kubeconfig"), "context": "east"}
     clusters = {"shop-east": entry, "shop-west": entry | {"context": west.name}, "gone": entry | {"context": "no"}}
     (tmp_path / "reactor.yaml").write_text(yaml.safe_dump({"clusters": clusters}))
@@ -146,7 +146,7 @@ async def test_the_clusters_of_the_settings_are_looked_at(init: Init, tmp_path: 
 
 
 async def test_what_is_said_on_the_command_line_beats_the_environment(
-    init: Init, east: Cluster, monkeypatch: pytest.MonkeyPatch
+    init: Init, east: EmulatedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REACTOR_CONFIG", "not-there.yaml")
     done = await init("--cluster", east.name)
@@ -154,7 +154,7 @@ async def test_what_is_said_on_the_command_line_beats_the_environment(
     assert (await init("-c", "not-there.yaml", "--output-file", "other.yaml")).exit_code == 1
 
 
-async def test_no_file_is_overwritten(init: Init, east: Cluster) -> None:
+async def test_no_file_is_overwritten(init: Init, east: EmulatedCluster) -> None:
     for name in ("rules.yaml", "rules_test.yaml"):
         Path(name).write_text("mine\n")
         done = await init()
@@ -165,7 +165,7 @@ async def test_no_file_is_overwritten(init: Init, east: Cluster) -> None:
     assert east.name == "east"
 
 
-async def test_what_we_may_not_see_is_told_and_the_rest_is_written(init: Init, east: Cluster) -> None:
+async def test_what_we_may_not_see_is_told_and_the_rest_is_written(init: Init, east: EmulatedCluster) -> None:
     for resource in ("nodes", "deployments", "httproutes"):
         east.faults.add(Fault(Forbid(), resource=resource))
     done = await init("--cluster", "east")
@@ -189,7 +189,7 @@ async def test_a_cluster_without_the_crds_is_told_and_the_rest_is_written(init: 
     proven()
 
 
-async def test_a_cluster_that_cannot_be_asked_is_told_once(init: Init, west: Cluster) -> None:
+async def test_a_cluster_that_cannot_be_asked_is_told_once(init: Init, west: EmulatedCluster) -> None:
     west.faults.add(Fault(Reset()))
     done = await init("--context", "east", "--context", "west")
     assert done.exit_code == 0, done.output
@@ -233,7 +233,7 @@ async def test_the_primary_is_the_annotated_one_else_the_heaviest(init: Init, em
     proven()
 
 
-async def test_namespaces_narrow_what_is_looked_for(init: Init, west: Cluster) -> None:
+async def test_namespaces_narrow_what_is_looked_for(init: Init, west: EmulatedCluster) -> None:
     done = await init(
         "--context", "east", "--context", "west", "--namespace", "kube-system", "--output-file", "kube.yaml"
     )
@@ -243,14 +243,14 @@ async def test_namespaces_narrow_what_is_looked_for(init: Init, west: Cluster) -
     assert west.name == "west"
 
 
-async def test_an_odd_route_is_passed_over(init: Init, east: Cluster) -> None:
+async def test_an_odd_route_is_passed_over(init: Init, east: EmulatedCluster) -> None:
     east.create(split("odd", west=0) | {"spec": {"service": "odd", "backends": [{"service": "odd", "weight": 0.5}]}})
     assert (await init("--cluster", "east")).exit_code == 0
     assert "shop-odd" not in rules()
 
 
-async def test_an_error_of_the_server_is_told_and_what_was_read_is_written(init: Init, east: Cluster) -> None:
-    east.faults.add(Fault(Answer(500), resource="nodes"))
+async def test_an_error_of_the_server_is_told_and_what_was_read_is_written(init: Init, east: EmulatedCluster) -> None:
+    east.faults.add(Fault(StatusFault(500), resource="nodes"))
     done = await init("--cluster", "east")
     assert "east cannot be asked" in done.stderr
     assert [*rules()] == ["shop-web", "shop-checkout"], "what had been read before is written"

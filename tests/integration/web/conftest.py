@@ -14,7 +14,7 @@ import pytest
 
 from bus.messages import Backend, Health, Observation, Route
 from reactor.process.app import App
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.settings.model import Settings
 from rules.engine.routing import Routing
 from rules.rulefile.loader import load
@@ -51,7 +51,7 @@ class Scene:
     """A process, what a source would say to it, and a client of its page."""
 
     app: App
-    publisher: Publisher
+    publisher: FactPublisher
     http: aiohttp.ClientSession
 
     @property
@@ -152,4 +152,4 @@ async def running(given: Settings, roles: frozenset[str] = ROLES) -> AsyncIterat
     jar = aiohttp.CookieJar(unsafe=True)
     async with App(given, roles) as app, aiohttp.ClientSession(cookie_jar=jar) as http:
         routing = Routing.of(load([("rules.yaml", RULES)]))
-        yield Scene(app, Publisher(app.bus, routing, 4, app.clock, source="/test"), http)
+        yield Scene(app, FactPublisher(app.bus, routing, 4, app.clock, source="/test"), http)

@@ -16,7 +16,7 @@ from bus.messages import WebhookPost
 from bus.port import Outgoing
 from bus.testing.memory import MemoryBus
 from bus.topology import ROUTERS
-from reactor.settings.model import Health, Receiver
+from reactor.settings.model import HealthSettings, Receiver
 from reactor.webhook.receiver import listening, listening_for_health
 from reactor.webhook.webhook_server import WebhookServer
 from tests.clock import HandClock
@@ -101,6 +101,6 @@ async def reception(**settings: Any) -> AsyncIterator[Reception]:
     clock = HandClock()
     receiver = Receiver(**{"listen": "127.0.0.1:0", "alerts_per_second": 1_000_000, **settings})
     one = Reception(receiver, clock, MemoryBus(clock.now))
-    health = listening_for_health(one.server, Health(), ("127.0.0.1", 0))
+    health = listening_for_health(one.server, HealthSettings(), ("127.0.0.1", 0))
     async with listening(one.server) as one.url, health as one.health_url, aiohttp.ClientSession() as one.session:
         yield one

@@ -16,7 +16,7 @@ from reactor.runtime.errors import Retryable
 from reactor.settings.model import Receiver
 from reactor.webhook.bodies import INLINE_BYTES, Bodies
 from reactor.webhook.body import BadBody
-from reactor.webhook.taking import Taken, take
+from reactor.webhook.taking import TakenBody, take
 from reactor.webhook.token_bucket import BURST
 from reactor.webhook.webhook_server import BODY_MEMORY_BYTES, IN_HANDS_MAX, POSTS_OF_A_SOURCE
 from tests.integration.webhook.reception import Reception, SlowBus, reception
@@ -37,7 +37,7 @@ def large(text: str = "x") -> bytes:
     return body(*(alert(f"{number:016x}", text=text * 300) for number in range(1000)), BROKEN)
 
 
-async def taken(bodies: Bodies, raw: bytes, source: str = "am") -> Taken:
+async def taken(bodies: Bodies, raw: bytes, source: str = "am") -> TakenBody:
     return await bodies.take(raw, source=source, at=AT, alerts_max=2000)
 
 

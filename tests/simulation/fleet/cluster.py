@@ -10,7 +10,7 @@ from bus.errors import Unavailable
 from bus.messages import SetWeights
 from reactor.audit.object_history import Write
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, JsonObject, NotFound
-from reactor.demo.kube.errors import ApiError
+from reactor.demo.kube.errors import StatusError
 from reactor.demo.kube.patch import json_patch
 from tests.simulation.fleet.link import Link
 from tests.simulation.fleet.loop import VirtualLoop
@@ -46,7 +46,7 @@ class Cluster:
         before = await self.get(path)
         try:
             after = json_patch(before, list(operations))
-        except ApiError as error:
+        except StatusError as error:
             raise Conflict(str(error)) from error
         if after == before:
             return before

@@ -13,7 +13,7 @@ from reactor.actions.traffic import route_weights
 from reactor.decide.decider import Decider
 from reactor.decide.partition import PartitionContext
 from reactor.execute.executor import Executor
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.runtime.supervise import forever
 from rules.engine.routing import Routing
 from tests.simulation.fleet.bus import SimBus
@@ -63,7 +63,7 @@ class Fleet:
         self.running[who] = process
         self._all.append(process)
         bus = SimBus(self.server, process.bus, process)
-        publisher = Publisher(bus, self._routing, PARTITIONS, process.clock, source=f"/{process.name}")
+        publisher = FactPublisher(bus, self._routing, PARTITIONS, process.clock, source=f"/{process.name}")
         roles = self.roles[who]
         if roles is None:
             source = Source(bus, publisher, process.clock, self._cluster, self._healthy, Random(f"{seed} look"))

@@ -9,8 +9,8 @@ from random import Random
 
 from bus.messages import Health, Observation, Route
 from bus.port import Bus
-from reactor.clients.changes import Look
-from reactor.route.publisher import Publisher
+from reactor.clients.changes import ReadInterval
+from reactor.route.publisher import FactPublisher
 from reactor.runtime.clock import Clock
 from reactor.sources.kubernetes.route_projection import route_from
 from reactor.sources.refresh import answer_requests, requests_on
@@ -36,7 +36,7 @@ class Source:
     """Looks again and again; says changes at once, everything every REFRESH seconds, and what it is asked for."""
 
     def __init__(
-        self, bus: Bus, publisher: Publisher, clock: Clock, cluster: Cluster,
+        self, bus: Bus, publisher: FactPublisher, clock: Clock, cluster: Cluster,
         healthy: Callable[[], Mapping[str, bool]], random: Random,
     ) -> None:  # fmt: skip
         self._bus = bus
@@ -63,7 +63,7 @@ class Source:
 
     async def _look(self) -> None:
         now = self._clock.now()
-        look = Look(now, now)
+        look = ReadInterval(now, now)
         for service, healthy in self._healthy().items():
             status = Health.HEALTHY if healthy else Health.UNHEALTHY
             key = target(service)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from bus.errors import Unavailable
-from bus.port import Entry
+from bus.port import KeyValueEntry
 from bus.testing.memory_parts import MemoryStore
 from tests.simulation.fleet.link import Link
 
@@ -17,7 +17,7 @@ class SimStore:
     def __init__(self, store: MemoryStore, link: Link) -> None:
         self._store, self._link = store, link
 
-    async def get(self, key: str) -> Entry:
+    async def get(self, key: str) -> KeyValueEntry:
         """Raises NotFound, Unavailable."""
         return await self._link.call(f"get {key}", lambda: self._store.get(key))
 
@@ -41,22 +41,22 @@ class SimStore:
         """Raises Refused, Unavailable."""
         await self._link.call(f"delete {key}", lambda: self._store.delete(key, revision=revision))
 
-    async def entries(self, pattern: str) -> Sequence[Entry]:
+    async def entries(self, pattern: str) -> Sequence[KeyValueEntry]:
         """Raises Unavailable."""
         return await self._link.call(f"entries {pattern}", lambda: self._store.entries(pattern))
 
-    async def scan(self, pattern: str) -> Sequence[Entry]:
+    async def scan(self, pattern: str) -> Sequence[KeyValueEntry]:
         """Raises Unavailable."""
         return await self._link.call(f"scan {pattern}", lambda: self._store.scan(pattern))
 
     @asynccontextmanager
-    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[Entry | str]]:
+    async def watch(self, pattern: str) -> AsyncIterator[AsyncIterator[KeyValueEntry | str]]:
         """Each change, as late as the link lets it through."""
         await self._link.call(f"watch {pattern}", lambda: self._store.entries(pattern))
         async with self._store.watch(pattern) as changes:
             yield self._late(changes)
 
-    async def _late(self, changes: AsyncIterator[Entry | str]) -> AsyncIterator[Entry | str]:
+    async def _late(self, changes: AsyncIterator[KeyValueEntry | str]) -> AsyncIterator[KeyValueEntry | str]:
         async for change in changes:
             await self._link.delivered()
             yield change

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reactor.workbench.backtest.grid import Chunk
-from reactor.workbench.backtest.value_runs import Answer, series_of
+from reactor.workbench.backtest.value_runs import ChunkResult, series_of
 from rules.rulefile import loader
 from rules.rulefile.loader import RuleSet
 
@@ -25,7 +25,7 @@ def text(value: float) -> str:
     return {"nan": "NaN", "inf": "+Inf"}.get(str(value), repr(value))
 
 
-def answer(of: Mapping[str, Values], at: Chunk) -> Answer:
+def answer(of: Mapping[str, Values], at: Chunk) -> ChunkResult:
     """Give the answer for series that are told apart by their label `service`, or by `service/instance`."""
     series = []
     for name, values in of.items():
@@ -34,7 +34,7 @@ def answer(of: Mapping[str, Values], at: Chunk) -> Answer:
         pairs = [[at.second(index), text(value)] for index, value in enumerate(values) if value is not None]
         if pairs:
             series.append(series_of(labels, pairs, at))
-    return Answer(tuple(series), sum(map(len, of.values())))
+    return ChunkResult(tuple(series), sum(map(len, of.values())))
 
 
 SOURCE = """

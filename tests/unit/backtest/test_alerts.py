@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from reactor.workbench.backtest.alerts import Alerts
+from reactor.workbench.backtest.alerts import ReplayedAlerts
 from reactor.workbench.backtest.label_targets import Targets
 from reactor.workbench.backtest.prometheus_gaps import Outages
-from reactor.workbench.backtest.value_runs import Answer, series_of
+from reactor.workbench.backtest.value_runs import ChunkResult, series_of
 from rules.rulefile.sources import AlertmanagerWebhook, Confirm
 from tests.unit.backtest.builders import STEP, chunk
 
@@ -31,8 +31,8 @@ def told(
     points = max(len(word) for word in firing.values())
     borders = [0, points] if cut is None else [0, cut, points]
 
-    def parts(words: Mapping[str, str], more: Mapping[str, str]) -> list[tuple[object, range, Answer]]:
-        out: list[tuple[object, range, Answer]] = []
+    def parts(words: Mapping[str, str], more: Mapping[str, str]) -> list[tuple[object, range, ChunkResult]]:
+        out: list[tuple[object, range, ChunkResult]] = []
         for begin, end in pairwise(borders):
             part = chunk(end - begin, first=begin)
             found = [
@@ -40,10 +40,10 @@ def told(
                           [[part.second(at), "1"] for at, letter in enumerate(word[begin:end]) if letter == "x"], part)
                 for name, word in words.items()
             ]  # fmt: skip
-            out.append((part, range(part.points), Answer(tuple(one for one in found if one.starts), 0)))
+            out.append((part, range(part.points), ChunkResult(tuple(one for one in found if one.starts), 0)))
         return out
 
-    alerts = Alerts(of, Outages([away] if away != (0, 0) else []), Targets(of.target))
+    alerts = ReplayedAlerts(of, Outages([away] if away != (0, 0) else []), Targets(of.target))
     own = {"__name__": "ALERTS", "alertstate": "firing", "alertname": "Slow", **(labels or {})}
     events = alerts.observations(parts(firing, own), parts(fast, {}) if fast is not None else None)  # type: ignore[arg-type]
     return [(round(second / STEP), word.target, word.status.value, word.resolved) for second, word in events]

@@ -18,7 +18,7 @@ from reactor.workbench.backtest.history_builder import fits
 from reactor.workbench.backtest.moments import BadMoment, moment
 from reactor.workbench.backtest.prometheus_gaps import outages
 from reactor.workbench.backtest.store import SETTLED_MS, opened
-from reactor.workbench.backtest.value_runs import Answer, Corrupt, dump, load, series_of
+from reactor.workbench.backtest.value_runs import ChunkResult, Corrupt, dump, load, series_of
 from tests.unit.backtest.builders import STEP, Values, answer, chunk, text
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -130,7 +130,7 @@ def test_an_outage_lasts_from_the_last_scrape_until_the_next() -> None:
 
 
 def test_without_scrapes_nobody_can_tell() -> None:
-    assert outages([(chunk(2), range(2), Answer((), 0))], 60) is None
+    assert outages([(chunk(2), range(2), ChunkResult((), 0))], 60) is None
 
 
 def test_only_what_no_longer_changes_outlives_the_run(tmp_path: Path) -> None:
@@ -142,8 +142,8 @@ def test_only_what_no_longer_changes_outlives_the_run(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     with opened(cache, now_ms=now) as store:
         for one in (old, young, part):
-            store.save("u", "q", one, Answer((), 7))
-            assert store.load("u", "q", one) == Answer((), 7)
+            store.save("u", "q", one, ChunkResult((), 7))
+            assert store.load("u", "q", one) == ChunkResult((), 7)
         assert store.load("u", "other", old) is None
     with opened(cache, now_ms=now) as store:
         assert [store.load("u", "q", one) is not None for one in (old, young, part)] == [True, False, False]

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, AwareDatetime
 
 from bus.envelope import MESSAGES, decode, encode
 from bus.errors import Malformed
-from bus.messages import LOAD_BALANCERS, Health, Message, Observation, Part, RouteRef
+from bus.messages import LOAD_BALANCERS, Health, Message, MessagePart, Observation, RouteRef
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 UNICODE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -32,7 +32,7 @@ SEEN = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, 
 """Names and words of people, which hold nothing invisible."""
 
 
-def messages(kind: type[Part]) -> st.SearchStrategy[Any]:
+def messages(kind: type[MessagePart]) -> st.SearchStrategy[Any]:
     """Messages of one kind, made from its model, so that a new field is tried without a word here."""
     fields = {name: values(name, field.annotation, field.metadata) for name, field in kind.model_fields.items()}
     return st.fixed_dictionaries(fields).map(
@@ -70,7 +70,7 @@ def values(name: str, annotation: Any, metadata: list[Any]) -> st.SearchStrategy
         return st.dictionaries(NAMES, values(name, get_args(annotation)[1], metadata), max_size=3)
     if get_origin(annotation) is Literal:
         return st.sampled_from(get_args(annotation))
-    if isinstance(annotation, type) and issubclass(annotation, Part):
+    if isinstance(annotation, type) and issubclass(annotation, MessagePart):
         return messages(annotation)
     seen = any(isinstance(one, AfterValidator) for one in metadata)
     simple = {

@@ -17,7 +17,7 @@ from reactor.cli.shared.old_names import OLD
 from reactor.cli.shared.zone_words import drill_row
 from rules.core.group import Group
 from rules.core.reasons import Held
-from rules.kinds.zone.state import Isolation, Refused, ZoneState
+from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
 from rules.rulefile.loader import load
 from rules.rulefile.zone import ZoneIsolation
 from tests.unit.cli.test_cli import OUTAGE, SHOP, SHOP_TEST
@@ -152,7 +152,7 @@ def test_a_drill_shows_the_next_one_the_running_one_and_the_last_one() -> None:
     running = Isolation("z3", "Failover", "Done", "Practice", NOW, NOW, practice=True)
     shown = drills(ZoneState(isolation=running, practised_at=NOW, practice_outcome="PENDING"))
     assert (shown["running"], shown["last"], shown["outcome"]) == ("z3", "2026-11-23T12:00:00+00:00", "PENDING")
-    refused = Refused("z1", Held.PRACTICE_BLOCKED.value, "a signal is bad", NOW)
+    refused = RefusedZoneCommand("z1", Held.PRACTICE_BLOCKED.value, "a signal is bad", NOW)
     assert drills(ZoneState(refused=refused))["detail"] == "a signal is bad"
     in_earnest = Isolation("z3", "Failover", "Done", "ZoneUnhealthy", NOW, NOW)
     assert drills(ZoneState(isolation=in_earnest))["running"] == ""

@@ -20,7 +20,7 @@ from rules.core.remedies import REMEDIES
 from rules.kinds.traffic.state import TrafficState
 from rules.rehearsal.simulation import at
 from rules.rulefile.model import Rule
-from rules.summary import State, state_of
+from rules.summary import GroupStatus, state_of
 from tests.unit.rules.builders import (
     Event,
     backends,
@@ -114,8 +114,8 @@ def test_each_reason_has_its_advice_in_one_short_line() -> None:
 
 def test_the_state_alone_is_that_of_the_summary() -> None:
     group = Group("web", "o", TrafficState(), held=Holding("Paused", "why", at(0)))
-    assert state_of(group) is State.HELD
-    assert state_of(replace(group, held=None)) is State.WATCHING
+    assert state_of(group) is GroupStatus.HELD
+    assert state_of(replace(group, held=None)) is GroupStatus.WATCHING
 
 
 LONG = Group(

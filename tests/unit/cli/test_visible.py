@@ -22,7 +22,7 @@ from reactor.runtime.telemetry import _Formatter
 from reactor.runtime.visible import visible
 from rules.core.group import Group, Holding, NoState, Paused
 from rules.kinds.traffic.state import TrafficState
-from rules.rehearsal.causal_chain import Chain
+from rules.rehearsal.causal_chain import CausalChain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ODD = {
@@ -81,7 +81,7 @@ def test_a_pause_is_shown_in_one_line_with_the_plan(raw: str, shown: str) -> Non
 
 @each
 def test_an_explanation_shows_the_words_of_an_alert_as_text(raw: str, shown: str) -> None:
-    found = Chain(
+    found = CausalChain(
         {"id": "r/o/1", "action": "SetWeights"}, (f"12:00 service/checkout Unhealthy: summary{raw}",), (), (), (), (),
         (f"Failed {raw}",),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reactor.clients.api_refusals import JSON_PATCH, Request, permission, refusal
+from reactor.clients.api_refusals import JSON_PATCH, RefusedRequest, permission, refusal
 from reactor.clients.kubernetes_port import ApiUnavailable, Conflict, Forbidden, Invalid, NotFound
 from reactor.clients.watching import Expired
 from reactor.runtime.errors import Retryable, Terminal
@@ -20,8 +20,8 @@ REJECTED = "the server rejected our request due to an error in our request"
 BROKEN = 'TrafficSplit.split.smi-spec.io "checkout" is invalid: spec.service: Invalid value: "integer"'
 
 
-def asked(method: str = "GET", path: str = SPLIT, content_type: str = "", **query: str) -> Request:
-    return Request("east", method, path, query, content_type)
+def asked(method: str = "GET", path: str = SPLIT, content_type: str = "", **query: str) -> RefusedRequest:
+    return RefusedRequest("east", method, path, query, content_type)
 
 
 def status(message: str, **more: Any) -> bytes:
@@ -98,7 +98,7 @@ def test_the_wait_that_is_asked_for_is_kept(
         (asked(path="/apis/apps/v1/deployments"), ("list", "apps", "deployments", "")),
     ],
 )
-def test_a_missing_permission_is_named_as_rbac_needs_it(request_: Request, needed: tuple[str, ...]) -> None:
+def test_a_missing_permission_is_named_as_rbac_needs_it(request_: RefusedRequest, needed: tuple[str, ...]) -> None:
     assert permission(request_) == needed
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.live import Live
 
-from reactor.demo.display import Plain, Terminal, display
+from reactor.demo.display import Plain, TerminalDisplay, display
 from tests.clock import HandClock
 
 
@@ -56,7 +56,7 @@ def test_a_terminal_gets_a_line_that_is_painted_over(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TERM", "xterm")
     out = Tty()
     with display(HandClock(100), out) as shown:
-        assert isinstance(shown, Terminal)
+        assert isinstance(shown, TerminalDisplay)
         shown.live("3 s left")
         shown.live("2 s left")
         shown.say("action", "moved")
@@ -69,5 +69,5 @@ def test_a_terminal_gets_a_line_that_is_painted_over(monkeypatch: pytest.MonkeyP
 def test_brackets_of_a_message_are_shown_as_they_are() -> None:
     out = io.StringIO()
     with Live(console=Console(file=out), auto_refresh=False, transient=True) as live:
-        Terminal(HandClock(100), live).title("curl '[::1]' [bold]")
+        TerminalDisplay(HandClock(100), live).title("curl '[::1]' [bold]")
     assert "curl '[::1]' [bold]" in out.getvalue()

@@ -10,7 +10,7 @@ import pytest
 
 from bus.messages import Health
 from reactor.demo import scene, story
-from reactor.demo.demo_world import World
+from reactor.demo.demo_world import DemoWorld
 from reactor.demo.display import Display
 from reactor.demo.errors import NotAsTold
 from reactor.demo.kube import Emulator
@@ -55,7 +55,7 @@ class Stage:
         scene.furnish(emulator)
         self.east = emulator.clusters["east"]
         # Neither the gateway nor the services are looked at.
-        self.world = World(Path(), emulator, {}, gateway=cast("Any", None), http=cast("Any", None))
+        self.world = DemoWorld(Path(), emulator, {}, gateway=cast("Any", None), http=cast("Any", None))
         self.heard = Heard()
         shown: Display = self.heard
         self.group = Group(scene.RULE, "east/shop/TrafficSplit/checkout", TrafficState())

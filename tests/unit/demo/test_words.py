@@ -8,7 +8,7 @@ import pytest
 
 from bus.messages import Health
 from reactor.demo import sentences
-from reactor.demo.ground_truth import Shift
+from reactor.demo.ground_truth import RouteWrite
 from reactor.demo.tally import Count, Second
 from rules.core.group import Member, Signal, Window
 
@@ -68,7 +68,7 @@ def test_a_reading_is_shown_with_what_was_seen() -> None:
 
 
 def test_a_shift_shows_what_moved_and_how_long_it_took() -> None:
-    shift = Shift(1.0, "alert-reactor", {"a": 1, "b": 0, "c": 0}, {"a": 0, "b": 1, "c": 0})
+    shift = RouteWrite(1.0, "alert-reactor", {"a": 1, "b": 0, "c": 0}, {"a": 0, "b": 1, "c": 0})
     assert sentences.shifted("east/shop/a", shift, 5.04) == (
         "east/shop/a: a 1 → 0, b 0 → 1, c 0, 5.0 s after the first reading that said so"
     )

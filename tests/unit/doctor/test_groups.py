@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from reactor.cli.shared.bus_findings import INIT
-from reactor.cli.shared.bus_findings import Finding as Checked
+from reactor.cli.shared.bus_findings import BusFinding as Checked
 from reactor.fleet.presence import Process
 from reactor.settings.model import BusSettings, Settings
 from reactor.workbench.doctor import (
@@ -26,7 +26,7 @@ from reactor.workbench.doctor import (
     settings_diagnosis,
 )
 from reactor.workbench.doctor.finding import Finding, limited
-from rules.rulefile.loader import Reading
+from rules.rulefile.loader import LoadedParts
 
 SECONDS = 30.0
 """More than any of these looks takes."""
@@ -306,8 +306,8 @@ def test_a_configuration_of_another_form_is_no_fall(text: str) -> None:
 
 async def test_without_servers_in_the_settings_their_groups_are_skipped() -> None:
     found = [
-        *await servers_diagnosis.findings(Settings(), Reading(), SECONDS),
-        *await alertmanager_diagnosis.findings(Settings(), Reading(), SECONDS),
+        *await servers_diagnosis.findings(Settings(), LoadedParts(), SECONDS),
+        *await alertmanager_diagnosis.findings(Settings(), LoadedParts(), SECONDS),
     ]
     assert [(one.group, one.status) for one in found] == [
         ("clusters", "skipped"), ("prometheus", "skipped"), ("alertmanager", "skipped")
@@ -322,8 +322,8 @@ async def test_servers_that_cannot_be_reached_fail_each_with_its_name(tmp_path: 
     }  # fmt: skip
     given = Settings(**words)
     found = [
-        *await servers_diagnosis.findings(given, Reading(), SECONDS),
-        *await alertmanager_diagnosis.findings(given, Reading(), SECONDS),
+        *await servers_diagnosis.findings(given, LoadedParts(), SECONDS),
+        *await alertmanager_diagnosis.findings(given, LoadedParts(), SECONDS),
     ]
     assert [(one.group, one.name, one.status) for one in found] == [
         ("clusters", "east", "failed"), ("prometheus", "main", "failed"), ("alertmanager", "pages", "failed")

@@ -16,7 +16,7 @@ from rules.kinds.zone.state import Isolation, ZoneState
 from rules.limits.state import LimiterState
 from rules.rehearsal.simulation import at
 from rules.rulefile.loader import LoadedRule
-from rules.summary import State, state_of
+from rules.summary import GroupStatus, state_of
 from tests.unit.rules.builders import backends, healthy, route, step, the_rule, unhealthy
 
 HOME, AWAY = {"a": 1, "b": 0}, {"a": 0, "b": 1}
@@ -96,7 +96,7 @@ def test_only_what_has_changed_is_measured_again(measures: Measures, monkeypatch
     measures.take(groups, RULES)
     asked: list[str] = []
 
-    def counted(one: Group) -> State:
+    def counted(one: Group) -> GroupStatus:
         asked.append(one.object)
         return state_of(one)
 

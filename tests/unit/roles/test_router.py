@@ -12,7 +12,7 @@ from bus.port import Outgoing
 from bus.subjects import ROOT
 from bus.testing.memory import MemoryBus
 from bus.topology import DECISIONS, FACTS, INBOX
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.route.router import Router
 from reactor.route.spoken import Spoken
 from reactor.runtime import telemetry
@@ -40,7 +40,7 @@ async def routed(*moments: datetime) -> list[datetime]:
         said = Observation(target="service/east/shop/a", status=Health.HEALTHY, observed_at=at)
         body = encode(said, id=f"{number}", source="/test", time=at)
         await bus.publish(Outgoing(subjects.observation("health", "a"), body, f"{number}"))
-    publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
+    publisher = FactPublisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
     task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     facts: list[datetime] = []
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
@@ -75,7 +75,7 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
         await bus.publish(Outgoing(subjects.observation("backup-check", target), body, f"{number}"))
     background = telemetry.quarantined.labels(INBOX.name)._value
     before = background.get()
-    publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
+    publisher = FactPublisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
     task = asyncio.create_task(Router(bus, publisher, NoAlerts(), Clock()).run())
     async with bus.read(FACTS, f"{ROOT}.facts.>", after=0) as reading:
         heard = [decode(one.body).data for one in await reading.next(LONG)]
@@ -88,7 +88,7 @@ async def test_what_a_source_says_beside_its_own_signal_is_put_aside_and_counted
 
 async def test_no_publisher_takes_the_id_of_a_fact_of_another_source() -> None:
     bus = MemoryBus(lambda: NOW)
-    publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
+    publisher = FactPublisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
     target = "service/east/shop/a"
     own = Observation(target=target, status=Health.UNHEALTHY, signal="readiness", observed_at=NOW)
     [fact] = publisher.messages(own)
@@ -117,7 +117,7 @@ async def test_a_source_on_the_bus_speaks_of_no_more_targets_than_its_limit() ->
         await bus.publish(Outgoing(subjects.observation("other", own.target), body, f"o{number}"))
     refused = telemetry.targets_refused.labels("health")._value
     before = refused.get()
-    publisher = Publisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
+    publisher = FactPublisher(bus, Routing.of(rule_set(notification())), 4, Clock(), source="/test")
     router = Router(bus, publisher, NoAlerts(), clock, targets_max={"health": 10})
     task = asyncio.create_task(router.run())
     heard: list[Observation] = []

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from rules.kinds.cluster_health import Sample, damped, heartbeat, probe_reading
+from rules.kinds.cluster_health import HealthSample, damped, heartbeat, probe_reading
 
 H, U, N = Health.HEALTHY, Health.UNHEALTHY, Health.UNKNOWN
 READY = {"True": H, "False": U, "Unknown": N, None: None}
@@ -25,7 +25,7 @@ def cases(group: str) -> list[Any]:
 @pytest.mark.parametrize("case", cases("cluster_ready_threshold"))
 def test_ready_is_damped_as_karmada_damps_it(case: dict[str, Any]) -> None:
     cache = case["cache"]
-    before = None if cache is None else Sample(READY[cache["last"]] or N, cache["since_s"])
+    before = None if cache is None else HealthSample(READY[cache["last"]] or N, cache["since_s"])
     status, _ = damped(
         READY[case["observed"]] or N, before, READY[case["current"]], 0.0,
         failure_seconds=case["failure_s"], success_seconds=case["success_s"],

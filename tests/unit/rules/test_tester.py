@@ -11,7 +11,7 @@ import pytest
 
 from rules.core.errors import InvalidFiles
 from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.tester import Result
+from rules.rehearsal.testing.tester import RuleTestResult
 from rules.rulefile.yaml import read
 from tests.unit.rules.builders import backends, failover, notification, rule_file
 
@@ -46,7 +46,7 @@ def a_test(expect: list[Any], inputs: list[Any] | None = None, **keys: Any) -> d
     return {"name": "t", "intervalSeconds": 5, "inputs": FAILS if inputs is None else inputs, "expect": expect} | keys
 
 
-def result(expect: list[Any], inputs: list[Any] | None = None, rules: str = "shop.yaml", **keys: Any) -> Result:
+def result(expect: list[Any], inputs: list[Any] | None = None, rules: str = "shop.yaml", **keys: Any) -> RuleTestResult:
     [one] = tester.run(
         tester.load(suite(a_test(expect, inputs, **keys), rules=rules), "rules/shop_test.yaml", read_file)
     )

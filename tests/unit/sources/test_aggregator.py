@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from bus.messages import Health, Observation
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.sources.aggregator import TargetAggregator
 from reactor.sources.publisher import HealthPublisher
 from reactor.sources.refresh import no_requests
@@ -44,7 +44,7 @@ class Choir:
 
     async def notes(self, *notes: tuple[str, Health, dict[str, str]], gone: bool = False) -> None:
         for key, status, labels in notes:
-            look = Look(self.clock.now(), self.clock.now())
+            look = ReadInterval(self.clock.now(), self.clock.now())
             self.aggregator.note(key, status, labels=labels, look=look, detail=key, gone=gone)
         await self.aggregator.speak()
 

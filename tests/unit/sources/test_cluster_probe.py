@@ -49,7 +49,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_probe, "APART_SECONDS", 0.02)
 
 
-async def read(*tries: Answers) -> tuple[cluster_probe.Answer, Api]:
+async def read(*tries: Answers) -> tuple[cluster_probe.ProbeResult, Api]:
     api = Api(*tries)
     return await answer(cast("WatchApi", api)), api
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Health
-from reactor.clients.object_fields import Malformed
+from reactor.clients.object_fields import MalformedField
 from reactor.clients.quantities import quantity
 from reactor.sources.kubernetes import node_health, pod_requests, service_zones
 from reactor.sources.kubernetes.node_health import Node, Tally, node_of, tally, verdict_of, zone_verdict
@@ -101,7 +101,7 @@ def test_quantities_are_read_as_the_api_writes_them(text: object, value: float) 
 
 @pytest.mark.parametrize("text", ["", "two", "1 Gi", "1KiB", None, [], "0x10", "1ee3"])
 def test_what_is_no_quantity_is_refused(text: object) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedField):
         quantity(text)
 
 

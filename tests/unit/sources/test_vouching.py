@@ -14,7 +14,7 @@ import pytest
 from bus.messages import Health, Observation, RefreshRequest
 from bus.subjects import refresh
 from bus.testing.memory import MemoryBus
-from reactor.clients.changes import Look
+from reactor.clients.changes import ReadInterval
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from reactor.sources import republisher as standing_
@@ -110,9 +110,9 @@ async def test_a_change_that_nobody_watched_begins_anew(publisher: HealthPublish
 async def test_what_a_look_found_was_so_by_its_end_and_what_it_confirmed_from_its_begin_on(
     publisher: HealthPublisher, clock: HandClock, bus: Bus
 ) -> None:
-    await says(publisher, clock, 2, U, look=Look(at(0), at(2)), resolution_seconds=12)
+    await says(publisher, clock, 2, U, look=ReadInterval(at(0), at(2)), resolution_seconds=12)
     assert (bus.last.since, bus.last.observed_at) == (at(2), at(2))
-    await says(publisher, clock, 42, U, look=Look(at(40), at(42)), resolution_seconds=60)
+    await says(publisher, clock, 42, U, look=ReadInterval(at(40), at(42)), resolution_seconds=60)
     assert (bus.last.since, bus.last.observed_at) == (at(2), at(40))
 
 
@@ -178,9 +178,9 @@ async def test_what_was_asked_for_and_not_seen_yet_is_said_by_the_next_look(
     await says(publisher, clock, 0, H)
     clock.seconds = 10
     assert await publisher._standing.ask([TARGET], at(9), lambda _: at(8))
-    await says(publisher, clock, 10, H, look=Look(at(8), at(10)), unbroken=True)
+    await says(publisher, clock, 10, H, look=ReadInterval(at(8), at(10)), unbroken=True)
     assert len(bus.taken) == 1, "a look that began before does not prove it"
-    await says(publisher, clock, 11, H, look=Look(at(10), at(11)), unbroken=True)
+    await says(publisher, clock, 11, H, look=ReadInterval(at(10), at(11)), unbroken=True)
     assert bus.last.observed_at == at(10)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bus.messages import Backend, Route, RouteKind
-from reactor.workbench.starter.look import Copy, Found
+from reactor.workbench.starter.look import ClusterFindings, FoundCopy
 from reactor.workbench.starter.making import RULES_MAX, Starter, starter
 from reactor.workbench.starter.starter_tests import text_of_test
 from reactor.workbench.starter.starter_text import text_of_rules
@@ -41,14 +41,14 @@ def routes(draw: st.DrawFn, cluster: str) -> list[Route]:
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> list[Found]:
+def clusters(draw: st.DrawFn) -> list[ClusterFindings]:
     found = []
     for cluster in draw(st.lists(st.sampled_from(["east", "west", "no", "1"]), min_size=1, max_size=3, unique=True)):
         kinds = st.sampled_from(["Deployment", "StatefulSet"])
-        copies = draw(st.lists(st.builds(Copy, kinds, names, names, st.integers(1, 50)), max_size=4))
+        copies = draw(st.lists(st.builds(FoundCopy, kinds, names, names, st.integers(1, 50)), max_size=4))
         in_zones = draw(st.dictionaries(zones, st.integers(1, 9), max_size=3))
         found.append(
-            Found(
+            ClusterFindings(
                 cluster, tuple(draw(routes(cluster))), tuple(copies), tuple(sorted(in_zones.items())), ("odd\nwords",)
             )
         )
@@ -56,7 +56,7 @@ def clusters(draw: st.DrawFn) -> list[Found]:
 
 
 @given(clusters())
-def test_each_rule_that_moves_traffic_says_by_which_signal_it_comes_back(found: list[Found]) -> None:
+def test_each_rule_that_moves_traffic_says_by_which_signal_it_comes_back(found: list[ClusterFindings]) -> None:
     made = starter(found)
     said = {source["signal"] for source in made.sources}
     for one in made.routes:
@@ -66,7 +66,7 @@ def test_each_rule_that_moves_traffic_says_by_which_signal_it_comes_back(found: 
 
 
 @given(clusters())
-def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(found: list[Found]) -> None:
+def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(found: list[ClusterFindings]) -> None:
     made = starter(found)
     if not made.rules:
         return
@@ -79,13 +79,13 @@ def test_whatever_is_found_the_rules_are_quiet_under_check_and_their_tests_pass(
 
 
 @given(clusters())
-def test_every_rule_that_is_made_does_nothing_yet(found: list[Found]) -> None:
+def test_every_rule_that_is_made_does_nothing_yet(found: list[ClusterFindings]) -> None:
     assert {made.rule["mode"] for made in starter(found).rules} <= {"DryRun"}
 
 
 def many(number: int) -> Starter:
-    copies = tuple(Copy("Deployment", "shop", f"web-{index}", 1) for index in range(number))
-    return starter([Found("east", copies=copies), Found("west", copies=copies)])
+    copies = tuple(FoundCopy("Deployment", "shop", f"web-{index}", 1) for index in range(number))
+    return starter([ClusterFindings("east", copies=copies), ClusterFindings("west", copies=copies)])
 
 
 def test_a_starter_has_no_more_rules_than_a_person_reads_and_says_how_many_are_left_out() -> None:
@@ -96,7 +96,9 @@ def test_a_starter_has_no_more_rules_than_a_person_reads_and_says_how_many_are_l
 
 
 def test_a_workload_that_one_cluster_has_stays_there() -> None:
-    made = starter([Found("east", copies=(Copy("Deployment", "shop", "web", 1),)), Found("west")])
+    made = starter(
+        [ClusterFindings("east", copies=(FoundCopy("Deployment", "shop", "web", 1),)), ClusterFindings("west")]
+    )
     assert made.rules == []
 
 

@@ -12,7 +12,7 @@ from bus.messages import Observation, WebhookPost
 from bus.testing.memory import MemoryBus
 from bus.topology import ALERTS
 from reactor.alerts.lifecycle import AlertLifecycle
-from reactor.alerts.states import Opinion
+from reactor.alerts.states import AlertOpinion
 from reactor.runtime.errors import Retryable
 from reactor.runtime.telemetry import REGISTRY
 from rules.rulefile.sources import AlertmanagerWebhook
@@ -20,7 +20,7 @@ from tests.clock import HandClock
 
 ZERO = datetime(2026, 1, 1, tzinfo=UTC)
 NEVER = "0001-01-01T00:00:00Z"
-SHOP = Opinion("am", "am", "service/east/shop/checkout")
+SHOP = AlertOpinion("am", "am", "service/east/shop/checkout")
 
 
 def moment(seconds: float) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bus.port import Entry
+from bus.port import KeyValueEntry
 from reactor.alerts.alert import Alert
 from reactor.alerts.cache import AlertCache
 from reactor.alerts.states import AlertState, take
@@ -16,8 +16,8 @@ def states() -> tuple[AlertState, AlertState]:
     return fires, ends
 
 
-def entry(state: AlertState, revision: int) -> Entry:
-    return Entry(state.key, state.model_dump_json().encode(), revision)
+def entry(state: AlertState, revision: int) -> KeyValueEntry:
+    return KeyValueEntry(state.key, state.model_dump_json().encode(), revision)
 
 
 def test_an_older_revision_that_comes_late_undoes_nothing() -> None:
@@ -44,6 +44,6 @@ def test_each_change_is_told_of_once() -> None:
 def test_what_cannot_be_read_keeps_its_revision_so_that_it_can_be_written_over() -> None:
     fires, _ = states()
     alert_cache = AlertCache()
-    alert_cache.apply(Entry(fires.key, b"\xff", 7))
+    alert_cache.apply(KeyValueEntry(fires.key, b"\xff", 7))
     assert (alert_cache.held(fires.key).state, alert_cache.held(fires.key).revision) == (None, 7)
     assert list(alert_cache) == []

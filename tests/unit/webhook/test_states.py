@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bus.messages import Health
 from reactor.alerts.alert import Alert
-from reactor.alerts.states import LATE, AlertOutcome, AlertState, Opinion, health_of, speaker, take
+from reactor.alerts.states import LATE, AlertOpinion, AlertOutcome, AlertState, health_of, speaker, take
 from tests.unit.webhook.builders import SHOP, alert, moment, resolved
 
 Post = tuple[dict[str, object], float]
@@ -169,4 +169,4 @@ def test_two_targets_of_one_alert_have_two_keys() -> None:
     state = one("a", (alert(), 1))
     other = state.model_copy(update={"target": "cluster/east"})
     assert state.key != other.key
-    assert other.opinion == Opinion("am", "am", "cluster/east")
+    assert other.opinion == AlertOpinion("am", "am", "cluster/east")

@@ -10,7 +10,7 @@ from rules.core.reasons import Because
 from rules.limits.limiters import CLUSTERS, CLUSTERS_MIN, limits_of
 from rules.rehearsal.world.checkers.promise_finding import Promise, Question, Violation, kept
 from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import Told
+from rules.rehearsal.world.told import WorldLog
 from rules.rulefile.guards import Guards
 from rules.rulefile.targets import encode_segment, matches
 from rules.rulefile.workload import WorkloadFailover
@@ -63,7 +63,7 @@ def _begins(question: Question) -> bool:
             return True
 
 
-def _widespread(told: Told, guards: Guards, rule: object, now: float) -> str | None:
+def _widespread(told: WorldLog, guards: Guards, rule: object, now: float) -> str | None:
     """Say that too many peers are bad; empty: they are not; None: nobody can say whom the guard counts."""
     pattern = guards.peers or ("cluster/*" if isinstance(rule, WorkloadFailover) else None)
     if pattern is None:

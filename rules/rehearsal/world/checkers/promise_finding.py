@@ -9,8 +9,8 @@ from typing import Any
 from bus.messages import Action
 from rules.engine.decide import Decision
 from rules.engine.routing import Routing
-from rules.rehearsal.world.spells import BAD, WORSE, Statuses, Taken, taken
-from rules.rehearsal.world.told import Told
+from rules.rehearsal.world.spells import BAD, WORSE, Statuses, TakenHealth, taken
+from rules.rehearsal.world.told import WorldLog
 from rules.rehearsal.world.truth import Truth
 from rules.rulefile.model import UnknownAs
 
@@ -46,7 +46,7 @@ class Violation:
 class Question:
     """An action that was just asked for the first time, and all that was said before."""
 
-    told: Told
+    told: WorldLog
     rule: Any
     """Of the kind that the judge is for."""
     routing: Routing
@@ -66,7 +66,7 @@ def counts_as_bad(rule: Any) -> Statuses:
     return WORSE if rule.treat_unknown_as is UnknownAs.UNHEALTHY else BAD
 
 
-def taken_for(question: Question, target: str, towards: Statuses) -> Taken:
+def taken_for(question: Question, target: str, towards: Statuses) -> TakenHealth:
     """Give what the rule may take a target for, by what was said."""
     rule, now = question.rule, question.now
     parts = question.told.words.parts(target, rule.signals, now, towards)

@@ -17,7 +17,7 @@ from rules.rehearsal.world.checkers.promise_finding import (
     was_bad,
 )
 from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import Told
+from rules.rehearsal.world.told import WorldLog
 from rules.rulefile.model import Notification
 from rules.rulefile.targets import matches
 from rules.rulefile.workload import ClusterTaint
@@ -58,7 +58,7 @@ def _followed(question: Question, target: str, *, bad: bool) -> Violation:
     return kept(Promise.EARLY, not found.bad, f"{target} was not good for recoverySeconds")
 
 
-def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterator[Violation]:
+def untold(told: WorldLog, rule: ClusterTaint | Notification, now: float) -> Iterator[Violation]:
     """What has been bad, or good, for long enough is answered, or held back with a reason."""
     for target in told.words.of:
         if not matches(rule.match, target):
@@ -75,7 +75,7 @@ def untold(told: Told, rule: ClusterTaint | Notification, now: float) -> Iterato
             yield Violation(Promise.LOST, what if stands and coming and not held else "", target)
 
 
-def _answered(told: Told, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
+def _answered(told: WorldLog, rule: ClusterTaint | Notification, target: str) -> tuple[bool, bool]:
     """Whether it is known to be answered that the target is bad, and whether it will be by what is on its way."""
     if not isinstance(rule, ClusterTaint):
         is_told = told.news.get((rule.name, target), 0) % 2 == 1

@@ -11,7 +11,7 @@ from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.route_interests import named_ref
 from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, kept, taken_for, was_bad
 from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import Standing, Told
+from rules.rehearsal.world.told import KnownRoute, WorldLog
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.model import OnAllDown, TrafficFailover
 from rules.rulefile.route_fleet import of_object
@@ -60,7 +60,7 @@ def _is_healthy(question: Question, target: str, *, first: bool) -> Violation:
     return kept(Promise.EARLY, ready, f"{target} gets traffic again before it was good for recoverySeconds")
 
 
-def unmoved(told: Told, rule: TrafficFailover, now: float) -> Iterator[Violation]:
+def unmoved(told: WorldLog, rule: TrafficFailover, now: float) -> Iterator[Violation]:
     """Traffic is where it should be, or on its way there, or held back with a reason that holds."""
     ref = named_ref(rule)
     for object_, known in told.routes.items():
@@ -100,7 +100,7 @@ def _longest(rule: TrafficFailover) -> float:
     return rule.recovery_seconds + (2 * way.trial.seconds if way.mode is FailbackMode.TRIAL else 0)
 
 
-def _selected(rule: TrafficFailover, known: Standing) -> bool:
+def _selected(rule: TrafficFailover, known: KnownRoute) -> bool:
     route = known.route
     return (
         rule.route.selector is not None
@@ -110,7 +110,7 @@ def _selected(rule: TrafficFailover, known: Standing) -> bool:
     )
 
 
-def primary_of(rule: TrafficFailover, known: Standing) -> str:
+def primary_of(rule: TrafficFailover, known: KnownRoute) -> str:
     """Give the service that has the traffic while all is well."""
     rule = of_object(rule, known.route.object)
     named = rule.primary or known.route.annotations.get("failover.linkerd.io/primary-service")
@@ -118,7 +118,7 @@ def primary_of(rule: TrafficFailover, known: Standing) -> str:
     return named or next(iter(first), "")
 
 
-def targets_of(rule: TrafficFailover, known: Standing) -> Mapping[str, str]:
+def targets_of(rule: TrafficFailover, known: KnownRoute) -> Mapping[str, str]:
     """Give what each service's health is told as."""
     rule = of_object(rule, known.route.object)
     named = {one.service: one.target for one in rule.backends or ()}

@@ -11,7 +11,7 @@ from bus.messages import Evict, Health, Place, Purge, Taint, Workload
 from rules.core.reasons import Because
 from rules.rehearsal.world.checkers.promise_finding import GRACE, Promise, Question, Violation, counts_as_bad, kept
 from rules.rehearsal.world.spells import BAD, GOOD, UNSURE, Statuses, clocked
-from rules.rehearsal.world.told import Copies, Told
+from rules.rehearsal.world.told import Copies, WorldLog
 from rules.rulefile.model import UnknownAs
 from rules.rulefile.placement import Toleration
 from rules.rulefile.targets import encode_segment
@@ -23,10 +23,10 @@ DEFAULT = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WorkloadCase:
     """One workload under one rule."""
 
-    told: Told
+    told: WorldLog
     rule: WorkloadFailover
     object: str
     copies: Copies
@@ -54,7 +54,7 @@ def moved(question: Question) -> Iterator[Violation]:
     if policy is None:
         yield Violation(Promise.BLIND, f"no policy for {action.object} was ever listed")
         return
-    case = Case(told, question.rule, action.object, copies, policy, question.now)
+    case = WorkloadCase(told, question.rule, action.object, copies, policy, question.now)
     leaving = told.leaving.get((action.rule, action.object), {})
     match action:
         case Place():
@@ -89,7 +89,7 @@ def _policy(rule: WorkloadFailover, copies: Copies) -> Policy | None:
 # --- when a cluster may be left --------------------------------------------------------------------------------------
 
 
-def _due(case: Case, cluster: str) -> Violation:
+def _due(case: WorkloadCase, cluster: str) -> Violation:
     """Whether the workload may leave: by the cluster's own health, by a taint, or by its copy's."""
     reasons = [*_by_cluster(case, cluster), *_by_copy(case, cluster)]
     if any(is_due for is_due, _, _ in reasons):
@@ -100,7 +100,7 @@ def _due(case: Case, cluster: str) -> Violation:
     return Violation(Promise.EARLY, f"{case.object} leaves {cluster} too early: {told}")
 
 
-def _by_cluster(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
+def _by_cluster(case: WorkloadCase, cluster: str) -> Iterator[tuple[bool, float, str]]:
     rule, policy = case.rule, case.policy
     if policy.failover is None or policy.failover.cluster is None:
         return
@@ -127,7 +127,7 @@ def _borne(taint: Taint, policy: Policy) -> float:
     return min((inf if one.toleration_seconds is None else one.toleration_seconds for one in mine), default=0.0)
 
 
-def _by_copy(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
+def _by_copy(case: WorkloadCase, cluster: str) -> Iterator[tuple[bool, float, str]]:
     application = case.policy.failover.application if case.policy.failover is not None else None
     if application is None:
         return
@@ -149,7 +149,7 @@ def _by_copy(case: Case, cluster: str) -> Iterator[tuple[bool, float, str]]:
 # --- what must stay --------------------------------------------------------------------------------------------------
 
 
-def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Iterator[Violation]:
+def _somewhere_to_go(case: WorkloadCase, action: Evict, leaving: dict[str, bool]) -> Iterator[Violation]:
     """What is evicted gracefully is placed first."""
     if action.purge_mode == "Directly":
         return
@@ -157,7 +157,7 @@ def _somewhere_to_go(case: Case, action: Evict, leaving: dict[str, bool]) -> Ite
     yield kept(Promise.LAST, somewhere, f"{case.object} has no copy but those that it leaves")
 
 
-def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Violation:
+def _not_the_last(case: WorkloadCase, action: Purge, leaving: dict[str, bool]) -> Violation:
     """The old copy goes only when another one is Healthy, or where the rule says so, when it is not Healthy itself.
 
     One that is asked to leave, and was not evicted, still serves: its cause may have passed a moment ago.
@@ -177,7 +177,7 @@ def _not_the_last(case: Case, action: Purge, leaving: dict[str, bool]) -> Violat
 # --- what must not be lost -------------------------------------------------------------------------------------------
 
 
-def unplaced(told: Told, rule: WorkloadFailover, now: float) -> Iterator[Violation]:
+def unplaced(told: WorldLog, rule: WorkloadFailover, now: float) -> Iterator[Violation]:
     """A workload on a cluster that is bad for too long is asked to leave, or stays with a reason."""
     for object_, copies in told.copies.items():
         policy = _policy(rule, copies)

@@ -17,7 +17,7 @@ from rules.rehearsal.world.checkers.promise_finding import (
     was_bad,
 )
 from rules.rehearsal.world.spells import GOOD
-from rules.rehearsal.world.told import Told
+from rules.rehearsal.world.told import WorldLog
 from rules.rulefile.zone import ZoneIsolation
 
 SIGNALS = 2
@@ -43,7 +43,7 @@ def isolated(question: Question) -> Iterator[Violation]:
         yield from _bad_enough(question)
 
 
-def _begun(told: Told, action: ZoneStep) -> bool:
+def _begun(told: WorldLog, action: ZoneStep) -> bool:
     """Whether this goes on with a plan that was begun: its first step was asked for."""
     last = told.flying.get((action.rule, action.object, action.concurrency_key))
     last = last or told.done.get((action.rule, action.object, action.concurrency_key))
@@ -107,7 +107,7 @@ def _proven(question: Question) -> Iterator[Violation]:
     yield kept(Promise.EARLY, proven, f"{target} has been well for {well:g} of {rule.recovery_seconds:g} s")
 
 
-def unisolated(told: Told, rule: ZoneIsolation, now: float) -> Iterator[Violation]:
+def unisolated(told: WorldLog, rule: ZoneIsolation, now: float) -> Iterator[Violation]:
     """A zone that is bad by two signals for too long is taken out, or stays with a reason."""
     for zone in rule.zones:
         target = rule.target(zone.name)

@@ -11,7 +11,7 @@ import pytest
 
 from reactor.clients.clusters import Clusters
 from reactor.runtime.clock import Clock
-from reactor.settings.model import Cluster
+from reactor.settings.model import ClusterSettings
 from reactor.sources.kubernetes import endpoints_watch, lease_watch, node_watch, workload_watch
 from reactor.sources.source_context import SourceContext
 from reactor.sources.source_context import scheduler as new_scheduler
@@ -32,7 +32,7 @@ WATCHED: dict[str, tuple[tuple[str, ...], Any, set[str]]] = {
 @pytest.fixture
 async def world(us: Deployed) -> AsyncIterator[SourceContext]:
     """What sources need, as the ServiceAccount."""
-    clusters = Clusters({"it": Cluster(kubeconfig=await us.kubeconfig())})
+    clusters = Clusters({"it": ClusterSettings(kubeconfig=await us.kubeconfig())})
     made = SourceContext(
         clock=Clock(), tell=Heard().tell, clusters=clusters, prometheus={}, http=cast("Any", None),
         scheduler=new_scheduler(),

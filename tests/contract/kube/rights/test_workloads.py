@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bus.messages import WorkloadRef
 from reactor.actions.workload.library import Library, dependencies
-from reactor.actions.zone.evictions import Answer, evict
+from reactor.actions.zone.evictions import EvictionResult, evict
 from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory, remembered
@@ -54,7 +54,7 @@ async def test_the_components_let_pods_be_evicted_as_their_budgets_allow(us: Dep
     await us.grant("workloads")
     async with us.client() as api:
         name, budget_name = f"{us.admin.namespace}/web-0", f"{us.admin.namespace}/web"
-        assert await evict(api, found) == Answer(name, "Blocked", f"budget {budget_name}")
+        assert await evict(api, found) == EvictionResult(name, "Blocked", f"budget {budget_name}")
         await us.admin.delete(us.admin.path("poddisruptionbudgets", "web", "policy/v1"))
         for _ in range(2):  # the second time it is gone
             assert (await evict(api, found)).status == "Leaving"

@@ -17,7 +17,7 @@ from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.actions.karmada.control_plane import ControlPlane
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
-from reactor.demo.kube import Cluster, Emulator, Write
+from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite
 from reactor.demo.kube.crds import load
 from reactor.runtime.clock import Clock
 from tests.integration.actions.conftest import Connect
@@ -40,13 +40,13 @@ class Plane:
     """The control plane, and the one who acts on it."""
 
     emulator: Emulator
-    karmada: Cluster
+    karmada: EmulatedCluster
     world: CarrierContext
 
     async def do(self, action: Action) -> Outcome:
         return await carry_out(action, self.world)
 
-    def writes(self) -> list[Write]:
+    def writes(self) -> list[LoggedWrite]:
         return self.emulator.writes.effective(manager="alert-reactor")
 
     def spec(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def which(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def _agreeing(karmada: Cluster) -> None:
+async def _agreeing(karmada: EmulatedCluster) -> None:
     """Be a scheduler that leaves everything as it is. What a real one does: tests/contract/karmada."""
     while True:
         for plural in ("resourcebindings", "clusterresourcebindings"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bus.messages import Eviction
-from reactor.demo.kube import Answer, Fault, Forbid, Hang, LoseAnswer
+from reactor.demo.kube import Fault, Forbid, Hang, LoseAnswer, StatusFault
 from tests.integration.actions.karmada.conftest import Plane, binding
 from tests.unit.actions.workload.builders import DECIDED, NGINX
 from tests.unit.actions.workload.builders import cancel as cancel_
@@ -154,7 +154,7 @@ async def test_a_workload_without_a_binding_is_said(plane: Plane) -> None:
     assert (outcome.status, outcome.reason) == ("Failed", "BindingMissing")
 
 
-@pytest.mark.parametrize("effect", [Answer(409), Answer(503), LoseAnswer()])
+@pytest.mark.parametrize("effect", [StatusFault(409), StatusFault(503), LoseAnswer()])
 async def test_trouble_that_passes_is_waited_for(plane: Plane, effect: Any) -> None:
     plane.karmada.create(binding())
     plane.karmada.faults.add(Fault(effect, verb="patch", count=1))

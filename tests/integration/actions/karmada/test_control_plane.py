@@ -8,7 +8,7 @@ import pytest
 
 from bus.messages import Taint
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.demo.kube import Answer, Fault
+from reactor.demo.kube import Fault, StatusFault
 from tests.integration.actions.karmada.conftest import Plane, binding
 from tests.unit.actions.workload.builders import evict, set_taints
 
@@ -96,7 +96,7 @@ async def test_a_note_that_somebody_has_edited_says_nothing(plane: Plane, text: 
 
 async def test_a_conflict_is_read_again(plane: Plane) -> None:
     member(plane)
-    plane.karmada.faults.add(Fault(Answer(409), verb="patch", count=2))
+    plane.karmada.faults.add(Fault(StatusFault(409), verb="patch", count=2))
     assert (await plane.do(asked(BROWNOUT))).status == "Done"
     assert len(plane.writes()) == 1
 
@@ -133,10 +133,10 @@ async def test_taints_are_put_on_for_a_karmada_that_acts_on_them(plane: Plane) -
 async def test_switches_are_not_asked_for_with_every_action(plane: Plane) -> None:
     plane.karmada.create(binding())
     plane.karmada.create(manager())
-    looks = plane.karmada.faults.add(Fault(Answer(503), verb="get", resource="deployments", count=1))
+    looks = plane.karmada.faults.add(Fault(StatusFault(503), verb="get", resource="deployments", count=1))
     assert (await plane.do(evict("member1", carrier="Karmada"))).reason == "ClusterUnreachable"
     assert looks.hits == 1
     assert (await plane.do(evict("member1", carrier="Karmada"))).status == "Done"
-    looks = plane.karmada.faults.add(Fault(Answer(503), verb="get", resource="deployments"))
+    looks = plane.karmada.faults.add(Fault(StatusFault(503), verb="get", resource="deployments"))
     assert (await plane.do(evict("member2", carrier="Karmada"))).status == "Done"
     assert looks.hits == 0

@@ -13,7 +13,7 @@ from reactor.actions.catalog import CarrierContext, carry_out
 from reactor.clients.clusters import Clusters
 from reactor.clients.kubernetes import Kubernetes
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Emulator, Write
+from reactor.demo.kube import EmulatedCluster, Emulator, LoggedWrite
 from reactor.runtime.clock import Clock
 from tests.contract.kube.memory import Memory
 from tests.integration.actions.conftest import Connect
@@ -26,14 +26,14 @@ class Scene:
     """The clusters, and the one who acts on them."""
 
     emulator: Emulator
-    members: Mapping[str, Cluster]
+    members: Mapping[str, EmulatedCluster]
     world: CarrierContext
     templates: Memory
 
     async def do(self, action: Action) -> Outcome:
         return await carry_out(action, self.world)
 
-    def writes(self) -> list[Write]:
+    def writes(self) -> list[LoggedWrite]:
         """What we changed, in order."""
         return self.emulator.writes.effective(manager="alert-reactor")
 

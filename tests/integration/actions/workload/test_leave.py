@@ -10,7 +10,7 @@ import pytest
 from bus.messages import Taint
 from reactor.actions.workload.taints import fact_of
 from reactor.clients.kubernetes_port import JsonObject
-from reactor.demo.kube import Answer, Cluster, Fault, Forbid, Hang, LoseAnswer, Reset
+from reactor.demo.kube import EmulatedCluster, Fault, Forbid, Hang, LoseAnswer, Reset, StatusFault
 from reactor.runtime.clock import Clock
 from tests.integration.actions.workload.conftest import Scene
 from tests.unit.actions.workload.builders import DECIDED, NGINX, cancel, deployment, evict, place, purge, set_taints
@@ -26,7 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def member1(scene: Scene) -> Cluster:
+async def member1(scene: Scene) -> EmulatedCluster:
     """The cluster that is left: a Deployment with three pods, and a pod of the same labels that is another's."""
     cluster = scene.members["member1"]
     made = cluster.create(deployment())
@@ -51,19 +51,19 @@ def pod(name: str, owner: JsonObject | None) -> JsonObject:
     return {**found, "status": {"phase": "Running", "conditions": ready}}
 
 
-def budget(cluster: Cluster, minimum: int, name: str = "nginx") -> None:
+def budget(cluster: EmulatedCluster, minimum: int, name: str = "nginx") -> None:
     spec = {"minAvailable": minimum, "selector": {"matchLabels": {"app": "nginx"}}}
     metadata = {"name": name, "namespace": "shop"}
     cluster.create({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec})
     cluster.settle_budgets("shop")
 
 
-def notes(cluster: Cluster) -> dict[str, str]:
+def notes(cluster: EmulatedCluster) -> dict[str, str]:
     return cluster.get("deployments", "nginx", "shop")["metadata"].get("annotations") or {}
 
 
 @pytest.mark.parametrize("mode", ["Gracefully", "Never"])
-async def test_a_copy_that_leaves_gracefully_is_only_marked(scene: Scene, member1: Cluster, mode: str) -> None:
+async def test_a_copy_that_leaves_gracefully_is_only_marked(scene: Scene, member1: EmulatedCluster, mode: str) -> None:
     outcome = await scene.do(evict("member1", mode))
     assert (outcome.status, outcome.wrote) == ("Done", True)
     assert notes(member1)[EVICTING] == "nginx/shop/Deployment/nginx/1"
@@ -72,7 +72,7 @@ async def test_a_copy_that_leaves_gracefully_is_only_marked(scene: Scene, member
     assert (again.status, again.wrote, len(scene.writes())) == ("Done", False, 1)
 
 
-async def test_cancelling_takes_the_mark_off_and_nothing_else(scene: Scene, member1: Cluster) -> None:
+async def test_cancelling_takes_the_mark_off_and_nothing_else(scene: Scene, member1: EmulatedCluster) -> None:
     await scene.do(evict("member1"))
     outcome = await scene.do(cancel("member1", generation=2))
     assert (outcome.status, outcome.wrote, EVICTING in notes(member1)) == ("Done", True, False)
@@ -82,7 +82,7 @@ async def test_cancelling_takes_the_mark_off_and_nothing_else(scene: Scene, memb
 
 @pytest.mark.parametrize("action", [purge("member1"), evict("member1", "Directly")])
 async def test_pods_leave_through_evictions_and_then_the_object_goes(
-    scene: Scene, member1: Cluster, action: Any
+    scene: Scene, member1: EmulatedCluster, action: Any
 ) -> None:
     outcome = await scene.do(action)
     assert (outcome.status, outcome.wrote) == ("Done", True)
@@ -94,7 +94,7 @@ async def test_pods_leave_through_evictions_and_then_the_object_goes(
     assert done[3] == ("deployments", "")
 
 
-async def test_a_purge_removes_exactly_what_was_read(scene: Scene, member1: Cluster) -> None:
+async def test_a_purge_removes_exactly_what_was_read(scene: Scene, member1: EmulatedCluster) -> None:
     standing = member1.get("deployments", "nginx", "shop")["metadata"]
     await scene.do(purge("member1"))
     [removal] = [write for write in scene.emulator.writes.effective("deployments") if write.verb == "delete"]
@@ -107,12 +107,12 @@ async def test_where_nothing_stands_nothing_is_to_be_done(scene: Scene, action: 
     assert (outcome.status, outcome.wrote, scene.writes()) == ("Done", False, [])
 
 
-@pytest.mark.parametrize("effect", [Hang(), Reset(), Answer(503)])
+@pytest.mark.parametrize("effect", [Hang(), Reset(), StatusFault(503)])
 @pytest.mark.parametrize(
     "action", [purge("member1"), evict("member1"), cancel("member1"), evict("member1", "Directly")]
 )
 async def test_a_cluster_that_does_not_answer_keeps_the_action_owed(
-    scene: Scene, member1: Cluster, monkeypatch: pytest.MonkeyPatch, effect: Any, action: Any
+    scene: Scene, member1: EmulatedCluster, monkeypatch: pytest.MonkeyPatch, effect: Any, action: Any
 ) -> None:
     dead = member1.faults.add(Fault(effect))
     with monkeypatch.context() as impatient:
@@ -124,7 +124,7 @@ async def test_a_cluster_that_does_not_answer_keeps_the_action_owed(
     assert (await scene.do(action)).status == "Done"
 
 
-async def test_a_budget_is_waited_for_and_then_said(scene: Scene, member1: Cluster) -> None:
+async def test_a_budget_is_waited_for_and_then_said(scene: Scene, member1: EmulatedCluster) -> None:
     budget(member1, 3)
     outcome = await scene.do(purge("member1"))
     assert (outcome.status, outcome.reason) == ("Failed", "DisruptionBudget")
@@ -132,7 +132,7 @@ async def test_a_budget_is_waited_for_and_then_said(scene: Scene, member1: Clust
     assert "Deployment/nginx" in scene.stands("member1")
 
 
-async def test_a_purge_goes_on_where_a_budget_stopped_it(scene: Scene, member1: Cluster) -> None:
+async def test_a_purge_goes_on_where_a_budget_stopped_it(scene: Scene, member1: EmulatedCluster) -> None:
     budget(member1, 3)
     assert (await scene.do(purge("member1"))).status == "Failed"
     left = len([one for one in scene.stands("member1") if one.startswith("Pod/nginx-")])
@@ -142,7 +142,7 @@ async def test_a_purge_goes_on_where_a_budget_stopped_it(scene: Scene, member1: 
     assert scene.stands("member1") == {"Pod/stranger"}
 
 
-async def test_pods_that_replace_those_that_left_go_with_the_object(scene: Scene, member1: Cluster) -> None:
+async def test_pods_that_replace_those_that_left_go_with_the_object(scene: Scene, member1: EmulatedCluster) -> None:
     """Chasing them would never end: a controller makes a new one for each that is evicted."""
     for number in range(3):
         member1.delete("pods", f"nginx-{number}", "shop")
@@ -154,12 +154,12 @@ async def test_pods_that_replace_those_that_left_go_with_the_object(scene: Scene
     assert "Pod/nginx-new" in scene.stands("member1"), "the emulator collects no garbage; a cluster would"
 
 
-async def test_a_copy_that_was_made_after_the_decision_is_another_one(scene: Scene, member1: Cluster) -> None:
+async def test_a_copy_that_was_made_after_the_decision_is_another_one(scene: Scene, member1: EmulatedCluster) -> None:
     outcome = await scene.do(purge("member1", decided_at=DECIDED.replace(year=2001)))
     assert (outcome.status, outcome.reason, len(scene.writes())) == ("Refused", "Stale", 0)
 
 
-async def test_budgets_that_overlap_are_reported_at_once(scene: Scene, member1: Cluster) -> None:
+async def test_budgets_that_overlap_are_reported_at_once(scene: Scene, member1: EmulatedCluster) -> None:
     budget(member1, 1)
     budget(member1, 1, "second")
     outcome = await scene.do(purge("member1"))
@@ -167,7 +167,7 @@ async def test_budgets_that_overlap_are_reported_at_once(scene: Scene, member1: 
     assert "Deployment/nginx" in scene.stands("member1")
 
 
-async def test_finalizers_that_hold_the_copy_are_named(scene: Scene, member1: Cluster) -> None:
+async def test_finalizers_that_hold_the_copy_are_named(scene: Scene, member1: EmulatedCluster) -> None:
     member1.patch("deployments", "nginx", {"metadata": {"finalizers": ["shop/hold"]}}, "shop")
     for _ in range(2):
         outcome = await scene.do(purge("member1"))
@@ -179,27 +179,29 @@ async def test_finalizers_that_hold_the_copy_are_named(scene: Scene, member1: Cl
     assert (await scene.do(purge("member1"))).status == "Done"
 
 
-async def test_a_copy_that_changes_all_the_time_is_removed_all_the_same(scene: Scene, member1: Cluster) -> None:
-    member1.faults.add(Fault(Answer(409), verb="delete", resource="deployments", count=2))
+async def test_a_copy_that_changes_all_the_time_is_removed_all_the_same(scene: Scene, member1: EmulatedCluster) -> None:
+    member1.faults.add(Fault(StatusFault(409), verb="delete", resource="deployments", count=2))
     assert (await scene.do(purge("member1"))).status == "Done"
     assert "Deployment/nginx" not in scene.stands("member1")
 
 
-async def test_a_lost_answer_to_a_removal_is_no_second_one(scene: Scene, member1: Cluster) -> None:
+async def test_a_lost_answer_to_a_removal_is_no_second_one(scene: Scene, member1: EmulatedCluster) -> None:
     member1.faults.add(Fault(LoseAnswer(), verb="delete", resource="deployments", count=1))
     assert (await scene.do(purge("member1"))).status == "Done"
     deletes = [write for write in scene.emulator.writes.effective() if write.verb == "delete"]
     assert len(deletes) == 1
 
 
-async def test_what_may_not_be_done_says_what_to_grant(scene: Scene, member1: Cluster) -> None:
+async def test_what_may_not_be_done_says_what_to_grant(scene: Scene, member1: EmulatedCluster) -> None:
     member1.faults.add(Fault(Forbid(), verb="create", resource="pods/eviction"))
     outcome = await scene.do(purge("member1"))
     assert (outcome.status, outcome.reason) == ("Failed", "Forbidden")
     assert "'pods/eviction'" in outcome.detail
 
 
-async def test_a_late_purge_does_not_remove_a_copy_that_was_placed_since(scene: Scene, member1: Cluster) -> None:
+async def test_a_late_purge_does_not_remove_a_copy_that_was_placed_since(
+    scene: Scene, member1: EmulatedCluster
+) -> None:
     scene.members["member2"].create(deployment())
     late = purge("member1", decided_at=DECIDED.replace(year=2099))
     assert (await scene.do(place({"member1": 9}, "member2", generation=2))).status == "Done"
@@ -216,7 +218,7 @@ async def test_a_workload_without_pods_is_just_removed(scene: Scene) -> None:
     assert scene.stands("member1") == set()
 
 
-async def test_a_dry_run_removes_nothing(scene: Scene, member1: Cluster) -> None:
+async def test_a_dry_run_removes_nothing(scene: Scene, member1: EmulatedCluster) -> None:
     for action in (purge("member1", mode="DryRun"), cancel("member1", mode="DryRun")):
         outcome = await scene.do(action)
         assert (outcome.status, outcome.reason) == ("Refused", "DryRun")

@@ -13,7 +13,7 @@ from bus.topology import TEMPLATES
 from reactor.actions.workload.remembering import one_round
 from reactor.actions.workload.templates import BYTES_MAX, BusTemplates, NotKept
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Fault, Reset
+from reactor.demo.kube import EmulatedCluster, Fault, Reset
 from reactor.runtime.clock import Clock
 from rules.rulefile.workload import WorkloadFailover
 from tests.clock import HandClock
@@ -33,7 +33,7 @@ def rule(**selector: Any) -> WorkloadFailover:
 
 
 @pytest.fixture
-async def member1(scene: Scene) -> Cluster:
+async def member1(scene: Scene) -> EmulatedCluster:
     source = scene.members["member1"]
     for obj in (*needed(), deployment(spec=NEEDY), deployment(name="other")):
         source.create(obj)
@@ -41,12 +41,12 @@ async def member1(scene: Scene) -> Cluster:
 
 
 @pytest.fixture
-async def api(scene: Scene, member1: Cluster) -> KubeApi:
+async def api(scene: Scene, member1: EmulatedCluster) -> KubeApi:
     return await scene.world.clusters("member1")
 
 
 async def test_a_workload_of_a_dead_cluster_is_placed_from_memory(
-    scene: Scene, member1: Cluster, api: KubeApi, templates: BusTemplates
+    scene: Scene, member1: EmulatedCluster, api: KubeApi, templates: BusTemplates
 ) -> None:
     assert await one_round(api, [rule(namespace="shop", name="nginx")], templates) == 4
     member1.faults.add(Fault(Reset()))
@@ -64,7 +64,7 @@ async def test_what_has_not_changed_is_not_written_again(api: KubeApi, templates
 
 
 async def test_clusters_with_copies_of_another_size_do_not_overwrite_each_other(
-    member1: Cluster, api: KubeApi, templates: BusTemplates
+    member1: EmulatedCluster, api: KubeApi, templates: BusTemplates
 ) -> None:
     rules = [rule(name="nginx")]
     await one_round(api, rules, templates)
@@ -72,7 +72,9 @@ async def test_clusters_with_copies_of_another_size_do_not_overwrite_each_other(
     assert await one_round(api, rules, templates) == 0
 
 
-async def test_secrets_are_neither_read_nor_kept(member1: Cluster, api: KubeApi, templates: BusTemplates) -> None:
+async def test_secrets_are_neither_read_nor_kept(
+    member1: EmulatedCluster, api: KubeApi, templates: BusTemplates
+) -> None:
     reads = member1.faults.add(Fault(Reset(), resource="secrets"))
     await one_round(api, [rule()], templates)
     assert reads.hits == 0

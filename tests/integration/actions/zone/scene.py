@@ -12,7 +12,7 @@ from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.isolation_context import ZoneWorld
 from reactor.clients.aws import Ec2
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from reactor.runtime.clock import Clock
 from tests.integration.actions.zone.aws import Crash
 from tests.unit.actions.zone.builders import ZONE, ZONE_ID, zone_step
@@ -191,7 +191,7 @@ def budget(name: str, minimum: int, namespace: str = "shop", **labels: str) -> J
     }  # fmt: skip
 
 
-def furnish(cluster: Cluster) -> None:
+def furnish(cluster: EmulatedCluster) -> None:
     """Put everything in: nodes that others have tainted, cordoned and excluded, and every sort of pod."""
     cluster.create(node("a1"))
     cluster.create(node("a2", taints=[{"key": "gpu", "effect": "NoSchedule"}]))
@@ -211,7 +211,7 @@ def furnish(cluster: Cluster) -> None:
     cluster.settle_budgets()
 
 
-def picture(cluster: Cluster, *, pods: bool = True) -> Any:
+def picture(cluster: EmulatedCluster, *, pods: bool = True) -> Any:
     """All that an isolation may change, without versions and times."""
     nodes = {one["metadata"]["name"]: _state(one) for one in cluster.list("nodes")}
     running = {

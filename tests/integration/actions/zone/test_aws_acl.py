@@ -9,7 +9,7 @@ import pytest
 
 from reactor.actions.outcomes import Declined, NotAsAsked
 from reactor.actions.zone import aws_acl
-from reactor.actions.zone.isolation_context import Isolation, Stands, ZoneWorld
+from reactor.actions.zone.isolation_context import IsolationContext, Stands, ZoneWorld
 from reactor.actions.zone.step_settings import StepSettings
 from reactor.clients.aws import Ec2
 from reactor.runtime.clock import Clock
@@ -26,7 +26,7 @@ async def _nowhere(name: str) -> Any:
     raise AssertionError(name)
 
 
-def isolation(vpc: Vpc, ec2: Ec2 | None = None, *, undo: bool = False, **network: Any) -> Isolation:
+def isolation(vpc: Vpc, ec2: Ec2 | None = None, *, undo: bool = False, **network: Any) -> IsolationContext:
     async def connected(region: str) -> Ec2:
         assert region == "us-east-1"
         return ec2 or vpc.boto
@@ -34,11 +34,11 @@ def isolation(vpc: Vpc, ec2: Ec2 | None = None, *, undo: bool = False, **network
     more = {name: network.pop(name) for name in ("zone", "zone_id", "cluster") if name in network}
     said = {"network": {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id, **network}}
     step = zone_step("CutNetwork", undo=undo, settings=said, **more)
-    return Isolation(step, StepSettings.model_validate(said), Clock(), ZoneWorld(_nowhere, connected))
+    return IsolationContext(step, StepSettings.model_validate(said), Clock(), ZoneWorld(_nowhere, connected))
 
 
 async def crashing(
-    vpc: Vpc, run: Callable[[Isolation], Awaitable[Stands]], *, undo: bool, at: int, after: bool
+    vpc: Vpc, run: Callable[[IsolationContext], Awaitable[Stands]], *, undo: bool, at: int, after: bool
 ) -> None:
     with pytest.raises(Crash):
         await run(isolation(vpc, Crashing(vpc.boto, at, after), undo=undo))

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from reactor.clients.kubernetes_port import JsonObject, KubeApi
-from reactor.demo.kube import Cluster, Emulator
-from reactor.demo.kube.writelog import Write
+from reactor.demo.kube import EmulatedCluster, Emulator
+from reactor.demo.kube.writelog import LoggedWrite
 from tests.integration.actions.zone.aws import Vpc
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, budget, node, pod, volume
 
@@ -21,11 +21,11 @@ def asked(emulator: Emulator, *, code: int = 201) -> list[str]:
     return [write.name for write in _evictions(emulator) if write.code == code]
 
 
-def _evictions(emulator: Emulator) -> list[Write]:
+def _evictions(emulator: Emulator) -> list[LoggedWrite]:
     return [write for write in emulator.writes if write.subresource == "eviction"]
 
 
-async def test_a_budget_is_respected_and_named_with_numbers(east: Cluster, api: KubeApi) -> None:
+async def test_a_budget_is_respected_and_named_with_numbers(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     for number in range(3):
         east.create(pod(f"web-{number}", "a1"))
@@ -37,7 +37,9 @@ async def test_a_budget_is_respected_and_named_with_numbers(east: Cluster, api: 
     assert outcome.detail == ("2 pods are left in us-east-1a, 0 of them on their way out; 2 blocked by budget shop/pdb")
 
 
-async def test_a_blocked_pod_is_asked_once_in_each_call(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_blocked_pod_is_asked_once_in_each_call(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(node("a1"))
     east.create(pod("web-0", "a1"))
     east.create(budget("pdb", 1, app="web"))
@@ -50,7 +52,7 @@ async def test_a_blocked_pod_is_asked_once_in_each_call(emulator: Emulator, east
     await us.until_done(us.action("Evacuate"))
 
 
-async def test_a_pod_with_two_budgets_is_said_to_need_a_person(east: Cluster, api: KubeApi) -> None:
+async def test_a_pod_with_two_budgets_is_said_to_need_a_person(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     east.create(pod("web-0", "a1"))
     for name in ("one", "two"):
@@ -62,7 +64,7 @@ async def test_a_pod_with_two_budgets_is_said_to_need_a_person(east: Cluster, ap
 
 
 async def test_low_priority_leaves_first_and_volumes_one_at_a_time(
-    emulator: Emulator, east: Cluster, api: KubeApi
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
     east.create(node("a1"))
     east.create(pod("vip", "a1", priority=1000))
@@ -80,7 +82,7 @@ async def test_low_priority_leaves_first_and_volumes_one_at_a_time(
 
 
 async def test_a_pod_of_the_same_name_elsewhere_is_not_taken_for_the_one_that_left(
-    emulator: Emulator, east: Cluster, api: KubeApi
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
     east.create(node("a1"))
     east.create(pod("db-0", "a1"))
@@ -96,7 +98,9 @@ async def test_a_pod_of_the_same_name_elsewhere_is_not_taken_for_the_one_that_le
     assert (east.get("pods", "db-0", "shop")["spec"]["nodeName"], asked(emulator)) == ("b1", [])
 
 
-async def test_when_the_time_is_over_nothing_is_forced_unless_the_rule_says_so(east: Cluster, api: KubeApi) -> None:
+async def test_when_the_time_is_over_nothing_is_forced_unless_the_rule_says_so(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(node("a1"))
     east.create(pod("web-0", "a1"))
     east.create(budget("pdb", 1, app="web"))
@@ -115,7 +119,7 @@ async def test_when_the_time_is_over_nothing_is_forced_unless_the_rule_says_so(e
 
 
 async def test_pods_of_a_node_that_is_gone_for_five_minutes_are_deleted(
-    emulator: Emulator, east: Cluster, api: KubeApi
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
     us = reactor(api)
     now = us.clock.now()
@@ -131,19 +135,19 @@ async def test_pods_of_a_node_that_is_gone_for_five_minutes_are_deleted(
     assert (asked(emulator), len(asked(emulator, code=429))) == ([], 1)  # refused when asked, then deleted
 
 
-async def hanging(east: Cluster, us: Reactor) -> None:
+async def hanging(east: EmulatedCluster, us: Reactor) -> None:
     """A node that is gone, and a pod that hangs on it: no kubelet says that it has ended."""
     east.create(node("a1", ready=False, since=us.clock.now() - timedelta(hours=1)))
     east.create(pod("db-0", "a1", **volume("db-0"), finalizers=["test/hangs"]))
 
 
-def out(east: Cluster) -> list[Any]:
+def out(east: EmulatedCluster) -> list[Any]:
     taints = east.get("nodes", "a1")["spec"].get("taints", [])
     return [taint for taint in taints if taint["key"] == "node.kubernetes.io/out-of-service"]
 
 
 async def test_a_node_is_out_of_service_only_when_its_network_is_proven_to_be_cut(
-    east: Cluster, api: KubeApi, vpc: Vpc
+    east: EmulatedCluster, api: KubeApi, vpc: Vpc
 ) -> None:
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
     us = Reactor({"prod": api}, Hurried(), {"force": "AfterTimeout", "network": network}, ec2=vpc.boto)
@@ -159,7 +163,7 @@ async def test_a_node_is_out_of_service_only_when_its_network_is_proven_to_be_cu
     assert out(east) == []
 
 
-async def test_a_policy_is_no_proof(east: Cluster, api: KubeApi) -> None:
+async def test_a_policy_is_no_proof(east: EmulatedCluster, api: KubeApi) -> None:
     us = reactor(api, force="AfterTimeout", network={"provider": "LabelledNetworkPolicy"})
     await hanging(east, us)
     action = us.action("Evacuate")
@@ -168,7 +172,7 @@ async def test_a_policy_is_no_proof(east: Cluster, api: KubeApi) -> None:
     assert out(east) == []
 
 
-async def test_before_the_time_is_over_no_node_is_out_of_service(east: Cluster, api: KubeApi, vpc: Vpc) -> None:
+async def test_before_the_time_is_over_no_node_is_out_of_service(east: EmulatedCluster, api: KubeApi, vpc: Vpc) -> None:
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
     us = Reactor({"prod": api}, Hurried(), {"force": "AfterTimeout", "network": network}, ec2=vpc.boto)
     await hanging(east, us)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Emulator, Fault, LoseAnswer
+from reactor.demo.kube import EmulatedCluster, Emulator, Fault, LoseAnswer
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, node, pod
 
 FENCE = {"key": "reactor/isolated-zone", "value": "use1-az6", "effect": "NoSchedule"}
@@ -18,11 +18,13 @@ def reactor(api: KubeApi, **settings: object) -> Reactor:
     return Reactor({"prod": api}, Hurried(), settings)
 
 
-def fenced(cluster: Cluster) -> set[str]:
+def fenced(cluster: EmulatedCluster) -> set[str]:
     return {one["metadata"]["name"] for one in cluster.list("nodes") if FENCE in one["spec"].get("taints", [])}
 
 
-async def test_a_node_that_joins_later_is_fenced_when_the_fence_is_asked_for_again(east: Cluster, api: KubeApi) -> None:
+async def test_a_node_that_joins_later_is_fenced_when_the_fence_is_asked_for_again(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(node("a1"))
     us = reactor(api)
     await us.failover(["Fence"])
@@ -31,7 +33,7 @@ async def test_a_node_that_joins_later_is_fenced_when_the_fence_is_asked_for_aga
     assert (outcome.status, outcome.wrote, fenced(east)) == ("Done", True, {"a1", "a2"})
 
 
-async def test_verify_fences_and_empties_a_node_that_joined_since(east: Cluster, api: KubeApi) -> None:
+async def test_verify_fences_and_empties_a_node_that_joined_since(east: EmulatedCluster, api: KubeApi) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))
     us = reactor(api)
@@ -42,7 +44,7 @@ async def test_verify_fences_and_empties_a_node_that_joined_since(east: Cluster,
     assert (fenced(east), east.list("pods")) == ({"a1", "a2"}, [])
 
 
-async def test_no_other_zone_is_touched(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_no_other_zone_is_touched(emulator: Emulator, east: EmulatedCluster, api: KubeApi) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b"), ("c1", "us-east-1c")):
         east.create(node(name, zone))
     await reactor(api).failover()
@@ -50,7 +52,9 @@ async def test_no_other_zone_is_touched(emulator: Emulator, east: Cluster, api: 
     assert written == {"a1"}
 
 
-async def test_a_zone_that_no_node_carries_is_refused_with_the_zones_there_are(east: Cluster, api: KubeApi) -> None:
+async def test_a_zone_that_no_node_carries_is_refused_with_the_zones_there_are(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(node("b1", "us-east-1b"))
     us = reactor(api)
     outcome = await us.once(us.action("Fence"))
@@ -58,7 +62,7 @@ async def test_a_zone_that_no_node_carries_is_refused_with_the_zones_there_are(e
     assert "zones: us-east-1b" in outcome.detail
 
 
-async def test_an_id_in_the_place_of_the_name_is_told_as_that(east: Cluster, api: KubeApi) -> None:
+async def test_an_id_in_the_place_of_the_name_is_told_as_that(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api)
     outcome = await us.once(us.action("Fence", zone="use1-az6"))
@@ -66,21 +70,23 @@ async def test_an_id_in_the_place_of_the_name_is_told_as_that(east: Cluster, api
     assert "use1-az6 is the ID of the zone us-east-1a" in outcome.detail
 
 
-async def test_an_id_of_another_zone_is_refused_before_anything_is_written(east: Cluster, api: KubeApi) -> None:
+async def test_an_id_of_another_zone_is_refused_before_anything_is_written(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api)
     outcome = await us.once(us.action("Fence", zone_id="use1-az1"))
     assert (outcome.reason, fenced(east)) == ("ZoneMismatch", set())
 
 
-async def test_a_node_fenced_for_another_zone_is_not_taken_over(east: Cluster, api: KubeApi) -> None:
+async def test_a_node_fenced_for_another_zone_is_not_taken_over(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1", taints=[{**FENCE, "value": "use1-az9"}]))
     us = reactor(api)
     outcome = await us.once(us.action("Fence"))
     assert (outcome.status, outcome.reason) == ("Failed", "ChangeRefused")
 
 
-async def test_a_zone_that_loses_all_its_nodes_while_isolated_stays_isolated(east: Cluster, api: KubeApi) -> None:
+async def test_a_zone_that_loses_all_its_nodes_while_isolated_stays_isolated(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))
     us = reactor(api)
@@ -90,7 +96,7 @@ async def test_a_zone_that_loses_all_its_nodes_while_isolated_stays_isolated(eas
     await us.failback()
 
 
-async def test_nodes_come_back_one_then_a_quarter_then_the_rest(east: Cluster, api: KubeApi) -> None:
+async def test_nodes_come_back_one_then_a_quarter_then_the_rest(east: EmulatedCluster, api: KubeApi) -> None:
     for number in range(8):
         east.create(node(f"a{number}"))
     us = reactor(api)
@@ -106,7 +112,9 @@ async def test_nodes_come_back_one_then_a_quarter_then_the_rest(east: Cluster, a
     assert (await us.once(action)).status == "Done"
 
 
-async def test_a_node_that_is_not_well_when_it_is_back_keeps_the_others_fenced(east: Cluster, api: KubeApi) -> None:
+async def test_a_node_that_is_not_well_when_it_is_back_keeps_the_others_fenced(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     for number in range(3):
         east.create(node(f"a{number}"))
     us = reactor(api)
@@ -123,7 +131,7 @@ async def test_a_node_that_is_not_well_when_it_is_back_keeps_the_others_fenced(e
     await us.until_done(action)
 
 
-async def test_what_a_person_brings_back_without_proof_waits_for_no_node(east: Cluster, api: KubeApi) -> None:
+async def test_what_a_person_brings_back_without_proof_waits_for_no_node(east: EmulatedCluster, api: KubeApi) -> None:
     for number in range(3):
         east.create(node(f"a{number}"))
     us = reactor(api)
@@ -138,7 +146,7 @@ async def test_what_a_person_brings_back_without_proof_waits_for_no_node(east: C
     assert not fenced(east)
 
 
-async def test_two_reactors_at_once_leave_one_taint(east: Cluster, api: KubeApi) -> None:
+async def test_two_reactors_at_once_leave_one_taint(east: EmulatedCluster, api: KubeApi) -> None:
     for number in range(6):
         east.create(node(f"a{number}"))
     us, they = reactor(api), reactor(api)
@@ -147,14 +155,16 @@ async def test_two_reactors_at_once_leave_one_taint(east: Cluster, api: KubeApi)
     assert all(one["spec"]["taints"] == [FENCE] for one in east.list("nodes"))
 
 
-async def test_a_write_whose_answer_is_lost_is_not_doubled(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_write_whose_answer_is_lost_is_not_doubled(
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(node("a1"))
     east.faults.add(Fault(LoseAnswer(), verb="patch", resource="nodes", count=1))
     await reactor(api).failover(["Fence"])
     assert len(emulator.writes.effective("nodes", manager="alert-reactor")) == 1
 
 
-async def test_a_dry_run_touches_nothing(emulator: Emulator, east: Cluster, api: KubeApi) -> None:
+async def test_a_dry_run_touches_nothing(emulator: Emulator, east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     emulator.writes.clear()
     us = reactor(api)
@@ -171,7 +181,7 @@ async def test_a_dry_run_touches_nothing(emulator: Emulator, east: Cluster, api:
     ],
 )
 async def test_what_cannot_be_meant_is_refused(
-    east: Cluster, api: KubeApi, settings: dict[str, object], more: dict[str, Any], reason: str
+    east: EmulatedCluster, api: KubeApi, settings: dict[str, object], more: dict[str, Any], reason: str
 ) -> None:
     east.create(node("a1"))
     us = reactor(CrashingApi(api), **settings)

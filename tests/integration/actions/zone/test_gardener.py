@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from reactor.demo.kube.crds import load
 from tests.integration.actions.conftest import Connect
 from tests.integration.actions.zone.aws import Crash, Vpc
@@ -45,7 +45,7 @@ WORKERS = definition("extensions.gardener.cloud", "v1alpha1", "workers", "Worker
 
 
 @pytest.fixture
-async def garden(emulator: Emulator) -> Cluster:
+async def garden(emulator: Emulator) -> EmulatedCluster:
     cluster = emulator.cluster("garden", crds=[SHOOTS])
     cluster.create({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot",
@@ -56,7 +56,7 @@ async def garden(emulator: Emulator) -> Cluster:
 
 
 @pytest.fixture
-async def seed(emulator: Emulator) -> Cluster:
+async def seed(emulator: Emulator) -> EmulatedCluster:
     cluster = emulator.cluster("seed", crds=[WORKERS, *load([ISOLATION])])
     cluster.create({
         "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
@@ -66,7 +66,7 @@ async def seed(emulator: Emulator) -> Cluster:
 
 
 @pytest.fixture
-async def apis(garden: Cluster, seed: Cluster, connected: Connect) -> dict[str, KubeApi]:
+async def apis(garden: EmulatedCluster, seed: EmulatedCluster, connected: Connect) -> dict[str, KubeApi]:
     return {"garden": await connected("garden"), "seed": await connected("seed")}
 
 
@@ -74,17 +74,17 @@ def reactor(apis: dict[str, KubeApi], settings: dict[str, Any], **more: Any) -> 
     return Reactor(apis, Hurried(), settings, steps=STEPS, carrier="Gardener", **more)
 
 
-def shoot(garden: Cluster) -> tuple[dict[str, str], Any]:
+def shoot(garden: EmulatedCluster) -> tuple[dict[str, str], Any]:
     found = garden.get("shoots", "prod", "garden-x")
     return found["metadata"].get("annotations") or {}, found["spec"]["maintenance"]
 
 
-def gardener_says(garden: Cluster, phase: str, status: str, code: str = "us-east-1a") -> None:
+def gardener_says(garden: EmulatedCluster, phase: str, status: str, code: str = "us-east-1a") -> None:
     said = {"isolatedZoneID": "use1-az6", "isolatedZoneCode": code, "phase": phase, "status": status}
     garden.patch("shoots", "prod", {"status": {"zoneIsolation": said}}, "garden-x", status=True)
 
 
-def worker_is_reconciled(seed: Cluster, code: str | None) -> None:
+def worker_is_reconciled(seed: EmulatedCluster, code: str | None) -> None:
     worker = seed.get("workers", "prod", "shoot--x--prod")
     generation = worker["metadata"]["generation"]
     seed.patch("workers", "prod", {"metadata": {"annotations": {OPERATION: None}}}, "shoot--x--prod")
@@ -92,7 +92,7 @@ def worker_is_reconciled(seed: Cluster, code: str | None) -> None:
     seed.patch("workers", "prod", {"status": status}, "shoot--x--prod", status=True)
 
 
-async def test_the_shoot_is_asked_and_waited_for(garden: Cluster, apis: dict[str, KubeApi]) -> None:
+async def test_the_shoot_is_asked_and_waited_for(garden: EmulatedCluster, apis: dict[str, KubeApi]) -> None:
     us = reactor(apis, SHOOT)
     before = shoot(garden)
     await us.failover(["Fence"])
@@ -112,7 +112,7 @@ async def test_the_shoot_is_asked_and_waited_for(garden: Cluster, apis: dict[str
     assert ({**notes, OPERATION: ""}, maintenance) == ({**before[0], OPERATION: ""}, before[1])
 
 
-async def test_a_failure_of_gardeners_is_told(garden: Cluster, apis: dict[str, KubeApi]) -> None:
+async def test_a_failure_of_gardeners_is_told(garden: EmulatedCluster, apis: dict[str, KubeApi]) -> None:
     us = reactor(apis, SHOOT)
     await us.failover(["Fence"])
     gardener_says(garden, "Failover", "Failed")
@@ -120,7 +120,9 @@ async def test_a_failure_of_gardeners_is_told(garden: Cluster, apis: dict[str, K
     assert (outcome.status, outcome.reason) == ("Failed", "NotAsAsked")
 
 
-async def test_id_and_code_that_do_not_belong_together_are_told(garden: Cluster, apis: dict[str, KubeApi]) -> None:
+async def test_id_and_code_that_do_not_belong_together_are_told(
+    garden: EmulatedCluster, apis: dict[str, KubeApi]
+) -> None:
     us = reactor(apis, SHOOT)
     await us.failover(["Fence"])
     gardener_says(garden, "Failover", "Done", code="us-east-1c")
@@ -128,7 +130,7 @@ async def test_id_and_code_that_do_not_belong_together_are_told(garden: Cluster,
 
 
 async def test_another_zone_is_not_put_in_the_place_of_the_one_that_is_isolated(
-    garden: Cluster, apis: dict[str, KubeApi]
+    garden: EmulatedCluster, apis: dict[str, KubeApi]
 ) -> None:
     us = reactor(apis, SHOOT)
     await us.failover(["Fence"])
@@ -137,7 +139,9 @@ async def test_another_zone_is_not_put_in_the_place_of_the_one_that_is_isolated(
     assert shoot(garden)[0][ZONE_ANNOTATION] == "use1-az6"
 
 
-async def test_updates_that_somebody_switched_meanwhile_stay_so(garden: Cluster, apis: dict[str, KubeApi]) -> None:
+async def test_updates_that_somebody_switched_meanwhile_stay_so(
+    garden: EmulatedCluster, apis: dict[str, KubeApi]
+) -> None:
     us = reactor(apis, SHOOT)
     await us.failover(["Fence"])
     theirs = {"kubernetesVersion": True, "machineImageVersion": True}
@@ -146,13 +150,13 @@ async def test_updates_that_somebody_switched_meanwhile_stay_so(garden: Cluster,
     assert shoot(garden)[1]["autoUpdate"] == theirs
 
 
-async def there(us: Reactor, seed: Cluster) -> None:
+async def there(us: Reactor, seed: EmulatedCluster) -> None:
     await us.failover(["Fence"])
     worker_is_reconciled(seed, "us-east-1a")
     await us.failover()
 
 
-async def back(us: Reactor, seed: Cluster) -> None:
+async def back(us: Reactor, seed: EmulatedCluster) -> None:
     await us.until_done(us.action("CutNetwork", undo=True))
     action = us.action("Fence", undo=True)
     await us.once(action)
@@ -160,7 +164,7 @@ async def back(us: Reactor, seed: Cluster) -> None:
     await us.until_done(action)
 
 
-def pictured(garden: Cluster, seed: Cluster, vpc: Vpc) -> Any:
+def pictured(garden: EmulatedCluster, seed: EmulatedCluster, vpc: Vpc) -> Any:
     notes, maintenance = shoot(garden)
     worker = seed.get("workers", "prod", "shoot--x--prod")
     isolations = [
@@ -177,7 +181,7 @@ def pictured(garden: Cluster, seed: Cluster, vpc: Vpc) -> Any:
 
 
 async def test_with_a_seed_worker_and_subnet_isolation_are_ours(
-    garden: Cluster, seed: Cluster, apis: dict[str, KubeApi], vpc: Vpc
+    garden: EmulatedCluster, seed: EmulatedCluster, apis: dict[str, KubeApi], vpc: Vpc
 ) -> None:
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
     us = reactor(apis, SEED | {"network": network}, ec2=vpc.boto)
@@ -195,7 +199,7 @@ async def test_with_a_seed_worker_and_subnet_isolation_are_ours(
 
 
 async def test_a_shoot_that_is_deleted_while_its_zone_is_isolated_gets_its_network_back_and_no_more_of_it(
-    garden: Cluster, seed: Cluster, apis: dict[str, KubeApi], vpc: Vpc
+    garden: EmulatedCluster, seed: EmulatedCluster, apis: dict[str, KubeApi], vpc: Vpc
 ) -> None:
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
     us = reactor(apis, SEED | {"network": network}, ec2=vpc.boto)
@@ -218,7 +222,7 @@ async def test_a_shoot_that_is_deleted_while_its_zone_is_isolated_gets_its_netwo
 
 
 async def test_an_annotation_that_somebody_takes_away_is_told_and_never_put_back(
-    garden: Cluster, seed: Cluster, apis: dict[str, KubeApi], vpc: Vpc
+    garden: EmulatedCluster, seed: EmulatedCluster, apis: dict[str, KubeApi], vpc: Vpc
 ) -> None:
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
     us = reactor(apis, SEED | {"network": network}, ec2=vpc.boto)
@@ -232,7 +236,7 @@ async def test_an_annotation_that_somebody_takes_away_is_told_and_never_put_back
     assert pictured(garden, seed, vpc) == before
 
 
-async def test_a_provider_extension_is_waited_for(seed: Cluster, apis: dict[str, KubeApi]) -> None:
+async def test_a_provider_extension_is_waited_for(seed: EmulatedCluster, apis: dict[str, KubeApi]) -> None:
     us = reactor(apis, SEED)
     await us.failover(["Fence"])
     action = us.action("CutNetwork")
@@ -253,7 +257,7 @@ async def test_a_provider_extension_is_waited_for(seed: Cluster, apis: dict[str,
 
 
 async def test_a_worker_that_does_not_know_the_field_is_told(
-    emulator: Emulator, garden: Cluster, connected: Connect
+    emulator: Emulator, garden: EmulatedCluster, connected: Connect
 ) -> None:
     strict = definition("extensions.gardener.cloud", "v1alpha1", "workers", "Worker")
     version = strict["spec"]["versions"][0]
@@ -275,7 +279,14 @@ async def test_a_worker_that_does_not_know_the_field_is_told(
 @pytest.mark.parametrize("which", ["garden", "seed"])
 @pytest.mark.parametrize("at", range(3))
 async def test_a_crash_anywhere_changes_neither_end(
-    garden: Cluster, seed: Cluster, apis: dict[str, KubeApi], vpc: Vpc, at: int, which: str, way: str, after: bool
+    garden: EmulatedCluster,
+    seed: EmulatedCluster,
+    apis: dict[str, KubeApi],
+    vpc: Vpc,
+    at: int,
+    which: str,
+    way: str,
+    after: bool,
 ) -> None:
     settings = SEED | {"network": {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}}
     calm = reactor(apis, settings, ec2=vpc.boto)

@@ -13,7 +13,7 @@ import pytest
 from reactor.actions.zone.isolation_context import CALL_SECONDS, WRITE_SECONDS
 from reactor.clients.aws import Boto
 from reactor.clients.kubernetes_port import ApiUnavailable, JsonObject, KubeApi
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from tests.integration.actions.zone.aws import REGION, Vpc
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, furnish, picture
 from tests.integration.actions.zone.test_aws_acl import CUT, OPEN, WRITES
@@ -46,7 +46,7 @@ class Unheard:
 
 @pytest.mark.parametrize("at", range(WRITES))
 async def test_a_call_that_took_effect_and_was_not_answered_is_told_and_the_next_one_finds_it(
-    vpc: Vpc, east: Cluster, api: KubeApi, at: int
+    vpc: Vpc, east: EmulatedCluster, api: KubeApi, at: int
 ) -> None:
     network = {"network": {"provider": "AwsNetworkAcl", "region": REGION, "vpcId": vpc.id}}
     for undo, end in ((False, CUT), (True, OPEN)):
@@ -75,7 +75,9 @@ class Stopped(CrashingApi):
         return found
 
 
-async def test_a_process_that_was_stopped_begins_no_write_when_its_time_is_over(east: Cluster, api: KubeApi) -> None:
+async def test_a_process_that_was_stopped_begins_no_write_when_its_time_is_over(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     furnish(east)
     before, clock = picture(east), Hurried()
     stopped = Stopped(api, clock=clock)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from tests.integration.actions.zone.scene import Hurried, Reactor, node, pod
 
 
@@ -13,11 +13,11 @@ def reactor(api: KubeApi) -> Reactor:
     return Reactor({"prod": api}, Hurried(), {"network": {"provider": "LabelledNetworkPolicy"}})
 
 
-def policy(east: Cluster, name: str = "reactor-isolated-use1-az6") -> Any:
+def policy(east: EmulatedCluster, name: str = "reactor-isolated-use1-az6") -> Any:
     return east.get("networkpolicies", name, "shop")["spec"]
 
 
-async def test_only_pods_of_the_zone_are_denied(east: Cluster, api: KubeApi) -> None:
+async def test_only_pods_of_the_zone_are_denied(east: EmulatedCluster, api: KubeApi) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))
     east.create(pod("here", "a1", labels={}))
@@ -33,7 +33,7 @@ async def test_only_pods_of_the_zone_are_denied(east: Cluster, api: KubeApi) -> 
     assert east.list("networkpolicies", "kube-system") == []
 
 
-async def test_policies_that_still_allow_are_named(east: Cluster, api: KubeApi) -> None:
+async def test_policies_that_still_allow_are_named(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     east.create(pod("here", "a1"))
     metadata = {"name": "allow-web", "namespace": "shop"}
@@ -46,7 +46,7 @@ async def test_policies_that_still_allow_are_named(east: Cluster, api: KubeApi) 
     assert outcome.detail == f"{words}; these policies may still allow: shop/allow-web"
 
 
-async def test_a_pod_that_starts_later_is_labelled_when_it_is_asked_again(east: Cluster, api: KubeApi) -> None:
+async def test_a_pod_that_starts_later_is_labelled_when_it_is_asked_again(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api)
     await us.failover(["CutNetwork"])

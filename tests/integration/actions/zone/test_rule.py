@@ -14,7 +14,7 @@ import pytest
 
 from bus.messages import Fact, Health, Observation, Outcome, ZoneInventory, Zones, ZoneStep
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from rules.engine.decide import Decision
 from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
@@ -119,7 +119,7 @@ class Life:
         self.reach("answered")
 
 
-async def lived(east: Cluster, life: Life, sound: KubeApi, isolated: dict[str, Any]) -> None:
+async def lived(east: EmulatedCluster, life: Life, sound: KubeApi, isolated: dict[str, Any]) -> None:
     """A whole life of a zone: sick, isolated, well, and back as it was. Whoever dies is born again."""
     before = picture(east)
     now = life.clock.now()
@@ -154,7 +154,9 @@ def at(moment: str, number: int) -> Callable[[str], bool]:
     return dies
 
 
-async def test_a_whole_life_asks_for_each_step_once(east: Cluster, api: KubeApi, isolated: dict[str, Any]) -> None:
+async def test_a_whole_life_asks_for_each_step_once(
+    east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any]
+) -> None:
     furnish(east)
     counting = CrashingApi(api)
     life = Life(counting)
@@ -166,7 +168,7 @@ async def test_a_whole_life_asks_for_each_step_once(east: Cluster, api: KubeApi,
 @pytest.mark.parametrize("number", range(ANSWERS))
 @pytest.mark.parametrize("moment", ["decided", "taken", "carried out", "answered"])
 async def test_a_death_at_every_step_changes_neither_end(
-    east: Cluster, api: KubeApi, isolated: dict[str, Any], moment: str, number: int
+    east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any], moment: str, number: int
 ) -> None:
     furnish(east)
     life = Life(api, dies=at(moment, number))
@@ -177,7 +179,7 @@ async def test_a_death_at_every_step_changes_neither_end(
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("number", range(WRITES_THERE + WRITES_BACK))
 async def test_a_death_at_every_write_changes_neither_end(
-    east: Cluster, api: KubeApi, isolated: dict[str, Any], number: int, after: bool
+    east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any], number: int, after: bool
 ) -> None:
     furnish(east)
     life = Life(CrashingApi(api, number, after))

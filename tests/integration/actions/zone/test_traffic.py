@@ -7,7 +7,7 @@ from typing import Any
 from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.isolation_context import ZoneWorld
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster, Emulator
+from reactor.demo.kube import EmulatedCluster, Emulator
 from tests.integration.actions.zone.scene import Hurried, Reactor, node
 
 TARGETS = ["service/prod/shop/checkout-a", "service/prod/shop/cart-a"]
@@ -17,7 +17,9 @@ def reactor(api: KubeApi, **settings: Any) -> Reactor:
     return Reactor({"prod": api}, Hurried(), settings)
 
 
-async def test_our_traffic_rules_are_told_of_the_targets_that_the_rule_lists(east: Cluster, api: KubeApi) -> None:
+async def test_our_traffic_rules_are_told_of_the_targets_that_the_rule_lists(
+    east: EmulatedCluster, api: KubeApi
+) -> None:
     east.create(node("a1"))
     us = reactor(api, targets=TARGETS)
     await us.failover(["ShiftTraffic"])
@@ -30,7 +32,7 @@ async def test_our_traffic_rules_are_told_of_the_targets_that_the_rule_lists(eas
     assert all(one.stale_seconds is None for one in us.said)  # it holds until the zone is back, however long that takes
 
 
-async def test_without_targets_nothing_is_said(east: Cluster, api: KubeApi) -> None:
+async def test_without_targets_nothing_is_said(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api)
     await us.failover(["ShiftTraffic"])
@@ -38,7 +40,7 @@ async def test_without_targets_nothing_is_said(east: Cluster, api: KubeApi) -> N
 
 
 async def test_requests_in_flight_are_waited_for_from_the_decision_on(
-    emulator: Emulator, east: Cluster, api: KubeApi
+    emulator: Emulator, east: EmulatedCluster, api: KubeApi
 ) -> None:
     east.create(node("a1"))
     us = reactor(api, drainSeconds=60)
@@ -50,7 +52,7 @@ async def test_requests_in_flight_are_waited_for_from_the_decision_on(
     assert len(emulator.writes.effective("nodes", manager="alert-reactor")) == 1
 
 
-async def test_a_process_that_publishes_nothing_does_not_claim_that_it_has(east: Cluster, api: KubeApi) -> None:
+async def test_a_process_that_publishes_nothing_does_not_claim_that_it_has(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api, targets=TARGETS)
 

@@ -11,7 +11,7 @@ from reactor.actions.zone.carrier import carry_out
 from reactor.actions.zone.isolation_context import ZoneWorld
 from reactor.clients.instant_queries import QueryFailed, QueryRefused, Sample
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from tests.integration.actions.zone.aws import Vpc
 from tests.integration.actions.zone.scene import Hurried, Reactor, node, pod
 
@@ -20,7 +20,7 @@ def reactor(api: KubeApi, **settings: Any) -> Reactor:
     return Reactor({"prod": api}, Hurried(), settings)
 
 
-async def test_other_zones_that_are_not_well_are_named(east: Cluster, api: KubeApi) -> None:
+async def test_other_zones_that_are_not_well_are_named(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     for number in range(4):
         east.create(node(f"b{number}", "us-east-1b", ready=number > 1))
@@ -32,13 +32,13 @@ async def test_other_zones_that_are_not_well_are_named(east: Cluster, api: KubeA
     assert (await us.once(us.action("Verify"))).status == "Done"
 
 
-async def test_a_zone_with_no_other_beside_it_is_not_verified(east: Cluster, api: KubeApi) -> None:
+async def test_a_zone_with_no_other_beside_it_is_not_verified(east: EmulatedCluster, api: KubeApi) -> None:
     east.create(node("a1"))
     us = reactor(api)
     assert (await us.once(us.action("Verify"))).reason == "NotAsAsked"
 
 
-async def test_a_pod_that_cannot_leave_keeps_it_from_being_verified(east: Cluster, api: KubeApi) -> None:
+async def test_a_pod_that_cannot_leave_keeps_it_from_being_verified(east: EmulatedCluster, api: KubeApi) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))
     east.create(pod("stays", "a1", finalizers=["test/slow"]))
@@ -49,7 +49,7 @@ async def test_a_pod_that_cannot_leave_keeps_it_from_being_verified(east: Cluste
     )  # fmt: skip
 
 
-async def test_a_subnet_that_somebody_opened_is_cut_again(east: Cluster, api: KubeApi, vpc: Vpc) -> None:
+async def test_a_subnet_that_somebody_opened_is_cut_again(east: EmulatedCluster, api: KubeApi, vpc: Vpc) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))
     network = {"provider": "AwsNetworkAcl", "region": "us-east-1", "vpcId": vpc.id}
@@ -88,7 +88,7 @@ async def asked(us: Reactor, api: KubeApi, answer: list[float] | Exception) -> O
     ],
 )
 async def test_a_query_has_the_last_word(
-    east: Cluster, api: KubeApi, answer: list[float] | Exception, reason: str | None
+    east: EmulatedCluster, api: KubeApi, answer: list[float] | Exception, reason: str | None
 ) -> None:
     for name, zone in (("a1", "us-east-1a"), ("b1", "us-east-1b")):
         east.create(node(name, zone))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reactor.clients.kubernetes_port import KubeApi
-from reactor.demo.kube import Cluster
+from reactor.demo.kube import EmulatedCluster
 from tests.integration.actions.zone.aws import Crash
 from tests.integration.actions.zone.scene import CrashingApi, Hurried, Reactor, furnish, picture
 
@@ -38,14 +38,14 @@ def isolated() -> dict[str, Any]:
     }
 
 
-def stands(cluster: Cluster) -> dict[str, Any]:
+def stands(cluster: EmulatedCluster) -> dict[str, Any]:
     return {
         name: (spec.get("taints", []), spec.get("unschedulable", False), notes)
         for name, (_, notes, spec) in picture(cluster)[0].items()
     }
 
 
-def check_isolated(cluster: Cluster, isolated: dict[str, Any]) -> None:
+def check_isolated(cluster: EmulatedCluster, isolated: dict[str, Any]) -> None:
     nodes, running, policies = picture(cluster)
     assert stands(cluster) == isolated
     label = "node.kubernetes.io/exclude-from-external-load-balancers"
@@ -66,7 +66,9 @@ def after_evacuation(before: Any) -> Any:
     )
 
 
-async def test_a_zone_leaves_and_comes_back_as_it_was(east: Cluster, api: KubeApi, isolated: dict[str, Any]) -> None:
+async def test_a_zone_leaves_and_comes_back_as_it_was(
+    east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any]
+) -> None:
     furnish(east)
     before = picture(east)
     there, back = CrashingApi(api), CrashingApi(api)
@@ -77,7 +79,7 @@ async def test_a_zone_leaves_and_comes_back_as_it_was(east: Cluster, api: KubeAp
     assert (len(there.writes), len(back.writes)) == (WRITES_THERE, WRITES_BACK)  # so that none is left out below
 
 
-async def test_repeating_a_whole_failover_or_failback_writes_nothing(east: Cluster, api: KubeApi) -> None:
+async def test_repeating_a_whole_failover_or_failback_writes_nothing(east: EmulatedCluster, api: KubeApi) -> None:
     furnish(east)
     await reactor(api).failover()
     there = CrashingApi(api)
@@ -91,7 +93,7 @@ async def test_repeating_a_whole_failover_or_failback_writes_nothing(east: Clust
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(WRITES_THERE))
 async def test_a_crash_in_the_failover_changes_neither_end(
-    east: Cluster, api: KubeApi, isolated: dict[str, Any], at: int, after: bool
+    east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any], at: int, after: bool
 ) -> None:
     furnish(east)
     before = picture(east)
@@ -105,7 +107,9 @@ async def test_a_crash_in_the_failover_changes_neither_end(
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(WRITES_BACK))
-async def test_a_crash_in_the_failback_changes_neither_end(east: Cluster, api: KubeApi, at: int, after: bool) -> None:
+async def test_a_crash_in_the_failback_changes_neither_end(
+    east: EmulatedCluster, api: KubeApi, at: int, after: bool
+) -> None:
     furnish(east)
     before = picture(east)
     await reactor(api).failover()
@@ -116,7 +120,7 @@ async def test_a_crash_in_the_failback_changes_neither_end(east: Cluster, api: K
 
 
 @pytest.mark.parametrize("at", range(0, WRITES_THERE, 2))
-async def test_an_abort_anywhere_gives_back_what_was_taken(east: Cluster, api: KubeApi, at: int) -> None:
+async def test_an_abort_anywhere_gives_back_what_was_taken(east: EmulatedCluster, api: KubeApi, at: int) -> None:
     furnish(east)
     before = picture(east)
     with pytest.raises(Crash):
@@ -129,7 +133,7 @@ async def test_an_abort_anywhere_gives_back_what_was_taken(east: Cluster, api: K
 
 @pytest.mark.parametrize("at", range(0, WRITES_BACK, 3))
 async def test_a_zone_that_fails_again_on_its_way_back_is_isolated_again(
-    east: Cluster, api: KubeApi, isolated: dict[str, Any], at: int
+    east: EmulatedCluster, api: KubeApi, isolated: dict[str, Any], at: int
 ) -> None:
     furnish(east)
     before = picture(east)

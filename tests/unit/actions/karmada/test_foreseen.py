@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.actions.karmada.foreseen import WouldMove, refuse_if_lost, spread_by_region
-from reactor.actions.karmada.tasks import Placement
+from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.clients.kubernetes_port import JsonObject
 from tests.karmada.scheduler import NoClusterFits, Unschedulable, spread
 
@@ -36,9 +36,9 @@ def bound(*names: str, tasks: tuple[str, ...] = (), regions: int = 1, clusters: 
     return {"metadata": {"name": "web"}, "spec": spec | more}
 
 
-def becomes(*names: str, tasks: tuple[str, ...] = ()) -> Placement:
+def becomes(*names: str, tasks: tuple[str, ...] = ()) -> BindingPlacement:
     spec = bound(*names, tasks=tasks)["spec"]
-    return Placement(spec["clusters"], spec["gracefulEvictionTasks"])
+    return BindingPlacement(spec["clusters"], spec["gracefulEvictionTasks"])
 
 
 FLEET = [cluster(name) for name in NAMES]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.actions.karmada.moves import Limits, cancelled, limits_of, moved, purged
-from reactor.actions.karmada.tasks import Placement
+from reactor.actions.karmada.tasks import BindingPlacement
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
 from tests.karmada.scheduler import Unschedulable, must_schedule, spread
@@ -27,7 +27,7 @@ def task(name: str, **more: Any) -> JsonObject:
 
 
 def test_a_full_policy_gets_the_new_cluster_in_the_place_of_the_one_that_leaves() -> None:
-    after = moved(Placement(clusters(m2=2), []), {"m1": 2}, [task("m2")], Limits(1, each=2))
+    after = moved(BindingPlacement(clusters(m2=2), []), {"m1": 2}, [task("m2")], Limits(1, each=2))
     assert after.clusters == clusters(m1=2)
     assert [(one["fromCluster"], one["replicas"], one["clustersBeforeFailover"]) for one in after.tasks] == [
         ("m2", 2, ["m2"])
@@ -35,12 +35,12 @@ def test_a_full_policy_gets_the_new_cluster_in_the_place_of_the_one_that_leaves(
 
 
 def test_what_somebody_else_has_placed_comes_before_what_is_new() -> None:
-    after = moved(Placement(clusters(m2=2, m9=2), []), {"m1": 2}, [task("m2")], Limits(1, each=2))
+    after = moved(BindingPlacement(clusters(m2=2, m9=2), []), {"m1": 2}, [task("m2")], Limits(1, each=2))
     assert after.clusters == clusters(m9=2)
 
 
 def test_nothing_is_written_while_the_scheduler_would_have_to_choose() -> None:
-    now = Placement(clusters(m1=2, m2=2, m3=2), [])
+    now = BindingPlacement(clusters(m1=2, m2=2, m3=2), [])
     with pytest.raises(Declined, match="allows 1"):
         moved(now, {"m3": 2}, [task("m1")], Limits(1, each=2))
     assert moved(now, {}, [], Limits(1, each=2)) == now
@@ -49,23 +49,25 @@ def test_nothing_is_written_while_the_scheduler_would_have_to_choose() -> None:
 def test_divided_replicas_add_up_whatever_somebody_has_changed_meanwhile() -> None:
     asked = {"m2": 3, "m3": 2}
     for has, expected in (({"m2": 2}, {"m2": 3, "m3": 2}), ({"m2": 4}, {"m2": 4, "m3": 1}), ({"m2": 5}, {"m2": 5})):
-        after = moved(Placement(clusters(m1=2, **has), []), asked, [task("m1")], Limits(total=5))
+        after = moved(BindingPlacement(clusters(m1=2, **has), []), asked, [task("m1")], Limits(total=5))
         assert after.clusters == clusters(**expected)
 
 
 def test_kinds_without_replicas_get_none() -> None:
-    assert moved(Placement([], []), {"m1": 1}, [], Limits()).clusters == [{"name": "m1"}]
+    assert moved(BindingPlacement([], []), {"m1": 1}, [], Limits()).clusters == [{"name": "m1"}]
 
 
 def test_a_purge_ends_the_task_however_it_was_held() -> None:
     tasks = [task("m1"), task("m2", gracePeriodSeconds=9), task("m3")]
-    assert purged(Placement([], tasks), "m1", []).tasks == tasks[1:]
-    assert purged(Placement([], tasks), "m2", []).tasks == [tasks[0], tasks[2]]
-    assert purged(Placement(clusters(m1=2), tasks), "m1", []).clusters == clusters(m1=2), "somebody wants it there"
+    assert purged(BindingPlacement([], tasks), "m1", []).tasks == tasks[1:]
+    assert purged(BindingPlacement([], tasks), "m2", []).tasks == [tasks[0], tasks[2]]
+    assert purged(BindingPlacement(clusters(m1=2), tasks), "m1", []).clusters == clusters(m1=2), (
+        "somebody wants it there"
+    )
 
 
 def test_the_last_healthy_copy_is_not_purged() -> None:
-    now = Placement(clusters(m2=2), [task("m1")])
+    now = BindingPlacement(clusters(m2=2), [task("m1")])
     with pytest.raises(Declined, match="no other one"):
         purged(now, "m1", ["m1"])
     assert purged(now, "m1", ["m1", "m2"]).tasks == []
@@ -77,27 +79,27 @@ def test_the_last_healthy_copy_is_not_purged() -> None:
     ids=["the old one", "the new one", "both"],
 )
 def test_with_room_for_one_the_healthy_copy_wins(healthy: list[str], becomes: list[str]) -> None:
-    now = Placement(clusters(m2=2), [task("m1", replicas=2, clustersBeforeFailover=["m1"])])
+    now = BindingPlacement(clusters(m2=2), [task("m1", replicas=2, clustersBeforeFailover=["m1"])])
     after = cancelled(now, "m1", Limits(1, each=2), healthy)
     assert ([one["name"] for one in after.clusters], after.tasks) == (becomes, [])
 
 
 def test_while_none_is_healthy_none_wins() -> None:
     with pytest.raises(Declined, match="Healthy yet"):
-        cancelled(Placement(clusters(m2=2), [task("m1", replicas=2)]), "m1", Limits(1, each=2), [])
+        cancelled(BindingPlacement(clusters(m2=2), [task("m1", replicas=2)]), "m1", Limits(1, each=2), [])
 
 
 def test_what_was_there_before_makes_no_room() -> None:
-    now = Placement(clusters(m2=2, m3=2), [task("m1", replicas=2, clustersBeforeFailover=["m1", "m2"])])
+    now = BindingPlacement(clusters(m2=2, m3=2), [task("m1", replicas=2, clustersBeforeFailover=["m1", "m2"])])
     after = cancelled(now, "m1", Limits(2, each=2), ["m1"])
     assert after.clusters == clusters(m2=2, m1=2), "m3 is new and not Healthy"
 
 
-def _binding(spec: JsonObject, now: Placement) -> JsonObject:
+def _binding(spec: JsonObject, now: BindingPlacement) -> JsonObject:
     return {"spec": {**spec, "clusters": now.clusters, "gracefulEvictionTasks": now.tasks}}
 
 
-def _scheduled(spec: JsonObject, now: Placement) -> Placement:
+def _scheduled(spec: JsonObject, now: BindingPlacement) -> BindingPlacement:
     """What is left when the scheduler has answered."""
     members = [{"metadata": {"name": name}, "spec": {}} for name in NAMES]
     for _ in range(2):
@@ -105,18 +107,18 @@ def _scheduled(spec: JsonObject, now: Placement) -> Placement:
         if not must_schedule(body):
             return now
         try:
-            now = Placement(clusters(**spread(body, members)), now.tasks)
+            now = BindingPlacement(clusters(**spread(body, members)), now.tasks)
         except Unschedulable:
             return now
     return now
 
 
-def _there(now: Placement) -> set[str]:
+def _there(now: BindingPlacement) -> set[str]:
     return {one["name"] for one in now.clusters} | {one["fromCluster"] for one in now.tasks}
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[JsonObject, Placement, set[str]]:
+def worlds(draw: st.DrawFn) -> tuple[JsonObject, BindingPlacement, set[str]]:
     """A policy, a placement that its scheduler has made, and which copies are healthy."""
     most = draw(st.sampled_from([None, 1, 2, 3]))
     kind = draw(st.sampled_from(["Duplicated", "Aggregated", "Weighted"]))
@@ -133,13 +135,13 @@ def worlds(draw: st.DrawFn) -> tuple[JsonObject, Placement, set[str]]:
         "placement": {"replicaScheduling": scheduling, "spreadConstraints": constraints},
     }
     start = draw(st.dictionaries(st.sampled_from(NAMES), st.just(spec["replicas"]), min_size=1, max_size=most or 5))
-    now = _scheduled(spec, Placement(clusters(**start), []))
+    now = _scheduled(spec, BindingPlacement(clusters(**start), []))
     return spec, now, draw(st.sets(st.sampled_from(sorted(_there(now))), min_size=1))
 
 
 @given(worlds(), st.data())
 def test_no_write_of_ours_lets_the_scheduler_remove_the_last_healthy_copy(
-    world: tuple[JsonObject, Placement, set[str]], data: st.DataObject
+    world: tuple[JsonObject, BindingPlacement, set[str]], data: st.DataObject
 ) -> None:
     """Through a move, its cancelling and its purge, each answered by the scheduler, and a change by somebody else."""
     spec, now, healthy = world
@@ -159,7 +161,7 @@ def test_no_write_of_ours_lets_the_scheduler_remove_the_last_healthy_copy(
                 now = purged(now, min(leaving), alive)
             elif step == "somebody":
                 free = data.draw(st.sampled_from(NAMES))
-                now = _scheduled(spec, Placement(clusters(**{free: spec["replicas"]}), now.tasks))
+                now = _scheduled(spec, BindingPlacement(clusters(**{free: spec["replicas"]}), now.tasks))
                 continue
             else:
                 healthy = {*healthy, *(one["name"] for one in now.clusters)}

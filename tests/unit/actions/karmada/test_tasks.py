@@ -13,7 +13,7 @@ from bus.messages import Evict, Taint
 from reactor.actions.karmada.binding import dialect_in
 from reactor.actions.karmada.cluster_taints import added, removed
 from reactor.actions.karmada.moves import Limits, moved
-from reactor.actions.karmada.tasks import Dialect, Placement, copies, held_by_us
+from reactor.actions.karmada.tasks import BindingPlacement, Dialect, copies, held_by_us
 from reactor.actions.karmada.tasks import task_for as task_for_
 from reactor.actions.outcomes import Declined
 from reactor.clients.kubernetes_port import JsonObject
@@ -39,14 +39,14 @@ def task_for(action: Evict, dialect: Dialect) -> JsonObject:
     return task_for_(action, action, dialect)
 
 
-def evicted(now: Placement, leaves: JsonObject) -> Placement:
+def evicted(now: BindingPlacement, leaves: JsonObject) -> BindingPlacement:
     """What an Evict makes of a placement without any limit."""
     return moved(now, {}, [leaves], Limits())
 
 
 @cases("evict_cluster")
 def test_evicting_a_cluster_as_karmada_does(case: Any) -> None:
-    before = Placement(clusters(**case["clusters"]), [task(name) for name in case["tasks"]])
+    before = BindingPlacement(clusters(**case["clusters"]), [task(name) for name in case["tasks"]])
     after = evicted(before, task(case["cluster"]))
     assert after.clusters == clusters(**case["expect_clusters"])
     found = [{"from": one["fromCluster"], "replicas": one.get("replicas")} for one in after.tasks]
@@ -155,7 +155,7 @@ def test_a_copy_that_must_stay_does_not_leave_on_a_control_plane_that_would_remo
 
 def test_a_task_carries_state_for_a_cluster_that_did_not_hold_the_workload_before() -> None:
     found = task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect())
-    (made,) = evicted(Placement(clusters(m1=2, m2=1), []), found).tasks
+    (made,) = evicted(BindingPlacement(clusters(m1=2, m2=1), []), found).tasks
     assert (made["preservedLabelState"], made["clustersBeforeFailover"]) == ({"job": "7"}, ["m1", "m2"])
     with pytest.raises(Declined, match="remove statePreservation"):
         task_for(evict("m1", "Directly", preserved={"job": "7"}, carrier="Karmada"), Dialect(preserves=False))

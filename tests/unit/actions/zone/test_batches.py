@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.actions.zone.fence import batch_ends
-from reactor.actions.zone.isolation_context import Isolation, ZoneWorld
-from reactor.actions.zone.step_settings import Batches, StepSettings
+from reactor.actions.zone.isolation_context import IsolationContext, ZoneWorld
+from reactor.actions.zone.step_settings import BatchSettings, StepSettings
 from reactor.runtime.clock import Clock
 from tests.unit.actions.zone.builders import zone_step
 
@@ -19,8 +19,8 @@ async def _nowhere(_: str) -> Any:
 
 
 def ends(total: int, first: int, percent: int) -> list[int]:
-    settings = StepSettings(batches=Batches(first=first, percent=percent))
-    return [*batch_ends(Isolation(zone_step("Fence"), settings, Clock(), ZoneWorld(_nowhere, _nowhere)), total)]
+    settings = StepSettings(batches=BatchSettings(first=first, percent=percent))
+    return [*batch_ends(IsolationContext(zone_step("Fence"), settings, Clock(), ZoneWorld(_nowhere, _nowhere)), total)]
 
 
 def test_one_then_a_quarter_then_the_rest() -> None:

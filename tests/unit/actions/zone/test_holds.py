@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactor.actions.outcomes import Declined
-from reactor.actions.zone.holds import BALANCERS, FENCE, OUT, Hold
+from reactor.actions.zone.holds import BALANCERS, FENCE, OUT, NodeHold
 from reactor.demo.kube.patch import json_patch
 
 MARK = "use1-az6"
@@ -44,7 +44,7 @@ def plain(node: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("hold", [FENCE, BALANCERS, OUT], ids=lambda hold: hold.word)
 @given(node=nodes())
-def test_there_and_back_is_nothing(hold: Hold, node: dict[str, Any]) -> None:
+def test_there_and_back_is_nothing(hold: NodeHold, node: dict[str, Any]) -> None:
     operations = hold.take(node, MARK)
     held = json_patch(node, operations) if operations is not None else node
     assert hold.take(held, MARK) is None

@@ -8,9 +8,9 @@ from typing import Any
 
 from bus.messages import Health, Taint
 from reactor.actions.karmada.cluster_taints import removed
-from rules.kinds.cluster_health import Sample, damped, heartbeat, probe_reading
+from rules.kinds.cluster_health import HealthSample, damped, heartbeat, probe_reading
 from rules.kinds.workload.tolerations import added, system_taint
-from rules.limits.rates import Bucket, PeerHealth, disrupted, rate
+from rules.limits.rates import PeerHealth, RateBucket, disrupted, rate
 from rules.rehearsal.simulation import at
 from rules.rulefile.guards import Disruption, Guards
 
@@ -25,7 +25,7 @@ def ready(word: str | None) -> Health | None:
 
 def cluster_ready_threshold(case: Case) -> None:
     cache = case["cache"]
-    before = Sample(READY[cache["last"]], cache["since_s"]) if cache is not None else None
+    before = HealthSample(READY[cache["last"]], cache["since_s"]) if cache is not None else None
     status, _ = damped(
         READY[case["observed"]], before, ready(case["current"]), 0,
         failure_seconds=case["failure_s"], success_seconds=case["success_s"],
@@ -79,13 +79,13 @@ def _taints(given: list[Case]) -> list[Taint]:
 
 
 def eviction_rate_delay(case: Case) -> None:
-    due = Bucket().taken(NOW).due(case["rate"])
+    due = RateBucket().taken(NOW).due(case["rate"])
     assert due is not None
     assert abs((due - NOW).total_seconds() - case["expect_s"]) <= 0.001
 
 
 def eviction_rate_throughput(case: Case) -> None:
-    bucket, now, count = Bucket(), NOW, 0
+    bucket, now, count = RateBucket(), NOW, 0
     end = NOW + timedelta(seconds=case["window_s"])
     while now < end:
         bucket, count = bucket.filled(case["rate"], now).taken(now), count + 1

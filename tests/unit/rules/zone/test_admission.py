@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.core.reasons import Held
-from rules.kinds.zone.admission import FORCEABLE, Answer, admit, checks
+from rules.kinds.zone.admission import FORCEABLE, AdmissionResponse, admit, checks
 from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
 
 DATA = Path(__file__).parents[3] / "data"
@@ -35,7 +35,7 @@ def request_of(given: dict[str, Any]) -> AdmissionRequest:
     )  # fmt: skip
 
 
-def told(answer: Answer) -> dict[str, Any]:
+def told(answer: AdmissionResponse) -> dict[str, Any]:
     out: dict[str, Any] = {"admit": answer.admit}
     if answer.noop:
         out["noop"] = True

@@ -22,7 +22,7 @@ from rules.rehearsal.simulation import Simulator
 from rules.rehearsal.simulation import at as at_
 from rules.rehearsal.simulator import simulate
 from rules.rehearsal.testing import tester
-from rules.rehearsal.testing.suite_loader import Suite
+from rules.rehearsal.testing.suite_loader import RuleTestSuite
 from tests.unit.rules.builders import rule_file, rule_set
 from tests.unit.rules.zone.builders import STEPS, ZONES, failback, healthy, isolate, listed, retry, unhealthy, zone_rule
 
@@ -87,7 +87,7 @@ def test_people_speak_in_a_history() -> None:
     assert found[-1]["held"] == "ZoneNotRecovered"
 
 
-def suite(**test: Any) -> Suite:
+def suite(**test: Any) -> RuleTestSuite:
     files = {"rules.yaml": rule_file(RULE)}
     given = {"name": "zones", "intervalSeconds": 60, "expect": [], "inputs": []} | test
     text = json.dumps({"apiVersion": "reactor/v1", "ruleFiles": ["rules.yaml"], "tests": [given]})

@@ -17,10 +17,10 @@ from rules.kinds.zone.machine import (
     PENDING,
     PLACES,
     Do,
-    Event,
     Extent,
+    IsolationEvent,
+    IsolationState,
     Phase,
-    State,
     Status,
     edges,
     move,
@@ -30,19 +30,19 @@ DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "zone_transitions.json").read_text("utf-8"))["cases"]
 
 
-def place(phase: str | None, status: str | None) -> State:
-    return State(Phase(phase) if phase else None, Status(status) if status else None)
+def place(phase: str | None, status: str | None) -> IsolationState:
+    return IsolationState(Phase(phase) if phase else None, Status(status) if status else None)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_a_state_answers_an_event_as_the_table_says(case: dict[str, Any]) -> None:
     given, expect = case["inputs"], case["expect"]
-    found = move(place(given["phase"], given["status"]), Event(given["event"]))
+    found = move(place(given["phase"], given["status"]), IsolationEvent(given["event"]))
     assert found.to == place(expect["phase"], expect["status"])
     assert found.do == expect["action"]
 
 
-def reachable(start: State, *, without: frozenset[Event] = frozenset()) -> set[State]:
+def reachable(start: IsolationState, *, without: frozenset[IsolationEvent] = frozenset()) -> set[IsolationState]:
     ways = defaultdict(set)
     for at, event, _, _, found in edges():
         if event not in without:
@@ -57,22 +57,22 @@ def reachable(start: State, *, without: frozenset[Event] = frozenset()) -> set[S
 
 def test_every_state_answers_every_event_with_a_state() -> None:
     answers = list(edges())
-    assert len(answers) == len(PLACES) * len(Event) * len(Extent) * 2
+    assert len(answers) == len(PLACES) * len(IsolationEvent) * len(Extent) * 2
     assert {found.to for *_, found in answers} == set(PLACES)
 
 
 @pytest.mark.parametrize("start", PLACES, ids=lambda one: f"{one.phase}-{one.status}")
-def test_every_state_can_be_cleared_and_can_be_isolated(start: State) -> None:
+def test_every_state_can_be_cleared_and_can_be_isolated(start: IsolationState) -> None:
     found = reachable(start)
     assert NONE in found
     assert ISOLATED in found
 
 
 @pytest.mark.parametrize("start", PLACES, ids=lambda one: f"{one.phase}-{one.status}")
-def test_no_timer_alone_opens_a_zone(start: State) -> None:
-    if start.phase is not Phase.FAILOVER or start == State(Phase.FAILOVER, Status.ABORTING):
+def test_no_timer_alone_opens_a_zone(start: IsolationState) -> None:
+    if start.phase is not Phase.FAILOVER or start == IsolationState(Phase.FAILOVER, Status.ABORTING):
         return
-    asked = frozenset({Event.REMOVED, Event.EXPIRY_FAILBACK})
+    asked = frozenset({IsolationEvent.REMOVED, IsolationEvent.EXPIRY_FAILBACK})
     # An abort that has failed goes on undoing, but somebody has asked for that abort.
     ways = [(at, event, found.to) for at, event, _, undoing, found in edges() if not undoing and event not in asked]
     seen = {start}
@@ -81,8 +81,8 @@ def test_no_timer_alone_opens_a_zone(start: State) -> None:
     assert not any(one.phase is Phase.FAILBACK for one in seen)
 
 
-@pytest.mark.parametrize("event", [Event.OTHER_ADDED, Event.CHANGED])
-def test_another_zone_is_denied_as_long_as_there_is_a_record(event: Event) -> None:
+@pytest.mark.parametrize("event", [IsolationEvent.OTHER_ADDED, IsolationEvent.CHANGED])
+def test_another_zone_is_denied_as_long_as_there_is_a_record(event: IsolationEvent) -> None:
     for at in PLACES:
         if at != NONE:
             assert (move(at, event).to, move(at, event).do) == (at, Do.DENY)
@@ -91,18 +91,18 @@ def test_another_zone_is_denied_as_long_as_there_is_a_record(event: Event) -> No
 def test_a_record_under_which_something_stands_never_just_goes_away() -> None:
     for at, event, standing, _, found in edges():
         if standing is not Extent.NOTHING and found.to == NONE and at != NONE:
-            assert event in (Event.UNDO_FINISHED, Event.ALL_STEPS_DONE), (at, event, standing)
+            assert event in (IsolationEvent.UNDO_FINISHED, IsolationEvent.ALL_STEPS_DONE), (at, event, standing)
 
 
 def test_a_failback_that_is_called_off_before_anything_was_opened_is_isolated_without_a_step() -> None:
-    again = move(BACK_PENDING, Event.SAME_ADDED, standing=Extent.ALL)
+    again = move(BACK_PENDING, IsolationEvent.SAME_ADDED, standing=Extent.ALL)
     assert (again.to, again.do) == (PENDING, Do.REISOLATE)
-    assert move(PENDING, Event.GUARDS_PASS, standing=Extent.ALL).to == ISOLATED
+    assert move(PENDING, IsolationEvent.GUARDS_PASS, standing=Extent.ALL).to == ISOLATED
 
 
 def test_a_retry_after_a_failed_abort_goes_on_undoing() -> None:
-    assert move(FAILED, Event.RETRY, standing=Extent.SOME, undoing=True).to.status is Status.ABORTING
+    assert move(FAILED, IsolationEvent.RETRY, standing=Extent.SOME, undoing=True).to.status is Status.ABORTING
 
 
 def test_a_retry_where_nothing_was_touched_passes_the_guards_again() -> None:
-    assert move(FAILED, Event.RETRY, standing=Extent.NOTHING).to == PENDING
+    assert move(FAILED, IsolationEvent.RETRY, standing=Extent.NOTHING).to == PENDING

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rules.kinds.zone.plan import drain_mode
-from rules.kinds.zone.practice import Shift, practice_outcome, practice_start, precedence
+from rules.kinds.zone.practice import ZoneShift, practice_outcome, practice_start, precedence
 
 DATA = Path(__file__).parents[3] / "data"
 CASES = json.loads((DATA / "guards.json").read_text("utf-8"))["cases"]
@@ -21,15 +21,15 @@ def cases(rule: str) -> list[Any]:
     return [pytest.param(case["inputs"], case["expect"], id=case["id"]) for case in CASES if case["rule"] == rule]
 
 
-def shift(name: str | None) -> Shift | None:
-    return Shift(name) if name is not None else None
+def shift(name: str | None) -> ZoneShift | None:
+    return ZoneShift(name) if name is not None else None
 
 
 @pytest.mark.parametrize(("given", "expect"), cases("arc.precedence"))
 def test_a_person_comes_before_the_rule_and_the_rule_before_a_practice_run(
     given: dict[str, Any], expect: dict[str, Any]
 ) -> None:
-    new, previous = precedence(shift(given["active"]), Shift(given["start"]))
+    new, previous = precedence(shift(given["active"]), ZoneShift(given["start"]))
     assert {"new": new, "previous": previous} == expect
 
 
