@@ -34,6 +34,7 @@ COMMANDS = {
     "zone": "Show zones, isolate a zone, and bring it back.",
     "members": "List members and partitions.",
     "bus": "Set up, check and inspect the bus.",
+    "rbac": "Print the permissions in Kubernetes that the rules need.",
     "doctor": "Find what keeps the reactor from working.",
     "support-bundle": "Collect what a person needs to help, without secrets.",
     "explain": "Trace an action back to its cause.",

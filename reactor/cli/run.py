@@ -132,7 +132,9 @@ async def _run(settings: Settings, roles: frozenset[str], say: Callable[[str], N
         loop.add_signal_handler(number, end)
     loop.add_signal_handler(signal.SIGHUP, app.reload)
     async with app:
-        listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>, health on {app.health_url}"
+        listens = f"health on {app.health_url}"
+        if app.receiver_url:
+            listens = f"webhooks on {app.receiver_url}/v1/alerts/<source>, {listens}"
         page = f"; page on {app.web_url}" if app.web_url else ""
         say(f"reactor {app.name}: {', '.join(sorted(roles))}; {listens}{page}")
         died = asyncio.create_task(app.failed())

@@ -33,7 +33,7 @@ from reactor.runtime.garbage import ShortPauses
 from reactor.runtime.installed_versions import installed
 from reactor.runtime.loop_lag import measure
 from reactor.runtime.supervise import Loops
-from reactor.settings.model import BusSettings, Settings
+from reactor.settings.model import BusSettings, Receiver, Settings
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
 
@@ -264,13 +264,15 @@ class App:
         from reactor.webhook.webhook_server import WebhookServer
 
         # Every process answers /livez, /readyz and /metrics; only a receiver takes alerts.
+        takes_alerts = "receiver" in self.roles
         server = WebhookServer(
-            self.settings.receiver, sources=self._webhook_sources(rules), bus=None, ready=self._not_ready,
-            clock=self.clock, in_hands=self._in_hands,
+            self.settings.receiver if takes_alerts else Receiver(), sources=self._webhook_sources(rules), bus=None,
+            ready=self._not_ready, clock=self.clock, in_hands=self._in_hands,
         )  # fmt: skip
         health = listening_for_health(server, self.settings.health, self.settings.health_address)
         self.health_url = await self._stack.enter_async_context(health)
-        self.receiver_url = await self._stack.enter_async_context(listening(server))
+        if takes_alerts:
+            self.receiver_url = await self._stack.enter_async_context(listening(server))
         return server
 
     def _listen_for(self, *rules: RuleSet) -> None:

@@ -29,7 +29,7 @@ from tests.e2e.processes import Child
 from tests.e2e.waiting import until, until_told
 
 ROOT = Path(__file__).parents[2]
-LISTENS = re.compile(r"webhooks on (http://[\d.:]+)/v1/alerts/<source>, health on (http://[\d.:]+)")
+LISTENS = re.compile(r"(?:webhooks on (http://[\d.:]+)/v1/alerts/<source>, )?health on (http://[\d.:]+)")
 METRIC = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 STATUS_SECONDS = 30.0

@@ -87,6 +87,11 @@ class EnvTest:
         self._wait(self._server)
         return self._server
 
+    @property
+    def certificate(self) -> Path:
+        """The server's own certificate, which is the CA that it would be checked against."""
+        return self._folder / "certificates" / "apiserver.crt"
+
     def stop(self) -> None:
         """End both processes and take their folder away.
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from bus.messages import Mode
 from reactor.clients.instant_queries import Queries
 from reactor.clients.kubernetes_port import Forbidden, JsonObject, KubeApi, NotFound
+from reactor.workbench.rights.grant import Grant
 from rules.core.errors import Problem
 from rules.rulefile.model import Rule
 from rules.rulefile.yaml import Document, Path
@@ -31,20 +32,6 @@ class Site:
     def says(self, message: str, severity: str = "error") -> Problem:
         """Give a finding there, or at the nearest thing that is written down."""
         return self.document.problem(self.path, message, severity=severity)
-
-
-class Grant(NamedTuple):
-    """A permission as an RBAC rule gives it."""
-
-    group: str
-    resource: str
-    """With its subresource: `pods/eviction`."""
-    verbs: tuple[str, ...]
-    namespace: str = ""
-    """Empty: everywhere, or no matter."""
-
-
-WATCHES = ("get", "list", "watch")
 
 
 @dataclass(slots=True)
@@ -81,11 +68,11 @@ class Live:
         return problems
 
     async def _may(self, verb: str, grant: Grant) -> bool:
-        key = (verb, grant.group, grant.resource, grant.namespace)
+        key = (verb, grant.group, grant.resource, grant.namespace, grant.name)
         if key not in self._allowed:
             resource, _, subresource = grant.resource.partition("/")
             asked = {"verb": verb, "group": grant.group, "resource": resource, "subresource": subresource}
-            asked |= {"namespace": grant.namespace} if grant.namespace else {}
+            asked |= {"namespace": grant.namespace, "name": grant.name}
             body = {
                 "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
                 "spec": {"resourceAttributes": {name: value for name, value in asked.items() if value}},

@@ -9,7 +9,8 @@ from bus.messages import RouteKind as KindName
 from reactor.clients.api_versions import served
 from reactor.clients.kubernetes_port import Forbidden, JsonObject, NotFound
 from reactor.sources.kubernetes.route_projection import route_from
-from reactor.workbench.livecheck.live import WATCHES, Grant, Live, Site, gravity, quoted
+from reactor.workbench.livecheck.live import Live, Site, gravity, quoted
+from reactor.workbench.rights import needed
 from rules.core.errors import Problem
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import RouteKind, RouteKinds, kind_of
@@ -32,12 +33,9 @@ async def ask(live: Live, rule: TrafficFailover, site: Site, custom: RouteKinds)
         base = await served(live.api, kind)
     except NotFound as error:
         return [here.at("kind").says(str(error))]
-    grants = [Grant(kind.group, kind.plural, WATCHES, namespace)]
-    problems = await live.refusals(grants, here, "error")
-    acts = [
-        Grant(kind.group, kind.plural, ("patch",), namespace), Grant("events.k8s.io", "events", ("create",), namespace),
-    ]  # fmt: skip
-    problems += await live.refusals(acts, here, gravity(rule))
+    needs = needed.route(rule, kind)
+    problems = await live.refusals(needs.observer, here, "error")
+    problems += await live.refusals(needs.writes, here, gravity(rule))
     inside = f"{base}/namespaces/{quoted(namespace)}" if namespace else base
     try:
         if route.name is None:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from reactor.clients.kubernetes_port import Forbidden, NotFound
 from reactor.sources.kubernetes.workload_kinds import served_kind
-from reactor.workbench.livecheck.live import Grant, Live, Site, quoted
+from reactor.workbench.livecheck.live import Live, Site, quoted
+from reactor.workbench.rights import needed
+from reactor.workbench.rights.grant import LOOKS, Grant
 from rules.core.errors import Problem
 from rules.rulefile.sources import ClusterProbe, EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
 
 Watching = ClusterProbe | EndpointsWatch | LeaseWatch | NodeWatch | WorkloadWatch
-LOOKS = ("list", "watch")
-_SLICES = "discovery.k8s.io"
 
 
 async def ask(live: Live, source: Watching, site: Site) -> list[Problem]:
@@ -23,15 +23,12 @@ async def ask(live: Live, source: Watching, site: Site) -> list[Problem]:
             return []
         case EndpointsWatch():
             namespace = source.namespace or ""
-            grants = [Grant(_SLICES, "endpointslices", LOOKS, namespace), Grant("", "services", LOOKS, namespace)]
-            return await _grants_and_namespace(live, grants, namespace, site)
+            return await _grants_and_namespace(live, needed.endpoints(namespace), namespace, site)
         case LeaseWatch():
-            grants = [Grant("coordination.k8s.io", "leases", LOOKS, source.namespace)]
-            return await _grants_and_namespace(live, grants, source.namespace, site)
+            return await _grants_and_namespace(live, needed.leases(source.namespace), source.namespace, site)
         case NodeWatch():
-            grants = [Grant("", "nodes", LOOKS), Grant("", "pods", LOOKS), Grant(_SLICES, "endpointslices", LOOKS)]
-            grants.append(Grant("coordination.k8s.io", "leases", LOOKS, "kube-node-lease"))
-            return [*await live.refusals(grants, site, "error"), *await _zone_label(live, source, site)]
+            refused = await live.refusals(needed.nodes(), site, "error")
+            return [*refused, *await _zone_label(live, source, site)]
         case WorkloadWatch():
             return await _workloads(live, source, site)
 

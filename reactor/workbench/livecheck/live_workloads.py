@@ -10,16 +10,14 @@ from reactor.actions.karmada.switches import DEPLOYMENT, fights
 from reactor.actions.outcomes import Declined
 from reactor.actions.workload.paths import base, kind_of
 from reactor.clients.kubernetes_port import Forbidden
-from reactor.workbench.livecheck.live import WATCHES, ClusterJob, Grant, Live, Site, gravity, quoted
+from reactor.workbench.livecheck.live import ClusterJob, Live, Site, gravity, quoted
+from reactor.workbench.rights import needed
 from rules.core.errors import Problem
 from rules.rulefile.lint.coverage import clusters_of
 from rules.rulefile.targets import matches
-from rules.rulefile.workload import ClusterTaint, ResourceSelector, WorkloadFailover
+from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 
-WRITES = ("create", "patch")
-"""Server-side apply of an object that is not there yet needs both."""
-_DEPENDENCIES = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
-_WORK, _CLUSTER, _POLICY = "work.karmada.io", "cluster.karmada.io", "policy.karmada.io"
+_WORK, _CLUSTER = "work.karmada.io", "cluster.karmada.io"
 KARMADA = "karmada"
 """The control plane, by its name in the settings."""
 
@@ -70,9 +68,9 @@ async def _member(live: Live, rule: WorkloadFailover, site: Site, sought: list[S
             problems.append(here.at("kind").says(str(error)))
             continue
         namespace = (one.namespace or "") if kind.namespaced else ""
-        reads, writes = _grants(rule, one, kind.plural, namespace)
-        problems += await live.refusals(reads, here, "error")
-        problems += await live.refusals(writes, here, gravity(rule))
+        needs = needed.workload(rule, one, kind.plural, namespace)
+        problems += await live.refusals(needs.executor, here, "error")
+        problems += await live.refusals(needs.writes, here, gravity(rule))
         if namespace and await live.sees_no(f"/api/v1/namespaces/{quoted(namespace)}"):
             message = f"{live.api.cluster}: there is no namespace {namespace}: no copy can be placed there"
             problems.append(here.at("namespace").says(message, "warning"))
@@ -93,35 +91,13 @@ async def _seek(live: Live, path: str, wanted: Sought) -> None:
     wanted.waiting.discard(live.api.cluster)
 
 
-def _grants(
-    rule: WorkloadFailover, one: ResourceSelector, plural: str, namespace: str
-) -> tuple[list[Grant], list[Grant]]:
-    """What the carrier reads, and what it writes."""
-    group = one.api_version.rpartition("/")[0]
-    reads = [Grant(group, plural, ("get", "list"), namespace), Grant("", "pods", ("list",), namespace)]
-    if (one.api_version, one.kind) == ("apps/v1", "Deployment"):
-        reads.append(Grant("apps", "replicasets", ("list",), namespace))
-    writes = [
-        Grant(group, plural, (*WRITES, "delete"), namespace), Grant("", "pods/eviction", ("create",), namespace),
-    ]  # fmt: skip
-    if rule.copies_deps:
-        reads += [Grant("", resource, ("get",), namespace) for resource in _DEPENDENCIES]
-        writes += [Grant("", resource, WRITES, namespace) for resource in _DEPENDENCIES]
-    return reads, writes
-
-
 async def _karmada(live: Live, rule: WorkloadFailover, site: Site) -> list[Problem]:
-    plurals = ("resourcebindings", "clusterresourcebindings")
     problems = await _served(live, site)
     if problems:
         return problems
-    reads = [Grant(_WORK, plural, WATCHES) for plural in plurals] + [Grant(_CLUSTER, "clusters", WATCHES)]
-    if rule.policies is not None:
-        policies = ("propagationpolicies", "clusterpropagationpolicies")
-        reads += [Grant(_POLICY, name, ("list", "watch")) for name in policies]
-    writes = [Grant(_WORK, plural, ("patch",)) for plural in plurals] + [Grant(_CLUSTER, "clusters", ("patch",))]
-    problems += await live.refusals(reads, site.at("carrier"), "error")
-    problems += await live.refusals(writes, site.at("carrier"), gravity(rule))
+    needs = needed.karmada(rule)
+    problems += await live.refusals(needs.observer, site.at("carrier"), "error")
+    problems += await live.refusals(needs.writes, site.at("carrier"), gravity(rule))
     try:
         found = await live.found(DEPLOYMENT)
     except Forbidden:
@@ -157,8 +133,9 @@ async def taint(live: Live, rule: ClusterTaint, site: Site) -> list[Problem]:
     """What a ClusterTaint asks of the Karmada control plane."""
     if problems := await _served(live, site):
         return problems
-    problems = await live.refusals([Grant(_CLUSTER, "clusters", WATCHES)], site.at("match"), "error")
-    problems += await live.refusals([Grant(_CLUSTER, "clusters", ("patch",))], site.at("match"), gravity(rule))
+    needs = needed.taint()
+    problems = await live.refusals(needs.observer, site.at("match"), "error")
+    problems += await live.refusals(needs.writes, site.at("match"), gravity(rule))
     try:
         names = [str(one["metadata"]["name"]) for one in await live.api.list(f"/apis/{_CLUSTER}/v1alpha1/clusters")]
     except Forbidden:

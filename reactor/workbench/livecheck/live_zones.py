@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from reactor.clients.kubernetes_port import Forbidden
-from reactor.workbench.livecheck.live import ClusterJob, Grant, Live, Site, gravity, quoted
+from reactor.workbench.livecheck.live import ClusterJob, Live, Site, gravity, quoted
+from reactor.workbench.rights import needed
 from rules.core.errors import Problem
-from rules.rulefile.zone import Force, LabelledNetworkPolicy, SeedRef, ShootRef, StepName, ZoneIsolation
+from rules.rulefile.zone import SeedRef, ShootRef, ZoneIsolation
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _EXTENSIONS = "extensions.gardener.cloud"
@@ -27,9 +28,9 @@ def jobs(rule: ZoneIsolation, site: Site) -> Iterator[ClusterJob]:
 
 
 async def _cluster(live: Live, rule: ZoneIsolation, site: Site) -> list[Problem]:
-    reads = [Grant("", "nodes", ("get", "list")), Grant("", "pods", ("get", "list"))]
-    problems = await live.refusals(reads, site.at("cluster"), "error")
-    problems += await live.refusals(_writes(rule), site.at("cluster"), gravity(rule))
+    needs = needed.zone(rule)
+    problems = await live.refusals(needs.executor, site.at("cluster"), "error")
+    problems += await live.refusals(needs.writes, site.at("cluster"), gravity(rule))
     try:
         nodes = await live.api.list("/api/v1/nodes")
     except Forbidden:
@@ -52,23 +53,11 @@ def _labels(node: dict[str, object]) -> dict[str, object]:
     return labels if isinstance(labels, dict) else {}
 
 
-def _writes(rule: ZoneIsolation) -> Iterator[Grant]:
-    if StepName.FENCE in rule.steps:
-        yield Grant("", "nodes", ("patch",))
-    if StepName.EVACUATE in rule.steps:
-        yield Grant("", "pods/eviction", ("create",))
-        if rule.force is not Force.NEVER:
-            yield Grant("", "pods", ("delete",))
-    if StepName.CUT_NETWORK in rule.steps and isinstance(rule.network, LabelledNetworkPolicy):
-        yield Grant("", "pods", ("patch",))
-        yield Grant("networking.k8s.io", "networkpolicies", ("get", "list", "create", "delete"))
-
-
 async def _garden(live: Live, rule: ZoneIsolation, shoot: ShootRef, site: Site) -> list[Problem]:
     path = f"/apis/core.gardener.cloud/v1beta1/namespaces/{quoted(shoot.namespace)}/shoots/{quoted(shoot.name)}"
-    problems = await live.refusals([Grant("core.gardener.cloud", "shoots", ("get",), shoot.namespace)], site, "error")
-    patch = [Grant("core.gardener.cloud", "shoots", ("patch",), shoot.namespace)]
-    problems += await live.refusals(patch, site, gravity(rule))
+    needs = needed.garden(shoot)
+    problems = await live.refusals(needs.executor, site, "error")
+    problems += await live.refusals(needs.writes, site, gravity(rule))
     if await live.sees_no(path):
         message = f"{live.api.cluster}: there is no Shoot {shoot.namespace}/{shoot.name}"
         problems.append(site.at("name").says(message))
@@ -76,14 +65,9 @@ async def _garden(live: Live, rule: ZoneIsolation, shoot: ShootRef, site: Site) 
 
 
 async def _seed(live: Live, rule: ZoneIsolation, seed: SeedRef, name: str, site: Site) -> list[Problem]:
-    reads = [Grant(_EXTENSIONS, one, ("get",), seed.namespace) for one in ("workers", "subnetisolations")]
-    writes = [
-        Grant(_EXTENSIONS, "workers", ("patch",), seed.namespace),
-        Grant(_EXTENSIONS, "subnetisolations", ("create", "delete"), seed.namespace),
-        Grant(_EXTENSIONS, "subnetisolations/status", ("patch",), seed.namespace),
-    ]
-    problems = await live.refusals(reads, site, "error")
-    problems += await live.refusals(writes, site, gravity(rule))
+    needs = needed.seed(seed, name)
+    problems = await live.refusals(needs.executor, site, "error")
+    problems += await live.refusals(needs.writes, site, gravity(rule))
     path = f"/apis/{_EXTENSIONS}/v1alpha1/namespaces/{quoted(seed.namespace)}/workers/{quoted(name)}"
     if await live.sees_no(path):
         problems.append(site.says(f"{live.api.cluster}: there is no Worker {seed.namespace}/{name}"))
