@@ -102,6 +102,12 @@ class Isolated(OfZone):
     allow_single_zone: tuple[Text, ...] = ()
 
 
+class Opened(OfZone):
+    """Bring the zone back."""
+
+    force: bool = False
+
+
 class OfTraffic(Said):
     """A command about the traffic of a rule."""
 
@@ -131,7 +137,7 @@ class Commanded(Model):
     approve: Approved | None = None
     reject: Rejected | None = None
     isolate_zone: Isolated | None = None
-    failback_zone: OfZone | None = None
+    failback_zone: Opened | None = None
     retry_zone: OfZone | None = None
     failover_traffic: Moved | None = None
     failback_traffic: Returned | None = None

@@ -34,6 +34,8 @@ def rule(item: WorkloadFailover | ClusterTaint, document: Document, at: Path) ->
         return
     if item.policies is None:
         yield from policy(item, document, at)
+        if item.carrier == "Karmada" and item.strategy != "static":
+            yield from _unlimited(item.placement.spread_constraints, document, (*at, "placement", "spreadConstraints"))
         if not item.resource_selectors:
             yield document.problem((*at, "resourceSelectors"), "needs at least one, or policies with carrier Karmada")
         if item.failover is None or (item.failover.application is None and item.failover.cluster is None):
@@ -164,6 +166,17 @@ def _spread(constraints: tuple[SpreadConstraint, ...], document: Document, at: P
         yield document.problem(at, f"{field!r} stands twice")
     if fields and "cluster" not in fields:
         yield document.problem(at, f"{fields[0]} needs a constraint by cluster beside it")
+
+
+def _unlimited(constraints: tuple[SpreadConstraint, ...], document: Document, at: Path) -> Iterator[Problem]:
+    """Karmada's scheduler looks at regions and clusters alone, and not at all where replicas have static weights."""
+    regions = any(one.field == "region" for one in constraints)
+    for index, one in enumerate(constraints):
+        if one.max_groups or one.field not in ("region", "cluster"):
+            continue
+        finds = "one cluster of each region alone" if regions and one.field == "cluster" else "no cluster"
+        message = f"is not set, which Karmada's scheduler reads as 0: it finds {finds}"
+        yield document.problem((*at, index, "maxGroups"), message, severity="warning")
 
 
 def _karmadas(item: Policy, document: Document, at: Path) -> Iterator[Problem]:

@@ -200,3 +200,15 @@ async def test_a_constraint_without_a_most_finds_no_place(plane: Plane, most: tu
     await plane.until(told, f"the scheduler says {says}", "web")
     assert not answered(await plane.binding("web"))
     assert await plane.where("web") == {"m1": 2}
+
+
+async def test_clusters_of_regions_without_a_most_are_one_of_each_region(plane: Plane) -> None:
+    await spread_out(plane)
+    await plane.deploy("web", duplicated(1), {"m1": 2}, 2)
+    spread = [
+        {"spreadByField": "region", "minGroups": 2, "maxGroups": 2}, {"spreadByField": "cluster", "minGroups": 2},
+    ]  # fmt: skip
+    await plane.change("web", {"placement": {"spreadConstraints": spread}})
+    now = await plane.answered("web")
+    assert {SITES[name] for name in now} == {"east", "west"}
+    assert len(now) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.kube.objects import config_map
+from tests.contract.kube.objects import Widgets, config_map
 from tests.kube.api import Api
 
 WATCH_LIST_SINCE = 34  # Kubernetes 1.34
@@ -88,12 +88,12 @@ async def test_a_streamed_list_ends_with_an_annotated_bookmark(kube: Api) -> Non
     assert int(bookmark["object"]["metadata"]["resourceVersion"]) >= int(added["object"]["metadata"]["resourceVersion"])
 
 
-async def test_a_watch_from_a_forgotten_version_is_told_to_start_again(kube: Api) -> None:
-    await kube.post(kube.path("configmaps"), config_map("a"))
+async def test_a_watch_from_a_forgotten_version_is_told_to_start_again(kube: Api, widgets: Widgets) -> None:
+    await kube.post(widgets.path(), widgets.widget("a"))
     if kube.server.sim is not None:
         kube.server.sim.cluster("main").compact()
-    # Version 1 is older than anything a real server of these tests still remembers.
-    async with kube.watch(kube.path("configmaps"), resourceVersion="1") as events:
+    # What a real server remembers of a kind begins with the kind, and version 1 was before this one.
+    async with kube.watch(widgets.path(), resourceVersion="1") as events:
         told = await events.next()
         assert told["type"] == "ERROR"
         assert (told["object"]["code"], told["object"]["reason"]) == (410, "Expired")

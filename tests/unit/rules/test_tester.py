@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from types import NoneType
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 
+from bus.messages import Message
 from rules.core.errors import InvalidFiles
 from rules.rehearsal.testing import tester
+from rules.rehearsal.testing.given_zones import COMMANDS, Commanded
 from rules.rehearsal.testing.tester import RuleTestResult
 from rules.rulefile.yaml import read
 from tests.unit.rules.builders import backends, failover, notification, rule_file
@@ -27,6 +30,8 @@ RULES = {
     "rules/bad.yaml": rule_file(failover(tolerationSeconds=-1)),
 }
 MOVED = {"at": 15, "action": "SetWeights", "rule": "web", "weights": {"a": 0, "b": 1}}
+NOT_SAID = {"observed_at", "user", "request"}
+"""Of a command: `at` says when, the bus who, and what is approved is what is asked for then."""
 FAILS = [
     {"target": CHECKOUT, "values": "Healthy Unhealthy x6"}, {"target": WEST, "values": "Healthy x7"},
 ]  # fmt: skip
@@ -353,6 +358,13 @@ def test_people_may_speak_in_a_test() -> None:
     held = {"at": 15, "held": "Paused"}
     assert result([held], commands=[pause]).passed
     assert result([held, MOVED | {"at": 20}], commands=[pause, resume]).passed
+
+
+def test_a_test_can_say_of_a_command_whatever_people_can() -> None:
+    for name, command in COMMANDS.items():
+        (word,) = {*get_args(Commanded.model_fields[name].annotation)} - {NoneType}
+        says = command.model_fields.keys() - Message.model_fields.keys() - NOT_SAID
+        assert word.model_fields.keys() >= says, name
 
 
 @pytest.mark.parametrize(

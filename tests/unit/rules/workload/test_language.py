@@ -11,7 +11,7 @@ from rules.core.errors import InvalidFiles
 from rules.rulefile.loader import load
 from rules.rulefile.workload import PurgeMode, WorkloadFailover
 from tests.unit.rules.builders import rule_set
-from tests.unit.rules.workload.builders import workload_rule
+from tests.unit.rules.workload.builders import divided, placement, workload_rule
 from tests.unit.rules.workload.cases_language import errors, errors_of
 
 PASTED = """
@@ -177,3 +177,30 @@ def test_a_policy_that_leaves_no_cluster_is_refused() -> None:
 @pytest.mark.parametrize("keys", [{}, CLOSED, {"clusterAffinity": {"exclude": ["m9"]}}])
 def test_names_that_may_be_meant_are_not_told(keys: dict[str, Any]) -> None:
     assert rule_set(workload_rule(placement=keys)).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("spread", "warned"),
+    [
+        ([{"spreadByField": "cluster", "minGroups": 1}], ["[0].maxGroups"]),
+        ([{"minGroups": 1, "maxGroups": 2}], []),
+        ([{"spreadByField": "region", "minGroups": 1}, {"minGroups": 1, "maxGroups": 2}], ["[0].maxGroups"]),
+        ([{"spreadByField": "region", "maxGroups": 1}, {"minGroups": 1}], ["[1].maxGroups"]),
+        ([{"spreadByField": "zone", "minGroups": 1}, {"minGroups": 1, "maxGroups": 2}], []),
+    ],
+    ids=["clusters", "limited", "regions", "clusters of regions", "zones, which its scheduler does not look at"],
+)
+def test_a_constraint_that_karmadas_scheduler_finds_no_place_for_is_warned_of(
+    spread: list[dict[str, Any]], warned: list[str]
+) -> None:
+    """What the scheduler does with it: tests/contract/karmada/test_spread.py."""
+    own = placement("m1", "m2", "m3", spreadConstraints=spread)
+    weights = {"replicaScheduling": divided(m1=1, m2=1, m3=1)}
+
+    def told(carrier: str, more: dict[str, Any]) -> list[str]:
+        found = rule_set(workload_rule(carrier=carrier, placement=own | more))
+        return [one.path.partition("spreadConstraints")[2] for one in found.warnings if "maxGroups" in one.path]
+
+    assert told("Karmada", {}) == warned
+    assert told("Karmada", weights) == []
+    assert told("Kubernetes", {}) == []
