@@ -26,7 +26,7 @@ from rules.kinds.workload.preservation import injected, preserved
 from rules.kinds.workload.scheduling import land
 from rules.kinds.workload.spread import Insufficient
 from rules.kinds.workload.state import UNHEARD, UNLISTED, ClusterState, Relocation, WorkloadGroup, WorkloadState
-from rules.kinds.workload.surplus import is_needed, may_return, needed_again
+from rules.kinds.workload.surplus import may_return, needed_again
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import Policy, PurgeMode, WorkloadFailover
 
@@ -110,7 +110,7 @@ def _desired(view: Inputs) -> DesiredState:
     pending = [
         name for name, move in view.state.moves.items() if not move.placed and (move.evicted_at or view.due(name))
     ]
-    again = _needed_again(view)
+    again = _needed_again(view, pending)
     if pending and not again:
         for item in _relocation(view, pending):
             if isinstance(item, PlannedAction):
@@ -282,11 +282,12 @@ def _evict(
     return PlannedAction(Evict, fields, because, detail, concurrency_key=f"evict/{name}", follows=follows, needs=needs)
 
 
-def _needed_again(view: Inputs) -> frozenset[str]:
-    if not is_needed(view.state.moves):
+def _needed_again(view: Inputs, pending: list[str]) -> frozenset[str]:
+    if not pending:
         return frozenset()
     sick = [name for name in view.state.moves if view.due(name)]
-    return needed_again(view.state, sick, partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on))
+    limits = partial(limits_that_stood, view.policy, view.clusters, view.state.wanted_on)
+    return needed_again(view.state, pending, sick, limits)
 
 
 def _wanted_again(view: Inputs, name: str) -> PlannedAction:

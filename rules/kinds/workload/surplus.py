@@ -93,14 +93,17 @@ def may_return(rule: WorkloadFailover, policy: Policy, state: WorkloadState, nam
     )
 
 
-def needed_again(state: WorkloadState, sick: Collection[str], limits: Limits) -> frozenset[str]:
-    """Which copies that are leaving as too many take the place of those that have to leave now.
+def needed_again(
+    state: WorkloadState, pending: Collection[str], sick: Collection[str], limits: Limits
+) -> frozenset[str]:
+    """Which copies that are leaving as too many take the place of those that have to leave now, the pending ones.
 
     As many as are missing, and no constraint that stood may break by it. `sick`: clusters that have to be left as well.
+    What had to leave, and does not at the moment, stays where it is.
     """
-    pending = [name for name, move in state.moves.items() if not move.placed and not move.surplus]
+    begun = {name for name, move in state.moves.items() if move.placed or move.surplus or move.evicted_at}
     spare = [name for name, move in state.moves.items() if move.surplus and move.evicted_at and name not in sick]
-    stay = state.copies.keys() - state.moves.keys()
+    stay = state.copies.keys() - begun - {*pending}
     missing = len(pending) if state.wanted_copies is None else min(state.wanted_copies - len(stay), len(pending))
     standing = limits([*stay, *pending], spare)
     for count in range(min(missing, len(spare)), 0, -1):

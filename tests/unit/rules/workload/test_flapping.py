@@ -232,6 +232,18 @@ def test_what_is_too_many_is_needed_again_only_where_it_is_well_and_keeps_the_co
     assert said == [(48, "Place", {"m1": 2, "m8": 2}), (48, "Evict", "m2")], "not m3, nor m4 beside m1"
 
 
+def test_what_is_too_many_is_not_needed_for_a_copy_whose_cluster_has_just_come_back() -> None:
+    both = {"minGroups": 2, "maxGroups": 2}
+    given_rule = rule(DUPLICATED) | {
+        "placement": placement("m1", "m2", "m3", tolerate=20, spread=both, replicaScheduling=DUPLICATED)
+    }
+    events = [workload({"m1": 2, "m2": 2}, replicas=2), *clusters("Healthy", "m1", "m2", "m3")]
+    events += [cluster("m1", "Unhealthy", at=10), cluster("m1", "Healthy", at=40)]  # m3 is too many
+    events += [cluster(name, "Unhealthy", at=50) for name in ("m2", "m3")]  # m2 has no place to go
+    events += [cluster("m2", "Healthy", at=100), cluster("m3", "Healthy", at=102)]
+    assert [one for one in acts(given_rule, *events, until=200) if one[0] > 45] == []
+
+
 @given(st.sampled_from(["region", "zone", "provider"]), st.sampled_from([(1, 1), (2, 2), (1, 2)]), FLAPS, COPIES)
 @example(
     "region",
