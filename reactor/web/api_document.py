@@ -63,6 +63,10 @@ def _with_errors(item: Json) -> Json:
     }
 
 
+def _body(schema: Json) -> Json:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
 def _post(summary: str, role: str, *parameters: Json, **properties: Json) -> Json:
     required = [name for name in properties if name != "forSeconds"]
     body = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
@@ -72,7 +76,7 @@ def _post(summary: str, role: str, *parameters: Json, **properties: Json) -> Jso
             "summary": f"{summary} Needs the role {role}.",
             "description": "With a session also the header X-CSRF-Token, whose value /api/v1/session gives.",
             "parameters": [*parameters],
-            "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+            "requestBody": _body(body),
             "responses": {"202": {"description": "The command is stored on the bus.", "content": answer}},
         }
     }
@@ -106,6 +110,7 @@ _STATUS = _object(
     "now problem groups pauses actions", now=_TIME, problem=_TEXT, groups=_list("Group"), pauses=_list("Pause"),
     actions=_list("Action"),
 )  # fmt: skip
+_OBJECT = {"description": "As for GET", "content": {"application/json": {"schema": {"type": "object"}}}}
 _ROWS = {"type": "array", "items": {"type": "object"}}
 _PATHS: Json = {
     "/api/v1/status": _get("All groups, pauses and the newest actions.", _STATUS),
@@ -170,5 +175,13 @@ _PATHS: Json = {
             answer={"enum": ["approve", "reject"]}, comment=_TEXT, forSeconds={"type": "number"},
         ),
     },
-    "/api/v1/session": _get("Who is signed in, and what that person may do.", {"type": "object"}),
+    "/api/v1/session": {
+        **_get("Who is signed in, and what that person may do.", {"type": "object"}),
+        "post": {
+            "summary": "Signs a browser in: the answer sets a cookie. Needs the page's own Origin, or a token.",
+            "requestBody": _body(_object("token", token=_TEXT)),
+            "responses": {"200": _OBJECT},
+        },
+        "delete": {"summary": "Signs a browser out.", "responses": {"200": _OBJECT}},
+    },
 }  # fmt: skip

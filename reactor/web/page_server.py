@@ -111,6 +111,8 @@ class PageServer:
             response = _problem(503, f"the bus does not answer: {error}")
         except web.HTTPException as error:
             response = _problem(error.status, error.text or error.reason)
+            if "Allow" in error.headers:
+                response.headers["Allow"] = error.headers["Allow"]
         if not response.prepared:
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)

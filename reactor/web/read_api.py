@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from reactor.views.explaining import chain_of, observations_of
 from reactor.views.membership import members_of
 from reactor.web.board import Board
 from reactor.web.rows import Row, stamp
+from reactor.web.rule_rows import metrics_of, rule_rows
 from reactor.web.topology_map import fleet_map
 from rules.rehearsal.basis import line as evidence_line
 from rules.rulefile.targets import matches
@@ -56,22 +58,8 @@ class ReadApi:
         return web.json_response({"now": stamp(self._clock.now()), "groups": rows})
 
     async def _rules(self, _: web.Request) -> web.Response:
-        board, loaded = self._board, self._board.rule_set
-        rows = board.group_rows(self._clock.now())
-        rules = [
-            {
-                "name": rule.name, "kind": rule.kind, "mode": rule.mode.value,
-                "place": loaded.places.get(rule.name, ""),
-                "tolerationSeconds": rule.toleration_seconds, "recoverySeconds": rule.recovery_seconds,
-                "removed": rule.name in loaded.removed,
-                "rule": rule.model_dump(mode="json", by_alias=True, exclude_unset=True),
-                "states": _counted(row["state"] for row in rows if row["rule"] == rule.name),
-                "objects": [row["key"] for row in rows if row["rule"] == rule.name],
-                "paused": any(matches(pause["pattern"], rule.name) for pause in board.pauses()),
-            }
-            for rule in loaded.rules
-        ]  # fmt: skip
-        return web.json_response({"digest": self._digest(), "rules": rules})
+        body = {"digest": self._digest(), "rules": rule_rows(self._board, self._clock.now())}
+        return web.json_response(body)
 
     async def _targets(self, _: web.Request) -> web.Response:
         found: dict[str, Row] = {}
@@ -99,13 +87,17 @@ class ReadApi:
         ]
         acts = [row for row in self._board.actions() if (row["rule"], row["object"]) in objects]
         body = {"now": stamp(self._clock.now()), "target": target, "groups": groups, "observations": seen,
+                "metrics": metrics_of(self._board.rule_set, {str(one["signal"]) for one in seen}),
                 "observationsLeftOut": max(len(said) - OBSERVATIONS_MAX, 0), "actions": acts}  # fmt: skip
         return web.json_response(body)
 
     async def _actions(self, request: web.Request) -> web.Response:
         query = request.query
-        limit = _limit(query.get("limit"))
-        found = [row for row in self._board.actions() if _wanted(row, query)]
+        limit, since, until = _limit(query.get("limit")), _time(query, "since"), _time(query, "until")
+        found = [
+            row for row in self._board.actions()
+            if _wanted(row, query) and (since is None or row["at"] >= since) and (until is None or row["at"] <= until)
+        ]  # fmt: skip
         return web.json_response({"actions": found[:limit], "leftOut": max(len(found) - limit, 0)})
 
     async def _action(self, request: web.Request) -> web.Response:
@@ -135,9 +127,18 @@ def _wanted(row: Row, query: Mapping[str, str]) -> bool:
         and query.get("object") in (None, "", row["object"])
         and query.get("type") in (None, "", row["action"])
         and query.get("outcome") in (None, "", outcome)
-        and query.get("since", "") <= row["at"]
-        and row["at"] <= (query.get("until") or "9999")
     )
+
+
+def _time(query: Mapping[str, str], name: str) -> str | None:
+    """Give a time of a query as actions have theirs."""
+    if name not in query:
+        return None
+    try:
+        moment = datetime.fromisoformat(query[name])
+        return stamp(moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC))
+    except (ValueError, OverflowError):
+        raise web.HTTPBadRequest(text=f"{name}: a time as 2026-01-31T12:00:00Z") from None
 
 
 def _limit(text: str | None) -> int:
@@ -146,10 +147,3 @@ def _limit(text: str | None) -> int:
     if not (text.isascii() and text.isdecimal()) or not 1 <= int(text) <= LIMIT_MAX:
         raise web.HTTPBadRequest(text=f"limit: a number from 1 to {LIMIT_MAX}")
     return int(text)
-
-
-def _counted(states: Any) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for state in states:
-        counts[state] = counts.get(state, 0) + 1
-    return counts

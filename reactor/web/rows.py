@@ -12,6 +12,7 @@ from reactor.views.pending import request_of
 from rules.core.group import Group, Member
 from rules.core.reasons import sentence
 from rules.kinds.traffic.backend_backoff import target_of
+from rules.kinds.zone.state import ZoneState
 from rules.rulefile.model import Rule, TrafficFailover
 from rules.rulefile.route_fleet import of_object
 from rules.summary import GroupStatus, route_of, standing_weights, summary
@@ -35,7 +36,7 @@ def group_row(group: Group, rules: Rules, now: datetime) -> Row:
         **entry(group, rules, now), "key": key_of(group), "kind": getattr(rule, "kind", None),
         "endsAt": stamp(about.ends_at), "windows": windows, "next": _next(group, rule, about.state),
         "primary": _primary(group, rule), "backends": _backends(group, rule), "request": request_of(group),
-        "actedAt": stamp(group.acted_at),
+        "actedAt": stamp(group.acted_at), "zone": _isolated(group),
     }  # fmt: skip
 
 
@@ -72,6 +73,12 @@ def _next(group: Group, rule: Rule | None, state: GroupStatus) -> str:
     return f"{words} (mode DryRun: recorded, nothing is written)" if group.mode is Mode.DRY_RUN else words
 
 
+def _isolated(group: Group) -> str | None:
+    """Give the zone that is out of service, or is on its way out or back."""
+    isolation = group.state.isolation if isinstance(group.state, ZoneState) else None
+    return isolation.zone if isolation is not None and not isolation.rehearsed else None
+
+
 def _primary(group: Group, rule: Rule | None) -> str | None:
     route = route_of(group)
     if route is None:
@@ -99,6 +106,7 @@ def action_rows(record: DecisionRecord, outcomes: Mapping[str, Outcome]) -> Iter
             "object": action.get("object") or record.object, "mode": action.get("mode"),
             "at": stamp(record.decided_at), "because": reason, "means": sentence(reason),
             "detail": action.get("detail") or "", "evidence": list(record.because), "weights": action.get("weights"),
+            "before": action.get("remember"),
             "by": [str(fact["by"]) for fact in record.facts if fact.get("by")], "outcome": _outcome(outcome),
         }  # fmt: skip
 

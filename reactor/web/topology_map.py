@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reactor.settings.model import ClusterSettings
-from reactor.web.rows import Row
+from reactor.web.rows import Row, stamp
 from rules.core.group import Group
+from rules.kinds.zone.state import ZoneState
 
 _OF_CLUSTERS = ("service", "workload", "node", "zone")
 """Kinds of targets whose second part is a cluster."""
 _WORST = ("Healthy", "Unknown", "Unhealthy")
 
 
-def fleet_map(groups: Iterable[Group], rows: Sequence[Row], described: Mapping[str, ClusterSettings]) -> dict[str, Any]:
+def fleet_map(groups: Sequence[Group], rows: Sequence[Row], described: Mapping[str, ClusterSettings]) -> dict[str, Any]:
     """Give `clusters`, each with its targets, and `routes`. `described`: the clusters of the settings."""
     clusters: dict[str, Row] = {name: _cluster(name, one) for name, one in described.items()}
     for target, status in sorted(_targets(groups).items()):
@@ -27,6 +28,10 @@ def fleet_map(groups: Iterable[Group], rows: Sequence[Row], described: Mapping[s
             cluster["status"] = status
         else:
             cluster["targets"].append({"target": target, "kind": kind, "status": status})
+    for group in groups:
+        if isinstance(group.state, ZoneState):
+            name = group.object.rpartition("/")[2]
+            clusters.setdefault(name, _cluster(name, None))["zones"] += _zones(group.rule, group.state)
     routes = [
         {key: row[key] for key in ("key", "rule", "object", "mode", "state", "failedOver", "primary", "weights")}
         | {"backends": [_backend(one) for one in row["backends"]]}
@@ -37,7 +42,22 @@ def fleet_map(groups: Iterable[Group], rows: Sequence[Row], described: Mapping[s
 
 def _cluster(name: str, described: ClusterSettings | None) -> Row:
     region, zone, provider = (described.region, described.zone, described.provider) if described else ("", "", "")
-    return {"name": name, "region": region, "zone": zone, "provider": provider, "status": None, "targets": []}
+    return {"name": name, "region": region, "zone": zone, "provider": provider, "status": None,
+            "targets": [], "zones": []}  # fmt: skip
+
+
+def _zones(rule: str, state: ZoneState) -> Iterator[Row]:
+    """Give each zone of a cluster with its nodes, and with its isolation where it has one."""
+    seen, isolation = state.seen.zones if state.seen is not None else {}, state.isolation
+    for name in sorted({*seen, *([isolation.zone] if isolation is not None else [])}):
+        nodes, mine = seen.get(name), isolation if isolation is not None and isolation.zone == name else None
+        yield {
+            "zone": name, "rule": rule, "nodes": nodes.nodes if nodes else 0, "healthy": nodes.healthy if nodes else 0,
+            "isolation": None if mine is None else {
+                "phase": mine.phase, "status": mine.status, "because": mine.because, "since": stamp(mine.since),
+                "by": mine.by, "rehearsed": mine.rehearsed, "trouble": mine.trouble or mine.failure,
+            },
+        }  # fmt: skip
 
 
 def _backend(backend: Mapping[str, Any]) -> Row:

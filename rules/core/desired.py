@@ -25,7 +25,7 @@ def told(name: str, value: object) -> str:
     """Give a field of an action as people read it: `weights a=0 b=1`, `step=Fence`."""
     match value:
         case Mapping():
-            return f"{name} " + " ".join(f"{key}={one}" for key, one in value.items())
+            return f"{name} " + " ".join(f"{key}={one}" for key, one in value.items() if one not in ("", None))
         case list() | tuple():
             return f"{name} " + " ".join(map(_short, value))
         case _:

@@ -1,7 +1,7 @@
 // What a link of a notification asks for. To look changes nothing: a button has to be pressed, and a reason given.
 import { Component } from "./vendor/preact.js";
 import { get, may, send, store } from "./store.js";
-import { Pill, Target, Time, Weights, html, path } from "./parts.js";
+import { Pill, Said, Target, Time, Weights, html, path, phrase } from "./parts.js";
 
 const OVER = {
   used: ["Answered already", "A link is good for one answer."],
@@ -41,7 +41,7 @@ export class Approve extends Component {
 
   render() {
     const { data, error, sent } = this.state;
-    if (error) return html`<h1>Approve</h1><div class="card edge e-bad"><p class="error" role="alert">${error}</p>
+    if (error) return html`<h1>Approve</h1><div class="card edge e-bad"><p class="error" role="alert">${phrase(error)}</p>
       <p>What waits for an answer now is on the page <a href="#/now">Now</a>.</p></div>`;
     if (!data) return html`<p class="boot">Loading…</p>`;
     const group = [...store.groups.values()].find((one) => one.rule === data.rule && (one.object === data.object || one.hold?.about === data.object));
@@ -49,7 +49,7 @@ export class Approve extends Component {
     return html`<h1>${sent === "approve" ? "Approved" : sent === "reject" ? "Rejected" : title || "Approve this?"}</h1>
       <div class="card edge ${data.state === "open" ? "e-hold" : "e-act"}">
       <h3><a href="#/rules/${path(data.rule)}">${data.rule}</a></h3><p class="dim small wrap">${data.object}</p>
-      ${data.plan && html`<p class="next wrap">${data.plan}</p>`}
+      ${data.plan && html`<p class="next wrap"><${Said} text=${data.plan} /></p>`}
       ${group && html`<ul class="plain">${group.targets.map((one) => html`<li class="small"><${Pill} kind=${one.status === "Unhealthy" ? "p-bad" : one.status === "Healthy" ? "p-good" : ""}>${one.status}</${Pill}> <${Target} of=${one.target} /></li>`)}</ul>`}
       ${group && group.backends.length > 0 && html`<p class="small dim">Weights now</p><${Weights} backends=${group.backends} />`}
       ${data.state === "open" ? html`${this.answer()}<p class="dim small">The link ends at <${Time} at=${data.until} />.</p>`

@@ -1,10 +1,9 @@
 // Now: windows that count down, what is held and why, what is failed over, what was done.
-import { now, store } from "./store.js";
-import { Acts, Coded, Pill, State, Target, Time, Title, Weights, Window, html, path, span } from "./parts.js";
+import { store } from "./store.js";
+import { Acts, Coded, Next, Pill, Said, State, Target, Time, Title, Weights, Window, html, left, path, span } from "./parts.js";
 import { Ask, PauseButton, Pauses } from "./ask.js";
 
 const SHOWN = 100;
-const left = (group) => group.endsAt ? (Date.parse(group.endsAt) - now()) / 1000 : null;
 
 function Count({ group, word }) {
   const seconds = left(group);
@@ -14,22 +13,22 @@ function Count({ group, word }) {
 
 const Counting = ({ group }) => html`<article class="card edge ${group.state === "Recovering" ? "e-good" : "e-bad"}">
   <div class="row"><div class="grow"><${Title} group=${group} /></div><${Count} group=${group} word="left" /></div>
-  ${group.next && html`<p class="next wrap">Then ${group.next}.</p>`}
+  <${Next} group=${group} />
   ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}
   ${group.pause && html`<div class="do">The rule is paused by ${group.pause.by}: it takes no action.</div>`}</article>`;
 
 const Held = ({ group }) => html`<article class="card edge e-hold">
-  <div class="row"><div class="grow"><${Title} group=${group} /></div><${Count} group=${group} word="until the next look" /></div>
+  <div class="row"><div class="grow"><${Title} group=${group} /></div><${Count} group=${group} word=${group.hold.reason === "AwaitingApproval" ? "to answer" : "until the next look"} /></div>
   <p class="next wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> ${group.hold.means}</p>
-  <p class="wrap">${group.hold.detail}</p>
+  <p class="wrap"><${Said} text=${group.hold.detail} /></p>
   <p class="dim small">Held <${Time} at=${group.hold.since} relative /></p>
-  ${group.hold.do && html`<div class="do"><b>What to do: </b><${Coded} text=${group.hold.do} /></div>`}
+  ${group.hold.do && html`<div class="do"><b>What to do: </b><${Coded} text=${group.hold.do.replaceAll("RULE", group.rule)} /></div>`}
   <${Ask} group=${group} />
   ${group.windows.map((one) => html`<${Window} key=${one.target} one=${one} endsAt=${group.endsAt} />`)}</article>`;
 
 const Other = ({ group }) => html`<article class="card edge ${group.state === "Acting" ? "e-act" : "e-away"}">
-  <div class="row"><div class="grow"><${Title} group=${group} /></div><div><${State} of=${group.state} /></div></div>
-  ${group.failedOver && html`<p class="next">Failed over${group.since ? html` <${Time} at=${group.since} relative />` : ""}</p>`}
+  <div class="row"><div class="grow"><${Title} group=${group} /></div><div>${group.zone ? html`<${Pill} kind="p-warn">isolated</${Pill}>` : html`<${State} of=${group.state} />`}</div></div>
+  ${group.failedOver && html`<p class="next">${group.zone ? `Zone ${group.zone} is out of service` : "Failed over"}${group.since ? html` <${Time} at=${group.since} relative />` : ""}</p>`}
   ${group.targets.filter((one) => one.healthy === false).map((one) => html`<p class="small"><${Target} of=${one.target} />${" "}
     is considered unhealthy</p>`)}
   ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}</article>`;
@@ -47,10 +46,10 @@ export function Now() {
     .sort((a, b) => (left(a) ?? 1e9) - (left(b) ?? 1e9));
   const held = all.filter((one) => one.state === "Held");
   const paused = all.filter((one) => one.state === "Paused");
-  const away = all.filter((one) => one.failedOver && !counting.includes(one) && !held.includes(one));
+  const away = all.filter((one) => (one.failedOver || one.zone) && !counting.includes(one) && !held.includes(one));
   const busy = all.filter((one) => one.state === "Acting" || (one.state === "Acted" && !one.failedOver));
   const acting = busy.filter((one) => !away.includes(one));
-  const calm = all.filter((one) => one.state === "Watching" && !one.failedOver);
+  const calm = all.filter((one) => one.state === "Watching" && !one.failedOver && !one.zone);
   const quiet = counting.length + held.length + away.length + acting.length + paused.length === 0;
   const names = [["counting", counting.length], ["held", held.length], ["failed over", all.filter((one) => one.failedOver).length]];
   return html`<div class="row"><h1>Now</h1><div><${PauseButton} rule="*" /></div></div><${Pauses} />

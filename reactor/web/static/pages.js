@@ -2,7 +2,8 @@
 import { Component } from "./vendor/preact.js";
 import { PauseButton } from "./ask.js";
 import { get, now, store } from "./store.js";
-import { Acts, Outcome, Pill, State, Status, Target, Time, Weights, Window, clock, html, length, path, span, weights } from "./parts.js";
+import { Metric, Scale, WeightsOverTime } from "./pictures.js";
+import { Acts, Broken, Coded, Next, Pill, Said, State, Status, Target, Time, Weights, Window, clock, html, length, path, span, weights } from "./parts.js";
 
 const AGAIN_MS = 5000;
 
@@ -45,19 +46,21 @@ function shownTarget(data) {
   const last = now();
   const mine = data.groups.flatMap((group) => group.targets.filter((one) => one.target === data.target));
   const acts = data.actions.filter((act) => Date.parse(act.at) >= first);
-  return html`<p class="crumb"><a href="#/map">Map</a></p><h1>${data.target}</h1>
+  return html`<p class="crumb"><a href="#/map">Map</a></p><h1><${Broken} text=${data.target} /></h1>
     <p>${mine.length > 0 && html`<${Status} of=${mine[0].status} /> <span class="dim">since <${Time} at=${mine[0].since} relative /></span>`}</p>
     <section><h2>Health and actions</h2><div class="card">
       ${seen.length ? html`<${Lane} seen=${seen} acts=${acts} first=${first} last=${last} />
-        <div class="scale"><span>${clock(first)}</span><span>${clock((first + last) / 2)}</span><span>now</span></div>
+        <${Scale} first=${first} last=${last} />
         <ul class="legend"><li><i class="lg-good"></i>Healthy</li><li><i class="lg-bad"></i>Unhealthy</li><li><i class="s5"></i>Unknown</li>
         <li><i class="lg-act"></i>action</li></ul>`
-      : html`<p class="dim">No observation in the last day.</p>`}</div></section>
+      : html`<p class="dim">No observation in the last day.</p>`}
+      ${data.metrics.map((metric) => html`<${Metric} key=${metric.signal} metric=${metric} seen=${seen} />`)}</div></section>
     ${data.groups.map((group) => html`<section key=${group.key}><h2><a href="#/rules/${path(group.rule)}">${group.rule}</a><${State} of=${group.state} /></h2>
-      <div class="card"><p class="dim small wrap">${group.object}</p>${group.next && html`<p class="next">Then ${group.next}.</p>`}
+      <div class="card"><p class="dim small wrap"><${Broken} text=${group.object} /></p><${Next} group=${group} />
       ${group.windows.filter((one) => one.target === data.target).map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
-      ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> ${group.hold.detail}</p>`}
-      ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}</div></section>`)}
+      ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> <${Said} text=${group.hold.detail} /></p>`}
+      ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} /><${WeightsOverTime} backends=${group.backends}
+        acts=${data.actions.filter((act) => act.rule === group.rule && act.object === group.object)} />`}</div></section>`)}
     <section><h2>Actions of these rules</h2><${Acts} acts=${data.actions.slice(0, 20)} /></section>
     <section><h2>Observations<span class="n">changes, the newest first</span></h2>
       <ul class="list">${changes.reverse().slice(0, 50).map((one) => html`<li class="act"><${Time} at=${one.at} />
@@ -85,23 +88,29 @@ function Flow({ route }) {
     <circle cx="12" cy=${middle} r="8" fill="var(--accent)" /></svg>`;
 }
 
+// A box for each zone of a cluster, as large as it has nodes.
+const ZoneMap = ({ zones }) => html`<ul class="zones">${zones.map((one) => html`<li key=${one.rule + one.zone} class=${one.isolation ? "isolated" : one.healthy === 0 ? "dark" : one.healthy < one.nodes ? "ill" : ""}
+  style=${{ flexGrow: Math.max(one.nodes, 1) }}><b>${one.zone}</b><span class="small num">${one.healthy} of ${one.nodes} nodes ready</span>
+  ${one.isolation && html`<span class="small"><${Pill} kind="p-warn">${one.isolation.phase === "Failback" ? "coming back" : one.isolation.status === "Done" ? "isolated" : "is being isolated"}</${Pill}>
+    <a href="#/rules/${path(one.rule)}">${one.rule}</a>: ${one.isolation.because}, <${Time} at=${one.isolation.since} relative />${one.isolation.by ? `, by ${one.isolation.by}` : ""}</span>`}</li>`)}</ul>`;
+
 function shownMap(data) {
   const zones = new Map();
   for (const one of data.clusters) {
-    const name = [one.region, one.zone].filter(Boolean).join(" / ") || "Without a zone";
+    const name = [one.region, one.zone].filter(Boolean).join(" / ") || "Other clusters";
     zones.set(name, [...(zones.get(name) || []), one]);
   }
-  if (zones.size === 1 && zones.has("Without a zone")) { zones.set("Clusters", zones.get("Without a zone")); zones.delete("Without a zone"); }
-  return html`<h1>Map</h1>
-    ${[...zones].map(([name, clusters]) => html`<section key=${name}><h2>${name}<span class="n">${clusters.length}</span></h2><div class="map">
+  return html`<h1>Map</h1><div class="regions">
+    ${[...zones].map(([name, clusters]) => html`<section key=${name} style=${{ flexGrow: clusters.length }}><h2>${zones.size === 1 && name === "Other clusters" ? "Clusters" : name}<span class="n">${clusters.length}</span></h2><div class="map">
       ${clusters.map((one) => html`<article class="card" key=${one.name}><div class="row"><h3>${one.name}</h3>${one.status && html`<${Status} of=${one.status} />`}</div>
         <p class="dim small">${one.provider}</p><ul class="dots">${one.targets.slice(0, 60).map((target) => html`<li key=${target.target}>
         <a href="#/target/${path(target.target)}"><${Status} of=${target.status} /> <span class="small">${target.target.split("/").slice(2).join("/")}</span></a></li>`)}</ul>
-        ${one.targets.length === 0 && html`<p class="dim small">No target is watched here.</p>`}</article>`)}</div></section>`)}
+        ${one.targets.length === 0 && html`<p class="dim small">No target is watched here.</p>`}
+        ${one.zones.length > 0 && html`<${ZoneMap} zones=${one.zones} />`}</article>`)}</div></section>`)}</div>
     ${data.clusters.length === 0 && html`<p class="dim">No cluster is known yet.</p>`}
     <section><h2>Routes<span class="n">${data.routes.length}</span></h2><div class="map routes">
       ${data.routes.map((route) => html`<article class="card" key=${route.key}><div class="row"><div class="grow">
-        <h3><a href="#/rules/${path(route.rule)}">${route.rule}</a></h3><p class="dim small wrap">${route.object}</p></div>
+        <h3><a href="#/rules/${path(route.rule)}">${route.rule}</a></h3><p class="dim small wrap"><${Broken} text=${route.object} /></p></div>
         ${route.failedOver ? html`<${Pill} kind="p-warn">failed over</${Pill}>` : html`<${Pill} kind="p-good">on primary</${Pill}>`}</div>
         <${Flow} route=${route} /></article>`)}</div>
       ${data.routes.length === 0 && html`<p class="dim">No rule has a route yet.</p>`}</section>`;
@@ -130,11 +139,29 @@ export function ActionsPage({ query }) {
 const STEPS = [["observations", "What was observed"], ["windows", "Windows"], ["evidence", "Evidence"], ["decision", "Decision"],
   ["guards", "Guards"], ["write", "What was written"], ["outcomes", "Outcome"]];
 
+const MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)/;
+const COURSE = [["observations", "Observed"], ["decision", "Decided"], ["outcomes", "Done"]];
+
+// The chain in one line: when each part was, and how long after the one before.
+function Course({ data }) {
+  const when = { observations: MOMENT.exec(data.observations.at(-1) || "")?.[0], decision: data.action.decidedAt, outcomes: MOMENT.exec(data.outcomes.at(-1) || "")?.[0] };
+  const outcome = /(Done|Failed|Refused)/.exec(data.outcomes.at(-1) || "")?.[1];
+  let before = null;
+  return html`<ol class="course">${COURSE.filter(([part]) => when[part] || part === "outcomes").map(([part, title]) => {
+    const at = when[part] ? Date.parse(when[part]) : null;
+    const after = at != null && before != null ? Math.max((at - before) / 1000, 0) : null;
+    before = at ?? before;
+    return html`<li class=${part === "outcomes" ? (outcome === "Done" ? "ok" : outcome ? "bad" : "wait") : ""}><b>${part === "outcomes" ? outcome || "No outcome yet" : title}</b>
+      ${at != null && html`<${Time} at=${when[part]} />`}${after != null && html`<span class="dim small">+ ${after < 0.1 ? `${Math.round(after * 1000)} ms` : span(after)}</span>`}</li>`;
+  })}</ol>`;
+}
+
 const shownAction = (data) => html`<p class="crumb"><a href="#/actions">Actions</a></p><h1>${data.action.action}</h1>
   <p class="dim mono wrap">${data.id}</p>
-  <p>${data.action.weights && html`Weights: ${weights(data.action.weights)}`}</p>
+  ${data.action.weights && html`<p>Weights: ${weights(data.action.weights)}</p>`}
+  <${Course} data=${data} />
   <section><h2>Why, from cause to outcome</h2><ol class="chain">${STEPS.map(([part, title], at) => html`<li class=${data[part].length ? "" : "none"}>
-    <i>${at + 1}</i><h3>${title}</h3><ul>${data[part].map((line) => html`<li>${line}</li>`)}
+    <i>${at + 1}</i><h3>${title}</h3><ul>${data[part].map((line) => html`<li><${Said} text=${line} /></li>`)}
     ${data[part].length === 0 && html`<li class="dim">none recorded</li>`}</ul></li>`)}</ol></section>`;
 
 export const ActionPage = ({ id }) => html`<${Asked} from=${`actions/${path(id)}`} show=${shownAction} />`;
@@ -161,14 +188,21 @@ function shownRule(name) {
         ${rule.paused && html` <${Pill} kind="p-warn">paused</${Pill}>`} <span class="dim mono" title=${rule.place}>${rule.place.split("/").pop()}</span></p>
         <p>Toleration ${length(rule.tolerationSeconds)}, recovery ${length(rule.recoverySeconds)}.</p>`}
       <section><h2>Objects<span class="n">${groups.length}</span></h2><div class="cards">${groups.slice(0, 100).map((group) => html`<article class="card" key=${group.key}>
-        <div class="row"><p class="wrap">${group.object}</p><${State} of=${group.state} /></div>
+        <div class="row"><p class="wrap"><${Broken} text=${group.object} /></p><${State} of=${group.state} /></div>
         ${group.windows.map((one) => html`<${Window} one=${one} endsAt=${group.endsAt} />`)}
-        ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> ${group.hold.detail}</p>`}
+        ${group.hold && html`<p class="wrap"><${Pill} kind="p-hold">${group.hold.reason}</${Pill}> <${Said} text=${group.hold.detail} /></p>`}
         ${group.targets.map((one) => html`<p class="small"><${Status} of=${one.status} /> <${Target} of=${one.target} /></p>`)}
         ${group.backends.length > 0 && html`<${Weights} backends=${group.backends} />`}</article>`)}</div></section>
-      <section><h2>Actions</h2><${Asked} from=${`actions?limit=20&rule=${encodeURIComponent(name)}`} show=${(found) => html`<${Acts} acts=${found.actions} />`} /></section>
-      ${rule && html`<section><h2>Text</h2><pre>${JSON.stringify(rule.rule, null, 2)}</pre>
-        <p class="dim small">Try it on the past: <span class="mono">reactor backtest --rules FILE</span></p></section>`}`;
+      ${rule && rule.coverage.length > 0 && html`<section><h2>Coverage<span class="n">what it watches, and who speaks of it</span></h2><ul class="list">${rule.coverage.map((one) => html`<li class="row">
+        <span class="wrap mono"><${Broken} text=${one.target} /></span><span>${one.sources.length ? one.sources.map((source) => html`<${Pill}>${source}</${Pill}> `)
+          : html`<${Pill} kind="p-warn">no source</${Pill}>`}</span></li>`)}</ul></section>`}
+      <section><h2>Actions</h2><${Asked} from=${`actions?limit=200&rule=${encodeURIComponent(name)}`} show=${(found) => html`
+        ${groups.filter((one) => one.backends.length > 0).slice(0, 20).map((group) => {
+          const mine = found.actions.filter((act) => act.object === group.object);
+          return mine.some((act) => act.weights && act.outcome?.status === "Done") && html`<div class="card gap" key=${group.key}><p class="dim small wrap">${group.object}</p><${WeightsOverTime} acts=${mine} backends=${group.backends} /></div>`;
+        })}<${Acts} acts=${found.actions.slice(0, 20)} />`} /></section>
+      ${rule && html`<section><h2>Text</h2><pre tabindex="0" aria-label="Text of the rule">${rule.text}</pre>
+        <p class="small">Try it on the past: <${Coded} text=${`\`reactor backtest --rules ${rule.place.replace(/:\d+$/, "").split("/").pop()} --prometheus URL --from -7d --html backtest.html\``} /></p></section>`}`;
   };
 }
 

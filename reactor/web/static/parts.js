@@ -44,13 +44,20 @@ export const Pill = ({ kind, children }) => html`<span class="pill ${kind || ""}
 export const State = ({ of }) => html`<${Pill} kind=${STATE[of]}>${of}</${Pill}>`;
 export const Status = ({ of }) => html`<${Pill} kind=${STATUS[of]}>${of}</${Pill}>`;
 export const path = (text) => text.split("/").map(encodeURIComponent).join("/");
-export const targetLink = (target) => html`<a class="wrap" href="#/target/${path(target)}">${target}</a>`;
-export const Target = ({ of }) => targetLink(of);
+// A long name breaks behind its slashes.
+export const Broken = ({ text }) => text.split(/(?<=\/)/).map((part) => html`${part}<wbr />`);
+export const Target = ({ of }) => html`<a class="wrap" href="#/target/${path(of)}"><${Broken} text=${of} /></a>`;
+// What the reactor says has times in UTC: people read their own.
+const MOMENT = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)/;
+export const Said = ({ text }) => (text || "").split(new RegExp(`(${MOMENT.source})`)).map((part) => (MOMENT.test(part) ? html`<${Time} at=${part} />` : part));
+
+export const left = (group) => group.endsAt ? (Date.parse(group.endsAt) - now()) / 1000 : null;
+export const Next = ({ group }) => group.next && html`<p class="next wrap">${left(group) > 0 ? `In ${span(left(group))} ` : "Now "}${group.next}.</p>`;
 
 export function Title({ group }) {
   return html`<h3><a href="#/rules/${path(group.rule)}">${group.rule}</a>
     ${group.mode && group.mode !== "Enforce" && html` <${Pill} kind="p-blue">${group.mode}</${Pill}>`}</h3>
-    <p class="dim small wrap">${group.object}</p>`;
+    <p class="dim small wrap"><${Broken} text=${group.object} /></p>`;
 }
 
 // A window as a bar against its toleration.
@@ -84,7 +91,7 @@ export const Outcome = ({ act }) => act.outcome
   ? html`<${Pill} kind=${OUTCOME[act.outcome.status]}>${act.outcome.status}</${Pill}>`
   : act.mode === "DryRun" ? html`<${Pill} kind="p-blue">DryRun</${Pill}>` : html`<${Pill}>Pending</${Pill}>`;
 
-const phrase = (text) => text && `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
+export const phrase = (text) => text && `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
 
 // Sentences have `commands` in them.
 export const Coded = ({ text }) => text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
@@ -94,7 +101,7 @@ export const weights = (of) => Object.entries(of || {}).map(([name, weight]) => 
 export const Act = ({ act }) => html`<li class="act">
   <${Time} at=${act.at} />
   <span class="wrap"><a href="#/actions/${path(act.id)}"><b>${act.action}</b></a> ${act.rule}
-    <span class="dim"> on ${act.object}</span></span>
+    <span class="dim"> on <${Broken} text=${act.object} /></span></span>
   <${Outcome} act=${act} />
   <span class="why wrap">${phrase(act.means || act.because)}${act.weights ? ` Weights: ${weights(act.weights)}.` : ""}
     ${act.by.length ? ` By ${act.by.join(", ")}.` : ""}

@@ -43,12 +43,17 @@ class Browser:
 
     async def picture(self, file: Path) -> None:
         """Write what is in the window to a PNG file."""
+        await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
         async with self._session.get(f"{self._url}/screenshot") as answer:
             file.write_bytes(base64.b64decode((await answer.json())["value"]))
 
     async def ask(self, script: str) -> Any:
         """Give what an expression is, in the page. The page's own policy allows no script; this comes from outside."""
         return await self._post("execute/sync", {"script": f"return {script}", "args": []})
+
+    async def later(self, script: str) -> Any:
+        """Run a script whose last argument is to be called with what it gives."""
+        return await self._post("execute/async", {"script": script, "args": []})
 
     async def resize(self, width: int, height: int) -> None:
         """Make the window as large."""

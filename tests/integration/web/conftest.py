@@ -115,9 +115,9 @@ def token(name: str) -> str:
 Start = Callable[..., Awaitable[Scene]]
 
 
-def settings(folder: Path, *, users: bool = False, **web: Any) -> Settings:
+def settings(folder: Path, *, users: bool = False, rules: str = RULES, **web: Any) -> Settings:
     """The settings of the process: read-only, or with the users of TOKENS."""
-    (folder / "rules.yaml").write_text(RULES)
+    (folder / "rules.yaml").write_text(rules)
     if users:
         for name in TOKENS:
             (folder / name).write_text(token(name))
@@ -128,7 +128,7 @@ def settings(folder: Path, *, users: bool = False, **web: Any) -> Settings:
         {
             "ruleFiles": [str(folder / "rules.yaml")], "name": "me",
             "clusters": {"east": {"kubeconfig": str(folder / "none"), "region": "eu"}},
-            "receiver": {"listen": "127.0.0.1:0"},
+            "prometheus": {"main": {"url": "http://127.0.0.1:9"}}, "receiver": {"listen": "127.0.0.1:0"},
             "web": {"listen": "127.0.0.1:0", **web}, "bus": {"store": str(folder / "nats"), "partitions": 4},
         }
     )  # fmt: skip
@@ -150,6 +150,7 @@ async def running(given: Settings, roles: frozenset[str] = ROLES) -> AsyncIterat
     """Run the process while the block runs."""
     # The cookie jar takes cookies of addresses too: loopback has no name.
     jar = aiohttp.CookieJar(unsafe=True)
+    rules = Path(given.rule_files[0]).read_text()
     async with App(given, roles) as app, aiohttp.ClientSession(cookie_jar=jar) as http:
-        routing = Routing.of(load([("rules.yaml", RULES)]))
+        routing = Routing.of(load([("rules.yaml", rules)]))
         yield Scene(app, FactPublisher(app.bus, routing, 4, app.clock, source="/test"), http)

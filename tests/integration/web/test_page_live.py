@@ -8,13 +8,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import axe_core_python
 import pytest
 
 from bus.messages import Health
 from tests.integration.backtest.browser import Browser, browsing
+from tests.integration.web.busy import BUSY, busy
 from tests.integration.web.conftest import EAST, XSS, Scene, Start, running, settings
 
 TAB, ENTER = "\ue004", "\ue007"
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js").read_text()
 WIDTHS = ((1280, 900), (390, 844))
 PICTURES = os.environ.get("REACTOR_SCREENSHOTS")
 """A folder for the pictures of all pages, for people to look at."""
@@ -38,28 +41,45 @@ def violations(said: list[str]) -> list[str]:
     return [line for line in said if "Content Security Policy" in line or "Trusted" in line or "SEVERE" in line]
 
 
-async def test_each_page_fits_its_window_and_breaks_no_policy(start: Start, browser: Browser) -> None:
-    scene = await start()
-    await scene.ask_for_approval()
-    await scene.break_checkout()
-    pages = {
-        "now": ".card .window", "map": ".flow", "actions": ".filters", "rules": "table", "rules/checkout": "pre",
-        "members": "table", f"target/{EAST}": ".lane",
-    }  # fmt: skip
-    await browser.go(f"{scene.url}/")
-    for width, height in WIDTHS:
-        await browser.resize(width, height)
-        for scheme in ("light", "dark"):
-            await browser.prefer(scheme)
-            for page, part in pages.items():
-                await browser.ask(f"location.hash = '#/{page}'")
-                await until(browser, f"document.querySelector('{part}') !== null")
-                assert await browser.ask("document.documentElement.scrollWidth") <= width, (page, width)
-                assert await browser.ask("document.querySelectorAll('h1').length") == 1, page
-                if PICTURES:
-                    name = f"{page.replace('/', '_')}-{width}-{scheme}.png"
-                    await browser.picture(Path(PICTURES, name))
-    assert violations(await browser.complaints()) == []
+async def faults(browser: Browser) -> list[str]:
+    """Give what axe finds wrong with what is in the window for people who see, hear or move otherwise."""
+    if not await browser.ask("typeof axe === 'object'"):
+        await browser.later(f"{AXE}\nwindow.axe = axe; arguments[0](true)")
+    found, passed = await browser.later(
+        "const done = arguments[0]; axe.run().then((all) => done([all.violations, all.passes.length]))"
+    )
+    assert passed > 10  # it has looked
+    return [f"{one['id']}: {node['target']} {node['failureSummary']}" for one in found for node in one["nodes"]]
+
+
+async def test_each_page_fits_its_window_breaks_no_policy_and_can_be_used_by_all(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with running(settings(tmp_path, rules=BUSY)) as scene:
+        await busy(scene)
+        [act] = (await scene.get("/api/v1/actions?rule=search"))[1]["actions"]
+        pages = {
+            "now": ".card .window", "map": ".zones .isolated", "actions": ".act", f"actions/{act['id']}": ".chain",
+            "rules": "table", "rules/checkout": "pre", "rules/search": ".lane.tall", "members": "table",
+            f"target/{EAST}": ".lane.metric", "approve/wrong": ".card",
+        }  # fmt: skip
+        await browser.go(f"{scene.url}/")
+        for width, height in WIDTHS:
+            for scheme in ("light", "dark"):
+                await browser.prefer(scheme)
+                for page, part in pages.items():
+                    await browser.resize(width, height)
+                    await browser.ask(f"location.hash = '#/{page}'")
+                    await until(browser, f"document.querySelector('{part}') !== null")
+                    assert await browser.ask("document.documentElement.scrollWidth") <= width, (page, width)
+                    assert await browser.ask("document.querySelectorAll('h1').length") == 1, page
+                    assert await faults(browser) == [], (page, width, scheme)
+                    if PICTURES:
+                        await browser.resize(width, int(await browser.ask("document.documentElement.scrollHeight")))
+                        name = page.split("/")[0] + ("_" + page.split("/")[-1] if "/" in page else "")
+                        await browser.picture(Path(PICTURES, f"{name}-{width}-{scheme}.png"))
+        said = violations(await browser.complaints())
+    assert [line for line in said if "410" not in line] == []  # a link that is none is answered so
 
 
 async def test_a_window_that_opens_shows_without_a_reload_and_markup_is_text(start: Start, browser: Browser) -> None:

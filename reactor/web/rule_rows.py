@@ -1,0 +1,58 @@
+"""One rule as the API gives it: its text, what it watches and who speaks of that, the state of its objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from datetime import datetime
+
+import yaml
+
+from reactor.web.board import Board
+from reactor.web.rows import Row
+from rules.rulefile.kinds import LoadedRule
+from rules.rulefile.lint.coverage import Consumer, Producers, feeds, wants
+from rules.rulefile.loader import RuleSet
+from rules.rulefile.sources import Bound, PrometheusQuery
+from rules.rulefile.targets import matches
+
+
+def rule_rows(board: Board, now: datetime) -> list[Row]:
+    """Give a row for each rule of this process's files."""
+    loaded, rows, pauses = board.rule_set, board.group_rows(now), board.pauses()
+    spoken = Producers(feeds(loaded.sources, loaded.rules))
+    return [
+        {
+            "name": rule.name, "kind": rule.kind, "mode": rule.mode.value, "place": loaded.places.get(rule.name, ""),
+            "tolerationSeconds": rule.toleration_seconds, "recoverySeconds": rule.recovery_seconds,
+            "removed": rule.name in loaded.removed, "text": _text(rule), "coverage": _coverage(rule, spoken),
+            "states": Counter(row["state"] for row in rows if row["rule"] == rule.name),
+            "objects": [row["key"] for row in rows if row["rule"] == rule.name],
+            "paused": any(matches(pause["pattern"], rule.name) for pause in pauses),
+        }
+        for rule in loaded.rules
+    ]  # fmt: skip
+
+
+def metrics_of(rules: RuleSet, signals: Set[str]) -> list[Row]:
+    """Give the queries behind some signals, with the bounds between Healthy and Unhealthy."""
+    return [
+        {"signal": source.says, "query": source.query, "above": source.unhealthy_when.above,
+         "below": source.unhealthy_when.below}
+        for source in rules.sources
+        if isinstance(source, PrometheusQuery) and isinstance(source.unhealthy_when, Bound) and source.says in signals
+    ]  # fmt: skip
+
+
+def _text(rule: LoadedRule) -> str:
+    """Give a rule as a rule file has it."""
+    return yaml.safe_dump(rule.model_dump(mode="json", by_alias=True, exclude_unset=True), sort_keys=False)
+
+
+def _coverage(rule: LoadedRule, spoken: Producers) -> list[Row]:
+    """Give what a rule waits to hear of, with the sources of the rule files that may speak of it."""
+    return [
+        {"target": target, "sources": sorted({one.source.name if one.source is not None else one.signal
+                                              for one in spoken.heard(Consumer(target))})}
+        for need in wants(rule) for target in need.targets
+    ]  # fmt: skip
