@@ -90,7 +90,7 @@ async def test_a_window_that_opens_shows_without_a_reload_and_markup_is_text(sta
     await until(browser, "document.querySelector('#counting .card .window') !== null")
     text = await browser.ask("document.querySelector('#counting').textContent")
     assert XSS in text
-    assert f"Then checkout moves traffic away from {EAST}." in text
+    assert f" checkout moves traffic away from {EAST}." in text
     assert await browser.ask("document.querySelectorAll('#app img[src=x], #app script').length") == 0
     assert "owned" not in await browser.ask("document.title")
     before = float(await browser.ask("document.querySelector('#counting .fill').style.width.replace('%', '')"))
