@@ -9,7 +9,7 @@ from typing import Any
 from bus.messages import Backend, Health, Observation, Outcome, Route
 from bus.topology import GROUPS
 from rules.core.group import Group
-from rules.engine.stored import dump
+from rules.engine.group_codec import dump
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZonesSeen, ZoneState
 from tests.integration.web.conftest import EAST, RULES, WEST, Scene
 
