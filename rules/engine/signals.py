@@ -60,7 +60,9 @@ def goes_on(last: Signal, new: Signal) -> bool:
         return last.status is new.status and (last.stale_at is None or last.stale_at >= new.observed_at)
     if new.version and new.version == last.version:
         return True
-    return last.proves(new.since - timedelta(seconds=new.resolution_seconds))
+    before = new.since - timedelta(seconds=new.resolution_seconds)
+    # Who cannot be asked vouches for some time to come; who then says since when takes that back.
+    return last.proves(before) and (bool(new.source) or before <= last.observed_at)
 
 
 def joined(last: Signal | None, new: Signal) -> Signal:

@@ -200,6 +200,13 @@ def test_what_a_stranger_said_proves_until_it_is_stale_or_as_long_as_it_says() -
     ]
 
 
+def test_a_stranger_that_says_since_when_takes_back_what_it_vouched_for_before() -> None:
+    """It flapped: at 6 the stranger vouched for two seconds, it was well from 6.2 on, and bad again from 7.5 on."""
+    flap = [unhealthy("a", at=moment, since=at(5), valid_seconds=2) for moment in (5, 6)]
+    again = [unhealthy("a", at=7.9, since=at(7.5), valid_seconds=20)]
+    assert moves(rule(), route(HOME), healthy("b", at=0), healthy("a", at=0), *flap, *again) == [(17.5, AWAY)]
+
+
 def test_a_repeat_that_was_last_seen_long_before_proves_no_more_than_that() -> None:
     repeats = [look("a", "Unhealthy", 20, 5, valid_seconds=-13), look("b", "Healthy", 20, 0)]
     assert moves(rule(), *STANDS, BAD, *repeats) == []
