@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +22,10 @@ log = logging.getLogger(__name__)
 SOURCE = "/reactor/decider"
 
 
+Trace = Callable[[Group], str | None]
+"""Gives the traceparent of what is decided for a group; None: it belongs to no trace."""
+
+
 @dataclass(frozen=True, slots=True)
 class DecisionEncoder:
     """Speaks for one partition while we own it."""
@@ -30,10 +34,10 @@ class DecisionEncoder:
     fence: Fence
     publisher: FactPublisher
 
-    def actions(self, decisions: Sequence[Decision], trace: str | None) -> list[Outgoing]:
+    def actions(self, decisions: Sequence[Decision], trace: Trace) -> list[Outgoing]:
         """The actions that executors are to carry out: what a dry run would do stays in the audit."""
         return [
-            self.action(decision.group, action, trace)
+            self.action(decision.group, action, trace(decision.group))
             for decision in decisions
             for action in decision.actions
             if action.mode is Mode.ENFORCE
@@ -49,13 +53,13 @@ class DecisionEncoder:
         body = encode(action, id=id_, source=SOURCE, time=action.decided_at)
         return Outgoing(subject, body, id_, self.fence, trace)
 
-    def facts(self, decisions: Sequence[Decision], trace: str | None) -> list[Outgoing]:
+    def facts(self, decisions: Sequence[Decision], trace: Trace) -> list[Outgoing]:
         """What the groups of this partition say to others."""
         return [
             message
             for decision in decisions
             for fact in decision.emits
-            for message in self.publisher.messages(fact, _id(decision.group, fact), trace)
+            for message in self.publisher.messages(fact, _id(decision.group, fact), trace(decision.group))
         ]
 
     def audit(self, decision: Decision, digest: str, now: datetime, position: int, trace: str | None) -> ChainEntry:

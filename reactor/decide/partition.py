@@ -24,7 +24,8 @@ from bus.port import Bus, Delivery, Fence, LogReader
 from bus.topology import FACTS
 from reactor.audit.chain import ChainWriter
 from reactor.audit.signing import Signer
-from reactor.decide.encoder import DecisionEncoder, report
+from reactor.decide.encoder import DecisionEncoder, Trace, report
+from reactor.decide.group_traces import GroupTraces, untraced
 from reactor.decide.latest import observations, standing
 from reactor.decide.questions import Questions
 from reactor.decide.refreshing import Refresher
@@ -106,8 +107,7 @@ class Partition:
         self._questions = Questions(lambda: self.group_store, self._refresher, shared.clock)
         self._catching_up = False
         self._again = CATCH_UP
-        self._trace: str | None = None
-        """Of the facts that were only taken note of."""
+        self._traces = GroupTraces()
         self._recalled = True
         """Whether we know all that was said of targets that no group listened to when this partition was taken over."""
         self._inherited = True
@@ -179,7 +179,7 @@ class Partition:
         for start in range(0, len(facts), RING_BATCH):
             some = facts[start : start + RING_BATCH]
             now = self._as_late_as(some)
-            await self._carry(self.group_store.take(some, now, known=False), now, None)
+            await self._carry(self.group_store.take(some, now, known=False), now)
             await asyncio.sleep(0)
         self._recalled = True
 
@@ -188,15 +188,15 @@ class Partition:
 
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
-        actions = self._encoder.actions(self._owing(), None)
-        said = self._encoder.facts(self.group_store.said(self._shared.clock.now()), None)
+        actions = self._encoder.actions(self._owing(), untraced)
+        said = self._encoder.facts(self.group_store.said(self._shared.clock.now()), untraced)
         if messages := [*actions, *said]:
             await self._shared.bus.publish_all(messages)
 
     async def _audit_owed(self) -> None:
         """The owner before us may have published actions and died before their records: each gets one that says at
         least that it was asked for. At once: with its outcome, an action is owed no more."""
-        await self._audit(self._owing(), self._shared.clock.now(), None)
+        await self._audit(self._owing(), self._shared.clock.now(), untraced)
 
     def _owing(self) -> list[Decision]:
         return [
@@ -250,6 +250,7 @@ class Partition:
 
     async def _take(self, deliveries: Sequence[Delivery]) -> None:
         facts: list[Fact] = []
+        traces: list[str | None] = []
         positions: list[int] = []
         for delivery in deliveries:
             try:
@@ -259,6 +260,7 @@ class Partition:
                 continue
             if isinstance(fact, _FACTS):
                 facts.append(fact)
+                traces.append(delivery.traceparent)
                 positions.append(delivery.sequence)
                 telemetry.facts.labels(type(fact).__name__).inc()
         reach("decider.fact-read")
@@ -272,9 +274,8 @@ class Partition:
         self._position = last.sequence
         with telemetry.decide_seconds.time():
             decisions = self.group_store.take(facts, now, positions, known=known)
-        if not known:
-            self._trace = last.traceparent or self._trace
-        await self._carry(decisions, now, last.traceparent)
+        self._traces.heard(facts, traces, (decision.group for decision in decisions))
+        await self._carry(decisions, now)
         waited = self._shared.clock.now() - deliveries[0].stored_at
         telemetry.decision_seconds.observe(max(waited.total_seconds(), 0.0))
 
@@ -314,12 +315,11 @@ class Partition:
         self._catching_up = False
         self._overdue = None
         self._now = max(self._now, until)
-        trace, self._trace = self._trace, None
         while decisions := self.group_store.ring(self._now, at_most=RING_BATCH):
-            await self._carry(decisions, self._now, trace)
+            await self._carry(decisions, self._now)
             await asyncio.sleep(0)
 
-    async def _carry(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
+    async def _carry(self, decisions: Sequence[Decision], now: datetime) -> None:
         """Store the groups that owe or say something, then publish what they owe and say, then the audit."""
         self._records.changed((decision.group.rule, decision.group.object) for decision in decisions)
         await self._records.forget(self.group_store)
@@ -329,6 +329,10 @@ class Partition:
         if not loud:
             return
         reach("decider.decided")
+        with self._traces.decided(decision for decision in loud if decision.actions) as trace:
+            await self._store_and_publish(loud, now, trace)
+
+    async def _store_and_publish(self, loud: Sequence[Decision], now: datetime, trace: Trace) -> None:
         await self._records.save(self.group_store, [(decision.group.rule, decision.group.object) for decision in loud])
         reach("decider.state-stored")
         if messages := [*self._encoder.actions(loud, trace), *self._encoder.facts(loud, trace)]:
@@ -340,10 +344,10 @@ class Partition:
         for decision in told:
             report(decision)
 
-    async def _audit(self, decisions: Sequence[Decision], now: datetime, trace: str | None) -> None:
+    async def _audit(self, decisions: Sequence[Decision], now: datetime, trace: Trace) -> None:
         digest = self._shared.routing.digest
         for one in decisions:
-            entry = self._encoder.audit(one, digest(one.group.rule), now, self._position, trace)
+            entry = self._encoder.audit(one, digest(one.group.rule), now, self._position, trace(one.group))
             await self._chain.write(entry)
 
     async def _checkpoint(self) -> None:

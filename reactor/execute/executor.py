@@ -30,9 +30,10 @@ from reactor.execute.intent import Intent
 from reactor.execute.slots import Slots
 from reactor.route.publisher import FactPublisher
 from reactor.route.quarantine import quarantine
-from reactor.runtime import telemetry
+from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.failpoints import reach
+from reactor.runtime.tracing import OpenSpan
 from rules.engine.observe import NON_FAILURES, WAITED
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,8 @@ class Executor:
     async def _one(self, work: WorkQueue, delivery: Delivery) -> None:
         extending = asyncio.create_task(_extend(work, delivery))
         try:
-            await self._worked(delivery)
+            with tracing.span("write", delivery.traceparent, subject=delivery.subject) as span:
+                await self._worked(delivery, span)
             reach("executor.before-ack")
             await work.done([delivery])
         except _AtWork as wait:
@@ -133,7 +135,7 @@ class Executor:
         finally:
             extending.cancel()
 
-    async def _worked(self, delivery: Delivery) -> None:
+    async def _worked(self, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out what is asked for; quarantine what cannot be read.
 
         Raises Refused, Unavailable, Waited, _AtWork: not now.
@@ -149,9 +151,9 @@ class Executor:
                 raise _Unauthorized(why)
             quarantine(delivery, ACTIONS, Malformed(why))
             return
-        await self._acted(action, delivery)
+        await self._acted(action, delivery, span)
 
-    async def _acted(self, action: Action, delivery: Delivery) -> None:
+    async def _acted(self, action: Action, delivery: Delivery, span: OpenSpan) -> None:
         """Carry out and publish the outcome. Raises Refused, Unavailable, Waited where it has to be done again."""
         lock = self._busy.setdefault(_key(action), asyncio.Lock())
         asker = subjects.partition_in(delivery.subject)
@@ -166,10 +168,15 @@ class Executor:
                 outcome = self._outcome(action, "Failed", reason=WAITED, detail=str(error))
         outcome = outcome.model_copy(update={"rule": action.rule, "object": action.object})
         self._report(action, outcome)
+        span.note(
+            action=type(action).__name__, id=action.id, rule=action.rule, object=action.object, outcome=outcome.status
+        )
+        if outcome.status != "Done":
+            span.note(failed=f"{outcome.reason}: {outcome.detail}")
         # The delivery's own number: a second try of the same action has an outcome of its own.
         id_ = f"{action.id}/{outcome.status}/{delivery.sequence}"
         # Also where the asking decider reads: this process may not know the rule, or no more.
-        await self._publisher.publish(outcome, id_, delivery.traceparent, also=[asker])
+        await self._publisher.publish(outcome, id_, span.traceparent, also=[asker])
         reach("executor.outcome-published")
 
     async def _fenced(self, action: Action, wanted: CancellationCheck) -> Outcome:

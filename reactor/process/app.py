@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -26,14 +26,15 @@ from reactor.process.reloading import RuleFiles
 from reactor.process.role_set import ROLES, ProcessContext, RoleSet, keep_running
 from reactor.process.session import CLOCKS_APART, clock_difference, connected, ready
 from reactor.route.quarantine import foreign
-from reactor.runtime import telemetry
+from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
-from reactor.runtime.errors import ReactorError, Retryable
+from reactor.runtime.errors import ReactorError, Retryable, SettingsError
 from reactor.runtime.garbage import ShortPauses
 from reactor.runtime.installed_versions import installed
 from reactor.runtime.loop_lag import measure
 from reactor.runtime.supervise import Loops
 from reactor.settings.model import BusSettings, Receiver, Settings
+from reactor.settings.tracing_settings import Tracing
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.sources import AlertmanagerWebhook
 
@@ -138,6 +139,10 @@ class App:
 
     async def _start(self, files: RuleFiles) -> None:
         telemetry.say_versions()
+        if (traces := self.settings.tracing) is not None:
+            self._stack.enter_context(
+                tracing.exported(str(traces.url), _headers(traces), traces.sample_ratio, self.name)
+            )
         # The HTTP server first: while the rest starts, a webhook hears 503 and comes again.
         self._webhooks = await self._listen(files.rules)
         self._bus = bus = await self._connect(self.settings.bus)
@@ -374,3 +379,10 @@ class App:
     def _lacking(self) -> Sequence[str]:
         stalled = () if self._bus is None else (*self._bus.connection.stalled.values(),)
         return (*self._upkeep.lacking, *self._upkeep.paused, *stalled) if self._upkeep is not None else ()
+
+
+def _headers(traces: Tracing) -> Mapping[str, str]:
+    try:
+        return traces.headers()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"tracing.bearerTokenFile: {error}") from error

@@ -9,6 +9,7 @@ from bus.envelope import encode
 from bus.errors import Unavailable
 from bus.messages import Fact, Observation, iso
 from bus.port import Bus, Outgoing
+from reactor.runtime import tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from rules.engine.routing import Routing
@@ -40,7 +41,8 @@ class FactPublisher:
     ) -> Sequence[Outgoing]:
         """Give the messages that carry the fact, one for each partition; none where no rule is concerned.
 
-        `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with.
+        `id_`: what makes this fact the same when it is published again. `trace`: the traceparent that it came with;
+        default: of what this task does.
         `also`: partitions that it concerns by whatever rules another process goes by.
         """
         if self._routing.everywhere(fact):
@@ -50,7 +52,7 @@ class FactPublisher:
         partitions.update(also)
         if not partitions:
             return ()
-        id_ = id_ or _id(fact)
+        id_, trace = id_ or _id(fact), trace or tracing.current()
         body = encode(fact, id=id_, source=self._source, time=fact.observed_at)
         return [
             Outgoing(_subject(partition, fact), body, f"{partition}/{id_}", traceparent=trace)

@@ -27,7 +27,7 @@ from reactor.audit.signing import Signer
 from reactor.route.publisher import FactPublisher
 from reactor.route.quarantine import quarantine
 from reactor.route.spoken import Spoken
-from reactor.runtime import telemetry
+from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import SourceUnknown
 from reactor.runtime.failpoints import reach
@@ -151,7 +151,8 @@ class Router:
 
     async def _one(self, work: WorkQueue, stream: Stream, delivery: Delivery) -> None:
         try:
-            await self._routed_or_parked(delivery, stream)
+            with tracing.span("route", delivery.traceparent, subject=delivery.subject):
+                await self._routed_or_parked(delivery, stream)
         except Malformed as error:
             quarantine(delivery, stream, error)
         except SourceUnknown as error:

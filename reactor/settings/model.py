@@ -21,6 +21,7 @@ from reactor.settings.email import Email
 from reactor.settings.listeners import PORT_MAX, Listener, is_loopback, parted
 from reactor.settings.part import SettingsPart
 from reactor.settings.sources import Environment, by_alias, in_words, is_nats, read_file, unreadable
+from reactor.settings.tracing_settings import Tracing
 from reactor.settings.web import Web
 from rules.rulefile.fields import KubeName
 from rules.rulefile.route_kinds import CUSTOM, ROUTE_KINDS, RouteKind
@@ -277,6 +278,8 @@ class Settings(BaseSettings):
     health: HealthSettings = HealthSettings()
     web: Web = Web()
     audit: AuditSettings = AuditSettings()
+    tracing: Tracing | None = None
+    """Where OpenTelemetry traces go; null: nowhere."""
     prometheus: dict[str, Endpoint] = {}
     alertmanager: dict[str, Endpoint] = {}
     clusters: dict[str, ClusterSettings] = {}

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bus.messages import Health, Observation, Target
 from reactor.clients.changes import ReadInterval
-from reactor.runtime import telemetry
+from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.sources.refresh import LookAgain, Requests, answer_requests
 from reactor.sources.republisher import Doubted, OnFactsLost, Republisher, SeenEach, never_doubted, no_facts_lost
@@ -84,7 +84,12 @@ class HealthPublisher:
         if unbroken is None:
             unbroken = seen_at is None or look.began - seen_at <= timedelta(seconds=resolution_seconds)
         changed = self._noted(observation)
-        await self._standing.say(target, observation, changed=changed, look=look, unbroken=unbroken)
+        said = self._standing.say(target, observation, changed=changed, look=look, unbroken=unbroken)
+        if not changed:
+            await said
+            return
+        with tracing.span("observation", None, source=self._source.name, target=target, status=status.value):
+            await said
 
     async def say_once(
         self, target: str, status: Health, *, labels: Mapping[str, str] | None = None, detail: str = "",

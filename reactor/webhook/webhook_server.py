@@ -12,6 +12,7 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from aiohttp import web
@@ -19,7 +20,7 @@ from aiohttp.typedefs import Middleware
 
 from bus.errors import BusError
 from bus.port import Outgoing
-from reactor.runtime import telemetry
+from reactor.runtime import telemetry, tracing
 from reactor.runtime.clock import Clock
 from reactor.runtime.errors import Retryable
 from reactor.runtime.log_throttle import LogThrottle
@@ -140,9 +141,11 @@ class WebhookServer:
             raise Refusal(503, text, limit="postsOfASource")
         self._posts[source] += 1
         try:
-            taken = await self._read(request, source)
-            self._report(source, taken)
-            await self._journal(source, taken)
+            with tracing.span("webhook", tracing.usable(request.headers.get("traceparent")), source=source) as span:
+                taken = await self._read(request, source)
+                span.note(alerts=taken.alerts, quarantined=taken.quarantined)
+                self._report(source, taken)
+                await self._journal(source, taken, span.traceparent)
         finally:
             self._posts[source] -= 1
         return web.json_response({"taken": taken.alerts, "quarantined": taken.quarantined})
@@ -193,7 +196,7 @@ class WebhookServer:
         except web.RequestPayloadError as error:
             raise Refusal(400, f"body: {error}") from error
 
-    async def _journal(self, source: str, taken: TakenBody) -> None:
+    async def _journal(self, source: str, taken: TakenBody, trace: str | None) -> None:
         """Store all of it, not faster than the source may."""
         now = asyncio.get_running_loop().time
         bucket = self._buckets.setdefault(source, TokenBucket(self.settings.alerts_per_second, now()))
@@ -201,7 +204,8 @@ class WebhookServer:
             text = f"alerts of this source come faster than {self.settings.alerts_per_second} a second"
             raise Refusal(503, text, limit="alertsPerSecond")
         ready: list[Outgoing] = []
-        for message, size in zip(taken.messages, taken.sizes, strict=True):
+        for untraced, size in zip(taken.messages, taken.sizes, strict=True):
+            message = untraced if trace is None else replace(untraced, traceparent=trace)
             wait = bucket.take(size, now())
             if wait <= 0 and not self._turns[source].locked() and self._routers_have_room(message.subject, len(ready)):
                 ready.append(message)
