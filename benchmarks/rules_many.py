@@ -106,7 +106,7 @@ def _measured(kind: str, count: int) -> tuple[float, float]:
     group_store = GroupStore(routing)
     numbers = range(0, count, count // TARGETS)
     for n in numbers:
-        group_store.take([*_inventory(kind, n)], at(0))
+        group_store.apply([*_inventory(kind, n)], at(0))
     events = [
         Observation(
             target=template.format(n=numbers[n % TARGETS]), signal="one", stale_seconds=90,
@@ -116,8 +116,8 @@ def _measured(kind: str, count: int) -> tuple[float, float]:
         for n in range(EVENTS)
     ]  # fmt: skip
     for event in events[:TARGETS]:
-        group_store.take([event], event.observed_at)
-    return _each(routing.homes, events), _each(lambda event: group_store.take([event], event.observed_at), events)
+        group_store.apply([event], event.observed_at)
+    return _each(routing.homes, events), _each(lambda event: group_store.apply([event], event.observed_at), events)
 
 
 def _each(act: Callable[[Observation], object], events: Sequence[Observation]) -> float:

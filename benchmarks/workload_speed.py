@@ -50,9 +50,9 @@ def measured() -> dict[str, float]:
     group_store = GroupStore(routing)
     began = time.perf_counter()
     for number in range(CLUSTERS):
-        group_store.take(_cluster(number), at(0))
+        group_store.apply(_cluster(number), at(0))
     for number in range(WORKLOADS):
-        group_store.take(_workload(number), at(1))
+        group_store.apply(_workload(number), at(1))
     filled = time.perf_counter() - began
     affected = sum(LOST in group.state.copies for group in group_store.groups.values())
 
@@ -75,14 +75,14 @@ def _settle(group_store: GroupStore, facts: Sequence[Fact], now: datetime) -> li
     """Fold facts in, and all that groups say to each other about them, as the bus would bring it."""
     actions: list[Action] = []
     while facts:
-        decisions = group_store.take(facts, now)
+        decisions = group_store.apply(facts, now)
         actions += [action for decision in decisions for action in decision.actions]
         facts = [fact for decision in decisions for fact in decision.emits]
     return actions
 
 
 def _ring(group_store: GroupStore, now: datetime) -> list[Action]:
-    decisions = group_store.ring(now)
+    decisions = group_store.fire_due(now)
     actions = [action for decision in decisions for action in decision.actions]
     return actions + _settle(group_store, [fact for decision in decisions for fact in decision.emits], now)
 

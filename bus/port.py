@@ -119,16 +119,16 @@ class WorkQueue(Protocol):
         """Give what has come, at least one; empty after `timeout`."""
         ...
 
-    async def done(self, deliveries: Sequence[Delivery]) -> None:
-        """These need not come again. Flow control only: never the record that work is done (design 4)."""
+    async def ack(self, deliveries: Sequence[Delivery]) -> None:
+        """Acknowledge: these are not delivered again. Flow control only; the durable record is the outcome."""
         ...
 
-    async def later(self, delivery: Delivery, delay: timedelta) -> None:
-        """Give this again, to anybody, after `delay`."""
+    async def nak(self, delivery: Delivery, delay: timedelta) -> None:
+        """Redeliver this to any consumer of the queue after at least `delay`."""
         ...
 
-    async def extend(self, delivery: Delivery) -> None:
-        """Still working on it: the ack_wait starts anew."""
+    async def in_progress(self, delivery: Delivery) -> None:
+        """Report progress: the ack_wait of this delivery starts again."""
         ...
 
 
@@ -213,12 +213,12 @@ class Bus(Protocol):
         """Write the owner's marker by compare-and-set and give its fence. Raises Refused where another was faster."""
         ...
 
-    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
-        """Answer requests on this subject until the function that is given back is called."""
+    async def announce(self, subject: str) -> Callable[[], Awaitable[None]]:
+        """Answer `is_present` on this subject until the returned function is called."""
         ...
 
-    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
-        """True: somebody answered. False: surely nobody listens. None: no answer in time."""
+    async def is_present(self, subject: str, timeout: timedelta) -> bool | None:
+        """True: a process that announced this subject answered. False: none listens. None: no answer in time."""
         ...
 
     async def listen(self, subject: str, handler: Handler) -> Callable[[], Awaitable[None]]:

@@ -166,7 +166,7 @@ class JetStreamBus:
             raise Refused(f"{subject} was taken by another meanwhile: {result}")
         return Fence(subject, result)
 
-    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+    async def announce(self, subject: str) -> Callable[[], Awaitable[None]]:
         """Answer requests until the function that is given back is called."""
 
         async def say_yes(request: Msg) -> None:
@@ -184,7 +184,7 @@ class JetStreamBus:
 
         return stop
 
-    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
+    async def is_present(self, subject: str, timeout: timedelta) -> bool | None:
         """True: somebody answered. False: surely nobody listens. None: no answer in time."""
         try:
             await self.connection.client.request(subject, timeout=timeout.total_seconds())

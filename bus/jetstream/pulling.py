@@ -80,19 +80,19 @@ class PullWork:
             again = self._not_before if loop.time() < self._not_before else self._silent_at
             await ring(self._bell, until=min(until, again))
 
-    async def done(self, deliveries: Sequence[Delivery]) -> None:
+    async def ack(self, deliveries: Sequence[Delivery]) -> None:
         """Acknowledge, except what the server has given to another meanwhile: our late word would end his work too."""
         for one in deliveries:
             if self._release(one):
                 await self._say(one.token, b"")
 
-    async def later(self, delivery: Delivery, delay: timedelta) -> None:
+    async def nak(self, delivery: Delivery, delay: timedelta) -> None:
         """Give this again, to anybody, after `delay`."""
         if self._release(delivery):
             nanoseconds = delay // timedelta(microseconds=1) * 1000
             await self._say(delivery.token, b'-NAK {"delay": %d}' % nanoseconds)
 
-    async def extend(self, delivery: Delivery) -> None:
+    async def in_progress(self, delivery: Delivery) -> None:
         """Still working on it. Too late is too late: then it belongs to another."""
         if self._release(delivery):
             self._hands[delivery.token] = self._due()

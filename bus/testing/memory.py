@@ -104,7 +104,7 @@ class MemoryBus:
         """Write the owner's marker and give its fence. Never refused: nothing can come between look and write here."""
         return Fence(subject, self._log(subject).roll_up(subject, owner.encode(), self._now()))
 
-    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+    async def announce(self, subject: str) -> Callable[[], Awaitable[None]]:
         """Answer requests on this subject until the function that is given back is called."""
         self._check()
         self._answered.append(subject)
@@ -114,7 +114,7 @@ class MemoryBus:
 
         return stop
 
-    async def ask(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
+    async def is_present(self, subject: str, timeout: timedelta) -> bool | None:  # noqa: ARG002 - an answer here takes no time
         """True: somebody answers. False: nobody listens. None: the bus is down."""
         return None if self.down else subject in self._answered
 

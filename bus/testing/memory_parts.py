@@ -170,20 +170,20 @@ class MemoryWork:
             await self._log.changes(min([until, *due]))
         return taken
 
-    async def done(self, deliveries: Sequence[Delivery]) -> None:
+    async def ack(self, deliveries: Sequence[Delivery]) -> None:
         """These need not come again."""
         for one in deliveries:
             if self._mine(one):
                 del self._hands[one.sequence], self._log.messages[one.sequence]
         self._log.wake()
 
-    async def later(self, delivery: Delivery, delay: timedelta) -> None:
+    async def nak(self, delivery: Delivery, delay: timedelta) -> None:
         """Give this again, to anybody, after `delay`."""
         if hand := self._mine(delivery):
             hand.owner, hand.due = None, _now() + delay.total_seconds()
             self._log.wake()
 
-    async def extend(self, delivery: Delivery) -> None:
+    async def in_progress(self, delivery: Delivery) -> None:
         """The ack_wait starts anew."""
         if hand := self._mine(delivery):
             hand.due = self._due(_now())

@@ -179,7 +179,7 @@ class Partition:
         for start in range(0, len(facts), RING_BATCH):
             some = facts[start : start + RING_BATCH]
             now = self._as_late_as(some)
-            await self._carry(self.group_store.take(some, now, known=False), now)
+            await self._carry(self.group_store.apply(some, now, known=False), now)
             await asyncio.sleep(0)
         self._recalled = True
 
@@ -189,7 +189,7 @@ class Partition:
         Only after all facts were read: what was right for it may be the wrong thing to do by now.
         """
         actions = self._encoder.actions(self._owing(), untraced)
-        said = self._encoder.facts(self.group_store.said(self._shared.clock.now()), untraced)
+        said = self._encoder.facts(self.group_store.outstanding(self._shared.clock.now()), untraced)
         if messages := [*actions, *said]:
             await self._shared.bus.publish_all(messages)
 
@@ -273,7 +273,7 @@ class Partition:
         known = self._is_prompt(last) and not self._runs_out(now)
         self._position = last.sequence
         with telemetry.decide_seconds.time():
-            decisions = self.group_store.take(facts, now, positions, known=known)
+            decisions = self.group_store.apply(facts, now, positions, known=known)
         self._traces.heard(facts, traces, (decision.group for decision in decisions))
         await self._carry(decisions, now)
         waited = self._shared.clock.now() - deliveries[0].stored_at
@@ -315,7 +315,7 @@ class Partition:
         self._catching_up = False
         self._overdue = None
         self._now = max(self._now, until)
-        while decisions := self.group_store.ring(self._now, at_most=RING_BATCH):
+        while decisions := self.group_store.fire_due(self._now, at_most=RING_BATCH):
             await self._carry(decisions, self._now)
             await asyncio.sleep(0)
 

@@ -108,7 +108,7 @@ class Executor:
             with tracing.span("write", delivery.traceparent, subject=delivery.subject) as span:
                 await self._worked(delivery, span)
             reach("executor.before-ack")
-            await work.done([delivery])
+            await work.ack([delivery])
         except _AtWork as wait:
             log.info("waits for the action before it", extra={"subject": delivery.subject})
             await _later(work, delivery, min(wait.left, AGAIN))
@@ -269,13 +269,13 @@ async def _extend(work: WorkQueue, delivery: Delivery) -> None:
     while True:
         await asyncio.sleep(EXTEND)
         try:
-            await work.extend(delivery)
+            await work.in_progress(delivery)
         except BusError as error:
             log.info("the bus does not hear that an action is being worked on: %s", error)
 
 
 async def _later(work: WorkQueue, delivery: Delivery, wait: timedelta) -> None:
     try:
-        await work.later(delivery, wait)
+        await work.nak(delivery, wait)
     except BusError as error:
         log.info("the queue gives the action again by itself: %s", error)

@@ -162,7 +162,7 @@ class Fleet:
         self._sent = self._known = None
         self._alone = False
         self._met.clear()
-        stop_answering = await self._bus.answer(subjects.alive(self._kind + self._name))
+        stop_answering = await self._bus.announce(subjects.alive(self._kind + self._name))
         tasks = [asyncio.create_task(_keep(self._watching))]
         try:
             await self._beat()
@@ -274,7 +274,7 @@ class Fleet:
         while True:
             await asyncio.sleep(LOOK)
             for name in self._peers.asked():
-                answer = await self._bus.ask(subjects.alive(self._kind + name), ASK)
+                answer = await self._bus.is_present(subjects.alive(self._kind + name), ASK)
                 # Who was cut off itself judges nobody: the others may be connecting again as well.
                 if self._unbroken and self._peers.answered(name, answer):
                     log.warning("%s is gone: nobody answers for it", name)

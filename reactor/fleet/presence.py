@@ -116,9 +116,9 @@ class Presence:
         until = loop.time() + DYING_SECONDS
         while True:
             revision = await self._revision()
-            answer = await self._bus.ask(self._alive, ASK)
+            answer = await self._bus.is_present(self._alive, ASK)
             if answer is False or (answer is None and loop.time() >= until):  # None: it stands still, like a dead one
-                stop_answering = await self._bus.answer(self._alive)
+                stop_answering = await self._bus.announce(self._alive)
                 if await self._written(revision):
                     return stop_answering
                 await stop_answering()
@@ -172,7 +172,7 @@ def few(problems: Sequence[str]) -> tuple[str, ...]:
 async def present(bus: Bus) -> Sequence[Process]:
     """Give the processes that are there, by name. Raises Unavailable."""
     said = [*_readable(await bus.store(LEASES).entries(f"{KIND}.>"))]
-    answers = await asyncio.gather(*(bus.ask(subjects.alive(KIND + one.name), ASK) for one in said))
+    answers = await asyncio.gather(*(bus.is_present(subjects.alive(KIND + one.name), ASK) for one in said))
     return sorted(_alive(zip(said, answers, strict=True)), key=lambda one: one.name)
 
 

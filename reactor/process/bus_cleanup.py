@@ -42,7 +42,7 @@ class LeaseCollector:
         words = {entry: subject for entry in await self._store.entries(">") if (subject := _answers(entry))}
         before, self._seen = self._seen, {entry.key: entry.revision for entry in words}
         for entry, subject in words.items():
-            if before.get(entry.key) == entry.revision and await self._bus.ask(subject, ASK) is False:
+            if before.get(entry.key) == entry.revision and await self._bus.is_present(subject, ASK) is False:
                 await self._take_away(entry)
 
     async def _take_away(self, entry: KeyValueEntry) -> None:

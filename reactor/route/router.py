@@ -223,11 +223,11 @@ def _not_from_the_future(fact: Any, stored_at: datetime) -> Any:
 
 async def _done(work: WorkQueue, deliveries: Sequence[Delivery]) -> None:
     reach("router.before-ack")
-    await work.done(deliveries)
+    await work.ack(deliveries)
 
 
 async def _later(work: WorkQueue, delivery: Delivery) -> None:
     try:
-        await work.later(delivery, AGAIN)
+        await work.nak(delivery, AGAIN)
     except Unavailable as error:
         log.info("the queue gives the message again by itself: %s", error)

@@ -73,7 +73,7 @@ async def _member(bus: JetStreamBus, key: str, beat: dict[str, str], now: dateti
 
     kind, name = key.partition("member.")[0], beat["name"]
     age = (now - datetime.fromisoformat(beat["at"])).total_seconds()
-    alive = await bus.ask(subjects.alive(kind + name), ASK)
+    alive = await bus.is_present(subjects.alive(kind + name), ASK)
     role = OBSERVER if kind.startswith(OBSERVER) else "decider"
     return {"name": name, "role": role, "alive": alive is True, "heartbeat_seconds": round(age, 1)}
 

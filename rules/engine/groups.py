@@ -131,7 +131,7 @@ class GroupStore:
         for one in observations:
             self._watching.heard(one)
 
-    def take(
+    def apply(
         self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
     ) -> list[Decision]:
         """Fold facts in that were read together, and decide once for every group that they concern.
@@ -154,8 +154,8 @@ class GroupStore:
                     touched[key].append(fact)
         return [*pauses, *self._decide_all(touched, now, max(positions, default=0), known=known)]
 
-    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
-        """Decide for every group whose moment has come, or for so many of them, the earliest first."""
+    def fire_due(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
+        """Decide for every group whose deadline has passed, or for `at_most` of them, the earliest first."""
         self.dropped |= self._pauses.end(now)
         due: dict[Key, list[Fact]] = {}
         while len(due) < at_most and (at := self.next_alarm()) is not None and at <= now:
@@ -196,7 +196,7 @@ class GroupStore:
         self._keep(updated(group, next_deadline=now))
         return [Lack(source, target, since, signal) for source, target, signal in missing]
 
-    def said(self, now: datetime) -> list[Decision]:
+    def outstanding(self, now: datetime) -> list[Decision]:
         """Give what groups have to say to others that may have heard nothing: of a reader that died, words are lost."""
         decisions = []
         for key, group in sorted(self._groups.items()):

@@ -80,17 +80,17 @@ class Simulator:
             yield from self.ring(alarm)
 
     def ring(self, now: datetime) -> Iterator[Emitted]:
-        yield from self._follow(self._group_store.ring(now), now)
+        yield from self._follow(self._group_store.fire_due(now), now)
 
     def take(self, facts: Sequence[Fact], now: datetime) -> Iterator[Emitted]:
         known = [self._completed(fact) for fact in facts]
-        yield from self._follow(self._group_store.take(known, now), now)
+        yield from self._follow(self._group_store.apply(known, now), now)
 
     def answer(self, now: datetime) -> Iterator[Emitted]:
         """Take the outcomes that are given for this moment, also of what is asked for in it."""
         if self._answers is not None and second(now) in (answer.second for answer in self._answers.given):
             yield from self.ring(now)
-            yield from self._follow(self._group_store.take([*self._answers.due(second(now))], now), now)
+            yield from self._follow(self._group_store.apply([*self._answers.due(second(now))], now), now)
 
     def _completed(self, fact: Fact) -> Fact:
         """An outcome in a history names its action only: find whose it is."""
@@ -122,7 +122,7 @@ class Simulator:
             said = [fact for decision in decisions for fact in decision.emits]
             if not done and not said:
                 return
-            decisions = self._group_store.take([*done, *said], now)
+            decisions = self._group_store.apply([*done, *said], now)
         msg = f"actions and outcomes chase each other at second {second(now)}"
         raise AssertionError(msg)
 

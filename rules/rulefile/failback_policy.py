@@ -34,7 +34,7 @@ class Trial(Model):
     """How long it is tried: one range of the query, and two readings, or more."""
 
 
-class FailbackBackoff(Model):
+class RecoveryBackoff(Model):
     """How long a backend that fails again and again has to wait."""
 
     factor: Annotated[float, Field(ge=1, le=100)] = 2
@@ -57,5 +57,5 @@ class TrafficFailback(Model):
     """Whose Healthy is needed for the way back; default: the rule's `signals`. Unknown of the others is ignored."""
     trial: Trial = Trial()
     """Mode Trial: how much, and for how long."""
-    backoff: FailbackBackoff = FailbackBackoff()
+    backoff: RecoveryBackoff = RecoveryBackoff()
     """The wait of a backend that fails again soon after its return, or in a trial."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from bus.messages import Carrier, Health
-from rules.rulefile.failback_policy import FailbackBackoff
+from rules.rulefile.failback_policy import RecoveryBackoff
 from rules.rulefile.fields import KubeName, Model, Pattern, Selector
 from rules.rulefile.model import Rule
 from rules.rulefile.placement import AtLeastZero, LabelSelector, Many, OnInsufficient, Placement, Short, Strategy, Text
@@ -255,7 +255,7 @@ class WorkloadFailover(Rule, Policy):
     on_grace_expired: OnGraceExpired = OnGraceExpired.KEEP
     """The new copies are not all Healthy in time. Keep: the old one goes only if another is Healthy. Purge: it goes
     unless it is the last Healthy one."""
-    backoff: FailbackBackoff = FailbackBackoff()
+    backoff: RecoveryBackoff = RecoveryBackoff()
     """How much longer than recoverySeconds a cluster waits that has failed again soon after its recovery: it gets no
     copies meanwhile, unless no other can take them, and a copy that leaves it does not turn back. Only where it is
     written, if only as `backoff: {}`."""

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, StringConstraints
 
 from bus.characters import all_seen
-from rules.rulefile.failback_policy import FailbackBackoff
+from rules.rulefile.failback_policy import RecoveryBackoff
 from rules.rulefile.fields import ClusterName, KubeName, Model, Pattern, Seconds, TargetName
 from rules.rulefile.guards import BlockedWindow
 from rules.rulefile.model import Rule
@@ -140,7 +140,7 @@ class Failback(Model):
     """Whether a zone that the rule itself has isolated comes back by itself. One that a person has, never does."""
     batches: Batches = Batches()
     """The batches in which nodes come back."""
-    backoff: FailbackBackoff = FailbackBackoff()
+    backoff: RecoveryBackoff = RecoveryBackoff()
     """How much longer than recoverySeconds a zone waits that has failed again soon after its return. A failback
     by command skips it, and clears it. It applies only if the key is written, if only as `backoff: {}`."""
     blocked_windows: tuple[BlockedWindow, ...] = Field(default=(), max_length=15)

@@ -198,16 +198,16 @@ class Recorder(GroupStore):
         super().__init__(routing)
         self._watch = watch
 
-    def take(
+    def apply(
         self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
     ) -> list[Decision]:
         """Decide, and let the watch look."""
-        decisions = super().take(facts, now, positions, known=known)
+        decisions = super().apply(facts, now, positions, known=known)
         self._watch.decided(decisions, now)
         return decisions
 
-    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
+    def fire_due(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
         """Decide, and let the watch look."""
-        decisions = super().ring(now, at_most=at_most)
+        decisions = super().fire_due(now, at_most=at_most)
         self._watch.decided(decisions, now)
         return decisions

@@ -44,7 +44,7 @@ class WorldResult:
     """What was so, whatever was heard of it."""
 
 
-class WitnessedBook(GroupStore):
+class WitnessedGroupStore(GroupStore):
     """A book with a witness beside it."""
 
     def __init__(
@@ -53,16 +53,16 @@ class WitnessedBook(GroupStore):
         super().__init__(witness.routing)
         self._witness, self._hands, self._asked = witness, hands, asked
 
-    def take(
+    def apply(
         self, facts: Sequence[Fact], now: datetime, positions: Sequence[int] = (), *, known: bool = True
     ) -> list[Decision]:
         """Decide, and let the witness judge."""
         self._witness.heard(facts, now)
-        return self._shown(super().take(facts, now, positions, known=known), now)
+        return self._shown(super().apply(facts, now, positions, known=known), now)
 
-    def ring(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
+    def fire_due(self, now: datetime, *, at_most: int = sys.maxsize) -> list[Decision]:
         """Decide, and let the witness judge."""
-        return self._shown(super().ring(now, at_most=at_most), now)
+        return self._shown(super().fire_due(now, at_most=at_most), now)
 
     def ask_quorum(self, source: str, since: datetime, now: datetime) -> list[Lack]:
         """Have its members asked."""
@@ -106,7 +106,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self._rules, self._until, self._truth, self._hands, self._eyes = rules, until, truth, hands, eyes
         self._witness = Checker(Routing.of(rules), truth)
-        self._group_store = WitnessedBook(self._witness, hands, self._ask)
+        self._group_store = WitnessedGroupStore(self._witness, hands, self._ask)
         self._player = Simulator(self._group_store, outcomes=False)
         self._number = count()
         self._queue: list[tuple[float, int, Fact | Happening | FreshLook]] = [

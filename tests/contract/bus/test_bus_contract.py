@@ -248,9 +248,9 @@ async def test_a_queue_begins_at_its_oldest_message_that_nobody_got_done(bus: Bu
     await bus.publish_all([observed(number) for number in range(3)])
     async with bus.work(topology.ROUTERS, batch=8) as work:
         first, second, third = await take(work, 3)
-        await work.done([first, third])
+        await work.ack([first, third])
         await until_extent(bus, StreamBounds(second.sequence, third.sequence, empty.created))
-        await work.done([second])
+        await work.ack([second])
         await until_extent(bus, StreamBounds(third.sequence + 1, third.sequence, empty.created))
 
 
@@ -269,7 +269,7 @@ async def test_two_processes_share_a_queue_and_nothing_is_given_twice(bus: Bus, 
             for work in (one, other):
                 got = await work.next(SHORT)
                 seen += bodies(got)
-                await work.done(got)
+                await work.ack(got)
         assert sorted(seen) == sorted(b"%d" % number for number in range(20))
         assert not await one.next(SHORT)
 
@@ -279,7 +279,7 @@ async def test_no_more_than_a_batch_is_in_hands(bus: Bus, queue: Queue) -> None:
     async with bus.work(queue, batch=4) as work:
         first = await take(work, 4)
         assert not await work.next(SHORT)
-        await work.done(first)
+        await work.ack(first)
         assert bodies(await take(work, 2)) == [b"4", b"5"]
 
 
@@ -298,7 +298,7 @@ async def test_a_late_done_does_not_end_the_work_of_another(bus: Bus, queue: Que
         [late] = await slow.next(LONG)
         async with bus.work(queue, batch=4) as other:
             await other.next(LONG)  # and then this process is gone, without a word
-            await slow.done([late])
+            await slow.ack([late])
         [again] = await slow.next(LONG)
         assert again.body == late.body
 
@@ -309,8 +309,8 @@ async def test_extended_work_stays_in_hands(bus: Bus, queue: Queue) -> None:
         [one] = await work.next(LONG)
         for _ in range(3):
             assert not await other.next(timedelta(seconds=0.5))
-            await work.extend(one)
-        await work.done([one])
+            await work.in_progress(one)
+        await work.ack([one])
         assert not await other.next(timedelta(seconds=1.2))
 
 
@@ -320,7 +320,7 @@ async def test_a_queue_that_is_extended_by_itself_stays_in_hands_while_its_user_
     async with bus.work(kept, batch=4) as work, bus.work(kept, batch=4) as other:
         [one] = await work.next(LONG)
         assert not await other.next(2.5 * queue.ack_wait)
-        await work.done([one])
+        await work.ack([one])
         assert not await other.next(1.2 * queue.ack_wait)
 
 
@@ -342,11 +342,11 @@ async def test_later_gives_it_again_after_the_delay(bus: Bus, queue: Queue) -> N
     async with bus.work(queue, batch=4) as work:
         [one] = await work.next(LONG)
         asked_at = clock()
-        await work.later(one, timedelta(seconds=0.3))
+        await work.nak(one, timedelta(seconds=0.3))
         [again] = await work.next(LONG)
         assert again.redelivered
         assert 0.25 <= clock() - asked_at < 1
-        await work.done([again])
+        await work.ack([again])
 
 
 async def test_a_value_is_written_only_at_the_revision_it_stands_at(bus: Bus) -> None:
@@ -438,12 +438,12 @@ async def test_a_watch_gives_what_stands_and_then_each_change(bus: Bus) -> None:
 async def test_asking_tells_at_once_that_nobody_listens(bus: Bus) -> None:
     clock = asyncio.get_running_loop().time
     started = clock()
-    assert await bus.ask(subjects.alive("reactor-3"), LONG) is False
-    stop = await bus.answer(subjects.alive("reactor-3"))
-    assert await bus.ask(subjects.alive("reactor-3"), LONG) is True
-    assert await bus.ask(subjects.alive("reactor-4"), LONG) is False
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is False
+    stop = await bus.announce(subjects.alive("reactor-3"))
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is True
+    assert await bus.is_present(subjects.alive("reactor-4"), LONG) is False
     await stop()
-    assert await bus.ask(subjects.alive("reactor-3"), LONG) is False
+    assert await bus.is_present(subjects.alive("reactor-3"), LONG) is False
     assert clock() - started < 2
 
 

@@ -144,7 +144,7 @@ async def test_work_goes_on_after_the_server_was_killed(
         await server.restart()
         await jetstream.publish(observed(1))
         [one] = await waiting
-        await work.done([one])
+        await work.ack([one])
 
 
 async def test_a_watch_goes_on_after_the_server_was_killed(server: EmbeddedServer, jetstream: JetStreamBus) -> None:
@@ -308,7 +308,7 @@ async def test_a_connection_that_is_over_for_good_says_so(server: EmbeddedServer
         async with asyncio.timeout(5):
             await bus.closed.wait()
         with pytest.raises(Unavailable):
-            await bus.ask(subjects.alive("reactor-1"), SHORT)
+            await bus.is_present(subjects.alive("reactor-1"), SHORT)
 
 
 async def test_a_stream_that_keeps_messages_otherwise_is_refused_and_left_alone(server: EmbeddedServer) -> None:

@@ -44,7 +44,7 @@ async def test_what_was_in_other_hands_is_not_carried_out_if_it_is_no_longer_wan
         async with world.bus.work(topology.EXECUTORS, batch=1) as other:
             await ask(world, asked_for, "m")
             [taken] = await other.next(timedelta(seconds=5))
-            await other.later(taken, timedelta(0))
+            await other.nak(taken, timedelta(0))
         async with world.answers(lambda _: False) as asked, world.executor():
             refused = await outcome(world, asked_for)
         assert (refused.status, refused.reason, refused.detail) == ("Refused", "CalledOff", "the test says so")

@@ -100,7 +100,7 @@ async def test_a_window_waits_for_what_is_in_the_hands_of_a_router(make_world: M
             await world.see(EAST, Health.UNHEALTHY)
             await eventually(lambda: waits._value.get() > before)
             await world.publisher.publish(failed)
-            await router.done([taken])
+            await router.ack([taken])
         await eventually(lambda: any(g.held and g.held.reason == "NoHealthySecondary" for g in decider.groups()))
     assert world.written == []
 

@@ -55,7 +55,7 @@ class Neighbour:
         self._bus, self._name = bus, name
 
     async def comes(self) -> None:
-        await self._bus.answer(subjects.alive(self._name))
+        await self._bus.announce(subjects.alive(self._name))
         await self.beats()
 
     async def beats(self) -> None:
@@ -70,8 +70,8 @@ class Deaf(MemoryBus):
         super().__init__(clock.now)
         self.answers = list(answers)
 
-    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
-        return self.answers.pop(0) if self.answers else await super().ask(subject, timeout)
+    async def is_present(self, subject: str, timeout: timedelta) -> bool | None:
+        return self.answers.pop(0) if self.answers else await super().is_present(subject, timeout)
 
 
 def observing(own: Fleet, job: Job) -> AbstractAsyncContextManager[asyncio.Task[None]]:

@@ -92,7 +92,7 @@ class Reception:
         """Take what waits for routers."""
         async with self.bus.work(ROUTERS, batch=1000) as work:
             deliveries = await work.next(AT_ONCE)
-            await work.done(deliveries)
+            await work.ack(deliveries)
         return [decode(delivery.body).data for delivery in deliveries]
 
 

@@ -91,7 +91,7 @@ async def route(bus: Bus, lifecycle: AlertLifecycle) -> None:
             deliveries = await work.next(timedelta(seconds=1))
             for delivery in deliveries:
                 await lifecycle.take_post(decode(delivery.body).data)
-            await work.done(deliveries)
+            await work.ack(deliveries)
 
 
 async def fires(api: str, *, ends_at: datetime | None = None) -> None:

@@ -49,7 +49,7 @@ class Journey(World):
             deliveries = await work.next(AT_ONCE)
             for delivery in deliveries:
                 await self.keeper_.take_post(decode(delivery.body).data)
-            await work.done(deliveries)
+            await work.ack(deliveries)
         return len(deliveries)
 
     def seen(self) -> set[tuple[str, str]]:

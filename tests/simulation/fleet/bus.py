@@ -76,7 +76,7 @@ class SimBus:
         """Raises Unavailable, also where the epoch has moved and the answer was lost."""
         return await self._link.call(f"epoch {subject}", lambda: self._server.acquire_epoch(subject, owner))
 
-    async def answer(self, subject: str) -> Callable[[], Awaitable[None]]:
+    async def announce(self, subject: str) -> Callable[[], Awaitable[None]]:
         """Answer until told to stop; a process that is killed answers no more."""
         listeners = self._server.listeners.setdefault(subject, [])
 
@@ -90,7 +90,7 @@ class SimBus:
         await self._link.call(f"answer {subject}", start)
         return stop
 
-    async def ask(self, subject: str, timeout: timedelta) -> bool | None:
+    async def is_present(self, subject: str, timeout: timedelta) -> bool | None:
         """None where there is no answer in time, for whatever reason."""
 
         async def ask() -> bool | None:

@@ -115,7 +115,7 @@ def acknowledged_first(patch: pytest.MonkeyPatch) -> None:
     one = executor.Executor._one
 
     async def hasty(self: Any, work: Any, delivery: Any) -> None:
-        await work.done([delivery])
+        await work.ack([delivery])
         await one(self, work, delivery)
 
     patch.setattr(executor.Executor, "_one", hasty)

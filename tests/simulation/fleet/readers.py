@@ -71,14 +71,14 @@ class SimWork:
                 return ()
             await asyncio.sleep(min(0.2, max(until - loop.time(), 0)))
 
-    async def done(self, deliveries: Sequence[Delivery]) -> None:
+    async def ack(self, deliveries: Sequence[Delivery]) -> None:
         """One way."""
-        self._link.say(f"done {len(deliveries)}", lambda: self._work.done(deliveries))
+        self._link.say(f"done {len(deliveries)}", lambda: self._work.ack(deliveries))
 
-    async def later(self, delivery: Delivery, delay: timedelta) -> None:
+    async def nak(self, delivery: Delivery, delay: timedelta) -> None:
         """One way."""
-        self._link.say(f"later {delivery.sequence}", lambda: self._work.later(delivery, delay))
+        self._link.say(f"later {delivery.sequence}", lambda: self._work.nak(delivery, delay))
 
-    async def extend(self, delivery: Delivery) -> None:
+    async def in_progress(self, delivery: Delivery) -> None:
         """One way."""
-        self._link.say(f"extend {delivery.sequence}", lambda: self._work.extend(delivery))
+        self._link.say(f"extend {delivery.sequence}", lambda: self._work.in_progress(delivery))

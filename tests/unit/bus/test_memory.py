@@ -44,7 +44,7 @@ async def test_a_bus_that_is_down_answers_nobody_and_goes_on_later() -> None:
         for call in (bus.publish(FACT), bus.probe(), bus.store(GROUPS).get("a"), bus.store(GROUPS).entries(">")):
             with pytest.raises(Unavailable):
                 await call
-        assert await bus.ask(subjects.alive("reactor-3"), NOW) is None
+        assert await bus.is_present(subjects.alive("reactor-3"), NOW) is None
         assert not reading.current
         assert not await reading.next(NOW)
         bus.down = False
@@ -58,5 +58,5 @@ async def test_what_was_given_out_too_often_is_put_aside() -> None:
     async with bus.work(queue, batch=1) as work:
         for _ in range(queue.max_deliver):
             [one] = await work.next(NOW)
-            await work.later(one, NOW)
+            await work.nak(one, NOW)
         assert not await work.next(NOW)

@@ -58,7 +58,7 @@ async def test_what_came_in_before_is_waited_for_and_what_comes_in_later_is_not(
         await bus.publish(observed(2))
         [first, _] = await router.next(SOON)
         assert await subject.up_to(NOW) is None
-        await router.done([first])
+        await router.ack([first])
         assert await subject.up_to(NOW) == NOW
         assert await subject.up_to(clock.now()) is None, "asked of a later moment, the second one counts too"
 
@@ -81,7 +81,7 @@ async def test_a_message_that_no_router_gets_done_does_not_stop_everything_for_e
         assert await subject.up_to(NOW) is None
         clock.seconds = watermark.STUCK_SECONDS - 1
         assert await subject.up_to(NOW) is None
-        await router.done((await router.next(SOON))[:1])  # it gets on: patience begins anew
+        await router.ack((await router.next(SOON))[:1])  # it gets on: patience begins anew
         clock.seconds += 2
         assert await subject.up_to(NOW) is None
         clock.seconds += watermark.STUCK_SECONDS

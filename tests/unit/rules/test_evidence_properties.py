@@ -92,7 +92,7 @@ class World:
     def __post_init__(self) -> None:
         rule = failover(backends=backends("a", "b"), tolerationSeconds=T, recoverySeconds=R, failback=AT_ONCE)
         self.group_store = GroupStore(Routing.of(rule_set(rule)))
-        self.follow(0, self.group_store.take([route(HOME)[1]], at(0)))
+        self.follow(0, self.group_store.apply([route(HOME)[1]], at(0)))
 
     def step(self, now: int) -> None:
         bus = not inside(self.bus, now)
@@ -100,11 +100,11 @@ class World:
         if bus:
             # A source is not heard in the order in which things happened, nor all at once.
             for fact in facts:
-                self.follow(now, self.group_store.take([fact], at(now)))
-            self.follow(now, self.group_store.ring(at(now)))
+                self.follow(now, self.group_store.apply([fact], at(now)))
+            self.follow(now, self.group_store.fire_due(at(now)))
             for source in self.sources:  # what was asked for in this second is answered in it
                 for fact in source.look(now, bus=True) if source.asked is not None else ():
-                    self.follow(now, self.group_store.take([fact], at(now)))
+                    self.follow(now, self.group_store.apply([fact], at(now)))
 
     def follow(self, now: int, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -119,7 +119,7 @@ class World:
                 done = Outcome(
                     action=action.id, rule=action.rule, object=action.object, status="Done", observed_at=at(now)
                 )  # fmt: skip
-                self.follow(now, self.group_store.take([done], at(now)))
+                self.follow(now, self.group_store.apply([done], at(now)))
 
     def judge(self, now: int, weights: dict[str, int], proven_at: datetime | None) -> None:
         # What an act rests on is no older than five seconds, and executors ask where it is older than one.

@@ -42,10 +42,10 @@ def _told(rule: LoadedRule, group: Group, facts: tuple[Fact, ...], now: float) -
 def test_a_book_waits_with_what_it_took_note_of_until_it_rings() -> None:
     group_store = GroupStore(Routing.of(rule_set(failover(backends=[{"service": name} for name in "ab"]))))
     for now, fact in (route({"a": 1, "b": 0}), healthy("a", at=0), healthy("b", at=0)):
-        group_store.take([fact], at(now))
+        group_store.apply([fact], at(now))
     [(_, gone), (_, other)] = unhealthy("a", at=10), unhealthy("b", at=10)
-    assert [decision.actions for decision in group_store.take([gone], at(10), known=False)] == [()]
+    assert [decision.actions for decision in group_store.apply([gone], at(10), known=False)] == [()]
     assert group_store.next_alarm() == at(10)
-    assert [decision.actions for decision in group_store.take([other], at(10), known=False)] == [()]
-    [decision] = group_store.ring(at(10))
+    assert [decision.actions for decision in group_store.apply([other], at(10), known=False)] == [()]
+    [decision] = group_store.fire_due(at(10))
     assert (decision.actions, decision.held and decision.held.reason) == ((), "NoHealthySecondary")

@@ -201,9 +201,9 @@ def test_a_restart_forgets_nothing_of_a_change_that_lasts() -> None:
     rules = load([("web.yaml", RULE)]).rules
     first = GroupStore(Routing(rules))
     for at, fact in [*WELL, *seen("a", 20, 50)]:
-        first.take([fact], at_(at))
+        first.apply([fact], at_(at))
     second = GroupStore(Routing(rules), [load_group(dump(group)) for group in first.groups.values()])
-    decisions = [*second.ring(at_(24.9)), *second.ring(at_(25))]
+    decisions = [*second.fire_due(at_(24.9)), *second.fire_due(at_(25))]
     assert [dict(action.weights) for one in decisions for action in one.actions] == [{"a": 70, "b": 30, "c": 0}]  # type: ignore[union-attr]
 
 

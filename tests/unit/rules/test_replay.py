@@ -30,9 +30,9 @@ def kept(rules: RuleSet, history: list[tuple[float, Fact]]) -> list[DecisionReco
     group_store, decisions = GroupStore(routing), []
     for now in sorted({second for second, _ in history}):
         while (alarm := group_store.next_alarm()) is not None and alarm < at(now):
-            decisions += [(alarm, one) for one in group_store.ring(alarm)]
+            decisions += [(alarm, one) for one in group_store.fire_due(alarm)]
         decisions += [
-            (at(now), one) for one in group_store.take([fact for second, fact in history if second == now], at(now))
+            (at(now), one) for one in group_store.apply([fact for second, fact in history if second == now], at(now))
         ]
     records = [recorded(one, routing.digest(one.group.rule), moment) for moment, one in decisions if one.seen]
     return [DecisionRecord.model_validate_json(one.model_dump_json()) for one in records]

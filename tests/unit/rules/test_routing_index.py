@@ -261,7 +261,7 @@ def test_what_a_reader_decides_is_in_a_home_to_which_the_fact_goes(rules: RuleSe
     routing = Routing.of(rules)
     group_store = GroupStore(routing)
     for fact in some:
-        touched = {(decision.group.rule, decision.group.object) for decision in group_store.take([fact], NOW)}
+        touched = {(decision.group.rule, decision.group.object) for decision in group_store.apply([fact], NOW)}
         homes = routing.homes(fact)
         if not isinstance(fact, Command):  # these name their rule, or all of them
             for name, object_ in touched:

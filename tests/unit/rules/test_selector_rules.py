@@ -83,7 +83,7 @@ def group_store(*groups: Group, **more: Any) -> GroupStore:
 
 
 def take(kept: GroupStore, *events: Event) -> None:
-    kept.take([fact for _, fact in events], at(events[-1][0]))
+    kept.apply([fact for _, fact in events], at(events[-1][0]))
 
 
 def test_groups_open_with_their_route_and_are_dropped_with_it() -> None:
@@ -107,7 +107,7 @@ def test_a_book_that_is_opened_again_goes_on_where_it_was() -> None:
     kept = group_store()
     take(kept, labelled(), *HEALTH)
     again = group_store(*kept.groups.values())
-    [decision] = again.take([unhealthy("a", at=9)[1]], at(9))
+    [decision] = again.apply([unhealthy("a", at=9)[1]], at(9))
     assert [getattr(action, "weights", None) for action in decision.actions] == [AWAY]
 
 
@@ -125,9 +125,9 @@ def test_a_rule_of_another_kind_under_the_same_name_starts_anew() -> None:
 def test_a_fact_that_a_group_has_had_is_not_folded_in_again() -> None:
     kept = group_store()
     take(kept, labelled(), *HEALTH)
-    kept.take([unhealthy("a", at=5)[1]], at(5), [7])
+    kept.apply([unhealthy("a", at=5)[1]], at(5), [7])
     before = dict(kept.groups)
-    kept.take([healthy("a", at=6)[1]], at(6), [7])
+    kept.apply([healthy("a", at=6)[1]], at(6), [7])
     assert dict(kept.groups) == before
 
 
@@ -137,8 +137,8 @@ def test_a_book_rings_when_a_window_is_over_and_not_before() -> None:
     assert kept.next_alarm() is None
     take(kept, unhealthy("a", at=5))
     assert kept.next_alarm() == at(15)
-    assert kept.ring(at(14.999)) == []
-    [decision] = kept.ring(at(15))
+    assert kept.fire_due(at(14.999)) == []
+    [decision] = kept.fire_due(at(15))
     assert decision.actions
 
 

@@ -75,7 +75,7 @@ def stored(*events: Event) -> list[Group]:
     group_store = GroupStore(Routing(rule_set(failover()).rules))
     pauses = {}
     for at, fact in sorted(events, key=lambda event: event[0]):
-        for decision in group_store.take([fact], at_(at)):
+        for decision in group_store.apply([fact], at_(at)):
             pauses[decision.group.rule, decision.group.object] = decision.group
     return [*group_store.groups.values(), *(group for group in pauses.values() if group.rule == PAUSES)]
 
@@ -83,14 +83,14 @@ def stored(*events: Event) -> list[Group]:
 def test_a_restart_forgets_no_deadline() -> None:
     group_store = restarted(stored(*WELL, paused(at=5, seconds=100), unhealthy("a", at=10)))
     assert group_store.next_alarm() == at_(105)
-    assert group_store.ring(at_(104)) == []
-    (decision,) = group_store.ring(at_(105))
+    assert group_store.fire_due(at_(104)) == []
+    (decision,) = group_store.fire_due(at_(105))
     assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
 
 
 def test_one_that_is_over_is_stored_no_more_and_stops_no_later_rule() -> None:
     group_store = restarted(stored(paused(at=5, seconds=100)))
-    group_store.ring(at_(105))
+    group_store.fire_due(at_(105))
     assert (PAUSES, "*") in group_store.dropped
 
 
@@ -98,10 +98,10 @@ def test_a_later_rule_is_paused_until_the_same_moment() -> None:
     groups = [group for group in stored(paused(at=5, seconds=100), paused(at=6, seconds=20)) if group.rule == PAUSES]
     group_store = restarted(groups)
     for at, fact in [*WELL, unhealthy("a", at=10)]:
-        decisions = group_store.take([fact], at_(max(at, 10)))
+        decisions = group_store.apply([fact], at_(max(at, 10)))
     assert decisions[0].group.held is not None
     assert decisions[0].group.held.reason == "Paused"
-    (decision,) = group_store.ring(at_(105))
+    (decision,) = group_store.fire_due(at_(105))
     assert [action.weights for action in decision.actions] == [AWAY]  # type: ignore[union-attr]
 
 

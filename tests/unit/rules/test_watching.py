@@ -20,9 +20,9 @@ def moved(heard: Any) -> list[dict[str, int]]:
     """What is written when the route appears at second 20, after these were heard one after the other."""
     group_store = GroupStore(Routing(rule_set(SELECTING).rules))
     for fact in heard:
-        group_store.take([fact], at(12))
+        group_store.apply([fact], at(12))
     appears: Fact = route({"a": 1, "b": 0}, at=20, labels={"a": "b"})[1]
-    actions = [action for decision in group_store.take([appears], at(20)) for action in decision.actions]
+    actions = [action for decision in group_store.apply([appears], at(20)) for action in decision.actions]
     return [dict(action.weights) for action in actions if isinstance(action, SetWeights)]
 
 

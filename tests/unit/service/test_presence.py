@@ -113,7 +113,7 @@ async def test_what_the_dead_have_left_goes_and_what_the_living_say_stays(bus: M
     dead, _ = KINDS[kind]("dead")
     quiet, answers = KINDS[kind]("quiet")
     beating, _ = KINDS[kind]("beating")
-    await bus.answer(subjects.alive(answers))
+    await bus.announce(subjects.alive(answers))
     await store.put("owner.3", b"dead", revision=None)
     await store.put(subjects.key("layout"), b"{}", revision=None)
 

@@ -81,7 +81,7 @@ class Life:
                 self.asked.append(("-" if action.undo else "+") + action.step)
 
     def hear(self, *facts: Fact) -> None:
-        self.follow(self.group_store.take(facts, self.clock.now()))
+        self.follow(self.group_store.apply(facts, self.clock.now()))
 
     def say(self, status: Health) -> None:
         target, now = RULE.target(ZONE), self.clock.now()
@@ -109,7 +109,7 @@ class Life:
         alarm = self.group_store.next_alarm()
         assert alarm is not None, "nothing is on its way, and nobody will look again"
         self.clock.forward(max((alarm - self.clock.now()).total_seconds(), 0))
-        self.follow(self.group_store.ring(self.clock.now()))
+        self.follow(self.group_store.fire_due(self.clock.now()))
 
     async def _carry_out(self, action: ZoneStep) -> None:
         self.reach("taken")

@@ -21,17 +21,17 @@ def test_a_grant_that_was_stored_and_not_said_is_said_by_the_next_reader() -> No
     for second, fact in EVENTS:
         claims = [
             one
-            for decision in group_store.take([fact], at(second))
+            for decision in group_store.apply([fact], at(second))
             for one in decision.emits
             if isinstance(one, AcquireRequest)
         ]
-    lost = [one for decision in group_store.take(claims, at(10)) for one in decision.emits]
+    lost = [one for decision in group_store.apply(claims, at(10)) for one in decision.emits]
     assert [one.granted for one in lost if isinstance(one, AcquireReply)] == [True]
 
     group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
-    said = [fact for decision in group_store.said(at(11)) for fact in decision.emits]
+    said = [fact for decision in group_store.outstanding(at(11)) for fact in decision.emits]
     assert [one.granted for one in said if isinstance(one, AcquireReply)] == [True]
-    actions = [action for decision in group_store.take(said, at(11)) for action in decision.actions]
+    actions = [action for decision in group_store.apply(said, at(11)) for action in decision.actions]
     assert [type(action) for action in actions] == [Place]
 
 
@@ -42,9 +42,9 @@ def test_a_grant_that_is_said_again_is_not_used_again() -> None:
     for second, fact in EVENTS:
         facts = [fact]
         while facts:
-            decisions = group_store.take(facts, at(second))
+            decisions = group_store.apply(facts, at(second))
             placed += [action for one in decisions for action in one.actions]
             facts = [said for one in decisions for said in one.emits]
     assert [type(action) for action in placed] == [Place]
-    said = [fact for decision in group_store.said(at(11)) for fact in decision.emits]
-    assert [action for decision in group_store.take(said, at(11)) for action in decision.actions] == []
+    said = [fact for decision in group_store.outstanding(at(11)) for fact in decision.emits]
+    assert [action for decision in group_store.apply(said, at(11)) for action in decision.actions] == []

@@ -79,7 +79,7 @@ class World:
             self.group_store = GroupStore(
                 self.routing, [load(dump(group)) for group in self.group_store.groups.values()]
             )
-        decisions = self.group_store.take(facts, at(now)) if facts else self.group_store.ring(at(now))
+        decisions = self.group_store.apply(facts, at(now)) if facts else self.group_store.fire_due(at(now))
         for decision in decisions:
             self.decisions.append((now, decision))
             self._follow(decision, now)

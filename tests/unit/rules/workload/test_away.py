@@ -57,11 +57,11 @@ def published(given: dict[str, Any], verb: type[Action], *events: Event, until: 
     group_store, out = GroupStore(Routing.of(rule_set(given))), []
     looks: list[Event | tuple[int, None]] = [*events, *((second, None) for second in range(0, until, 5))]
     for second, fact in sorted(looks, key=lambda one: one[0]):
-        decisions = group_store.ring(at(second)) if fact is None else group_store.take([fact], at(second))
+        decisions = group_store.fire_due(at(second)) if fact is None else group_store.apply([fact], at(second))
         out += [second for one in decisions for action in one.actions if isinstance(action, verb)]
         said = [fact for one in decisions for fact in one.emits]
         while said:  # its guards answer at once
-            said = [fact for one in group_store.take(said, at(second)) for fact in one.emits]
+            said = [fact for one in group_store.apply(said, at(second)) for fact in one.emits]
     return out
 
 

@@ -170,10 +170,10 @@ def test_only_workloads_on_a_cluster_that_changes_and_those_that_wait_are_decide
         nginx.model_copy(update={"name": "redis", "clusters": {"m3": 1}}),
         nginx.model_copy(update={"name": "mail", "clusters": {"m4": 1}}),
     ]
-    group_store.take([nginx, *others, *map(fact, clusters("Healthy", "m1", "m2", "m3"))], at(0))
+    group_store.apply([nginx, *others, *map(fact, clusters("Healthy", "m1", "m2", "m3"))], at(0))
 
     def decided(status: str, name: str, second: float) -> set[str]:
-        found = group_store.take([fact(cluster(name, status, at=second))], at(second))
+        found = group_store.apply([fact(cluster(name, status, at=second))], at(second))
         return {decision.group.object.rpartition("/")[2] for decision in found} - {"*"}
 
     assert decided("Unhealthy", "m2", 10) == {"nginx"}
@@ -229,10 +229,10 @@ def test_clusters_that_come_and_go_do_not_keep_one_that_is_dead_for_ever() -> No
 def test_an_outage_is_remembered_through_a_restart() -> None:
     routing = Routing.of(rule_set(all_of()))
     group_store = GroupStore(routing)
-    group_store.take([one for _, one in FOUR], at(0))
-    group_store.take([fact(one) for one in clusters("Unknown", "m1", "m2", "m3", "m4", at=10)], at(10))
+    group_store.apply([one for _, one in FOUR], at(0))
+    group_store.apply([fact(one) for one in clusters("Unknown", "m1", "m2", "m3", "m4", at=10)], at(10))
     group_store = GroupStore(routing, [load(dump(group)) for group in group_store.groups.values()])
-    group_store.take([fact(one) for one in clusters("Healthy", "m1", "m3", "m4", at=500)], at(500))
+    group_store.apply([fact(one) for one in clusters("Healthy", "m1", "m3", "m4", at=500)], at(500))
     assert group_store.next_alarm() == at(600.0)
 
 

@@ -99,7 +99,7 @@ def test_of_several_copies_only_those_with_the_label_count() -> None:
 
 def test_a_workload_without_the_label_gets_no_group() -> None:
     group_store = GroupStore(Routing.of(rule_set(SELECTING)))
-    group_store.take([together({}, at=0)[1], alone({}, at=0)[1]], at_(0))
+    group_store.apply([together({}, at=0)[1], alone({}, at=0)[1]], at_(0))
     assert ("nginx", OBJECT) not in group_store.groups
 
 

@@ -66,7 +66,7 @@ class Operators(RuleBasedStateMachine):
         self.forced: dict[str, set[str]] = defaultdict(set)
 
     def take(self, *facts: Fact) -> None:
-        self.follow(self.group_store.take(facts, at(self.now)))
+        self.follow(self.group_store.apply(facts, at(self.now)))
 
     def follow(self, decisions: list[Decision]) -> None:
         for decision in decisions:
@@ -242,7 +242,7 @@ class Operators(RuleBasedStateMachine):
         end = self.now + seconds
         while (alarm := self.group_store.next_alarm()) is not None and alarm <= at(end):
             self.now = max(self.now, (alarm - at(0)).total_seconds())
-            self.follow(self.group_store.ring(max(alarm, at(self.now))))
+            self.follow(self.group_store.fire_due(max(alarm, at(self.now))))
         self.now = end
 
     @rule()

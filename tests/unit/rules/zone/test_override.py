@@ -78,7 +78,7 @@ def test_an_isolation_is_said_to_be_reversible_by_what_is_known() -> None:
     def words(*events: list[Event], **keys: object) -> str:
         group_store = GroupStore(Routing([zone_rule(**keys)]))
         for when, fact in (event for some in events for event in some):
-            group_store.take([fact], at_(when))
+            group_store.apply([fact], at_(when))
         return way_back(zone_rule(**keys), group_store.groups["zones", "prod"], "a")
 
     assert words(listed()) == "no signal speaks of zone/prod/a: only reactor zone failback --force opens it"
@@ -133,7 +133,7 @@ def test_people_are_told_before_they_say_yes_what_brings_the_zone_back() -> None
     """`reactor zone plan`, and the same plan that `reactor zone isolate` shows first."""
     group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in ONE:
-        group_store.take([fact], at_(when))
+        group_store.apply([fact], at_(when))
     shown = planned(zone_rule(), group_store.groups["zones", "prod"], "a")
     last = in_words(zone_rule(), shown).splitlines()[-1]
     assert last.startswith("comes back: by reactor zone failback, when nodes alone calls it healthy for 20 s")
@@ -198,12 +198,12 @@ def test_a_zone_that_a_person_opens_by_force_is_not_closed_again_on_its_way() ->
 def test_a_zone_that_is_taken_out_of_the_rule_can_still_be_steered() -> None:
     group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
-        group_store.take([fact], at_(when))
+        group_store.apply([fact], at_(when))
     smaller = zone_rule(zones=[{"name": "a"}, {"name": "b"}])
     for force in (False, True):
         again = GroupStore(Routing([smaller]), [load(dump(group)) for group in group_store.groups.values()])
         asked = failback("c", at=60, force=force)[0][1]
-        [decision] = again.take([asked], at_(60))
+        [decision] = again.apply([asked], at_(60))
         assert [(one.undo, one.zone, one.zone_id) for one in decision.actions if isinstance(one, ZoneStep)] == [
             (True, "c", "euc1-az3")
         ]
@@ -212,13 +212,13 @@ def test_a_zone_that_is_taken_out_of_the_rule_can_still_be_steered() -> None:
 def test_a_rule_that_is_taken_out_of_the_file_leaves_the_record_of_what_it_has_isolated() -> None:
     group_store = GroupStore(Routing([zone_rule()]))
     for when, fact in sorted([*WELL, *isolate("c", at=50)], key=lambda event: event[0]):
-        group_store.take([fact], at_(when))
+        group_store.apply([fact], at_(when))
     stored = [load(dump(group)) for group in group_store.groups.values()]
     without = GroupStore(Routing([]), stored)
     assert (without.dropped, dict(without.groups)) == (set(), {})
     assert [(row["zone"], row["status"]) for row in left_behind(stored, [])] == [("prod/c", "Pending")]
     again = GroupStore(Routing([zone_rule()]), stored)
-    [decision] = again.take([failback("c", at=60)[0][1]], at_(60))
+    [decision] = again.apply([failback("c", at=60)[0][1]], at_(60))
     assert [one.undo for one in decision.actions if isinstance(one, ZoneStep)] == [True]
     idle = GroupStore(Routing([]), [replace(group, state=ZoneState()) for group in stored])
     assert idle.dropped == {("zones", "prod")}

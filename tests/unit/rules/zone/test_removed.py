@@ -38,12 +38,12 @@ def test_what_is_left_of_a_rule_is_all_that_is_left_of_that() -> None:
 def test_a_zone_that_it_has_isolated_comes_back_by_command() -> None:
     before = GroupStore(Routing([zone_rule()]))
     for at, fact in sorted([*WELL, *isolate("a", at=9)], key=lambda event: event[0]):
-        before.take([fact], at_(at))
+        before.apply([fact], at_(at))
     [group] = before.groups.values()
     assert [owed.action.step for owed in group.outbox] == ["Fence"]  # type: ignore[union-attr]
 
     after = GroupStore(Routing([way_back_only(zone_rule())]), [load(dump(group))])
     [(at, back)] = failback("a", at=12)
-    decisions = after.take([back], at_(at))
+    decisions = after.apply([back], at_(at))
     actions = [action for decision in decisions for action in decision.actions]
     assert [(action.step, action.undo) for action in actions] == [("Fence", True)]  # type: ignore[union-attr]

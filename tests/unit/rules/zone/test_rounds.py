@@ -38,7 +38,7 @@ class Played:
         return group
 
     def take(self, second: float, *facts: Fact) -> None:
-        self._note(second, self.group_store.take(facts, at(second)))
+        self._note(second, self.group_store.apply(facts, at(second)))
 
     def answer(self, second: float, number: int, status: str, reason: str | None = None) -> None:
         self.take(
@@ -51,7 +51,7 @@ class Played:
 
     def until(self, second: float) -> None:
         while (alarm := self.group_store.next_alarm()) is not None and alarm <= at(second):
-            self._note((alarm - at(0)).total_seconds(), self.group_store.ring(alarm))
+            self._note((alarm - at(0)).total_seconds(), self.group_store.fire_due(alarm))
 
     def restart(self) -> None:
         self.group_store = GroupStore(self.routing, [load(dump(self.group))])
