@@ -87,7 +87,7 @@ def simulate(
     \b
     reactor simulate --rules shop.yaml --world 7 --hours 48 --seeds 10
 
-    Exit code: 0; 1 if a file cannot be used or a promise is broken.
+    Exit code: 0; 1 if a file cannot be used, if a promise is broken, or if a world tested no promise of a rule.
     """
     if (history is None) == (world is None):
         raise click.UsageError("give a history with --history FILE, or a world with --world SEED")

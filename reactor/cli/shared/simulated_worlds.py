@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import click
 
+from bus.messages import Mode
 from reactor.cli.shared.printing import as_table, as_yaml
 from rules.rehearsal.world.play import play_world
 from rules.rehearsal.world.shrink import shortest
@@ -17,7 +18,7 @@ from rules.rulefile.loader import RuleSet
 
 
 def run(rules: RuleSet, seed: int, seeds: int, hours: float, output: str) -> None:
-    """Play the worlds and print what came of them; exit 1 where a promise was broken."""
+    """Play the worlds and print the results; exit 1 where a promise was broken, or none was tested of a rule."""
     worlds = Worlds(hours)
     with _progress() as say:
         for number in range(seed, seed + seeds):
@@ -33,7 +34,10 @@ def run(rules: RuleSet, seed: int, seeds: int, hours: float, output: str) -> Non
         click.echo(json.dumps(as_json(worlds), indent=2, ensure_ascii=False))
     else:
         _tell(worlds)
-    sys.exit(1 if worlds.broken else 0)
+    untested = [rule.name for rule in rules.rules if rule.name not in worlds.judged and rule.mode is not Mode.OFF]
+    if untested:
+        click.echo(f"no promise was tested of {', '.join(untested)}: play more --hours or --seeds", err=True)
+    sys.exit(1 if worlds.broken or untested else 0)
 
 
 def _tell(worlds: Worlds) -> None:

@@ -42,6 +42,8 @@ class WorldResult:
     broken: list[Broken] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
     """What was so, whatever was heard of it."""
+    judged: frozenset[str] = frozenset()
+    """Names of the rules of which a promise was tested."""
 
 
 class WitnessedGroupStore(GroupStore):
@@ -139,7 +141,9 @@ class _Run:
         self._witness.heard((), at_(self._until))
         for finding, at, act in rehearsed(self._rules, self._history, self._acts):
             self._witness.note(finding, at, act.rule, act.object)
-        return WorldResult(self._history, self._witness.tested, self._witness.broken, self._truth)
+        return WorldResult(
+            self._history, self._witness.tested, self._witness.broken, self._truth, frozenset(self._witness.judged)
+        )
 
     def _due(self, now: float) -> list[Fact]:
         facts: list[Fact] = []

@@ -64,6 +64,8 @@ class Checker:
         self.routing, self.truth = routing, truth
         self.told = WorldLog()
         self.tested: Counter[Promise] = Counter()
+        self.judged: set[str] = set()
+        """Names of the rules of which a promise was tested."""
         self.broken: list[Broken] = []
         self._looked_at = 0.0
         self._over: dict[tuple[str, str], float] = {}
@@ -135,6 +137,7 @@ class Checker:
     def note(self, finding: Violation, second: float, rule: str, object_: str) -> None:
         """Count a finding."""
         self.tested[finding.promise] += 1
+        self.judged.add(rule)
         if finding.wrong:
             self.broken.append(Broken(finding.promise, second, rule, object_, finding.wrong))
 

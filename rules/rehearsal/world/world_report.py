@@ -26,6 +26,8 @@ class Worlds:
     """With the seed."""
     events: int = 0
     seeds: list[int] = field(default_factory=list)
+    judged: set[str] = field(default_factory=set)
+    """Names of the rules of which a promise was tested, in any seed."""
     shortest: Shortest | None = None
     """Of the first seed that breaks a promise."""
 
@@ -33,6 +35,7 @@ class Worlds:
         """Count a world."""
         self.seeds.append(seed)
         self.tested += result.tested
+        self.judged |= result.judged
         self.events += len(result.history)
         self.broken += [(seed, one) for one in result.broken]
 

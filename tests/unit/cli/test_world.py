@@ -66,6 +66,12 @@ def test_the_same_seed_gives_the_same_report_byte_for_byte(shop: str) -> None:
     assert json.loads(first.stdout)["seeds"] == [3, 4]
 
 
+def test_a_world_that_tests_no_promise_of_a_rule_ends_with_1_and_names_it(shop: str) -> None:
+    result = simulated("--rules", shop, "--world", "3", "--hours", "0.001")
+    assert result.exit_code == 1
+    assert "no promise was tested of checkout, people: play more --hours or --seeds" in result.stderr
+
+
 @pytest.mark.usefixtures("broken_core")
 def test_a_broken_promise_ends_with_1_and_its_history_alone_is_on_stdout(shop: str, tmp_path: Path) -> None:
     result = simulated("--rules", shop, "--world", "0", "--hours", "12", "--seeds", "2")
