@@ -191,9 +191,10 @@ def _spread(
     bounds = _bounds(next((one for one in constraints if one.field == "cluster"), None))
     if needs is None:
         count = bounds.cut(len(stay) + question.missing)
-        least = count if question.on_insufficient is OnInsufficient.KEEP else bounds.least
-        bad = len(stay) - sum(option.name in stay for option in found.options)
-        bounds = Bounds(max(least - bad, 0), max(count - bad, 0))
+        bounds = Bounds(count if question.on_insufficient is OnInsufficient.KEEP else bounds.least, count)
+    # Copies that stay on clusters that are bad themselves take no part, and count.
+    bad = len(question.stay) - sum(option.name in question.stay for option in found.options)
+    bounds = Bounds(max(bounds.least - bad, 0), None if bounds.most is None else max(bounds.most - bad, 0))
     by = next((one for one in constraints if one.field != "cluster"), None)
     if by is None:
         return by_cluster(found.options, bounds, needs)

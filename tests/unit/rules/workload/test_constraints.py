@@ -78,6 +78,17 @@ def test_aggregated_replicas_are_not_drawn_together_below_the_fewest_clusters() 
     assert set(acts(given_rule, *events)[0][2]) == {"m2", "m3"}
 
 
+@pytest.mark.parametrize("scheduling", ["dynamic", "aggregated"])
+def test_a_copy_that_stays_on_a_bad_cluster_counts_where_replicas_are_divided(scheduling: str) -> None:
+    names = ["m1", "m2", "m3", "m4"]
+    events = [workload({"m1": 3, "m2": 2, "m3": 1}, replicas=6), *clusters("Healthy", *names)]
+    events += [cluster("m1", "Unhealthy", at=10), cluster("m3", "Unhealthy", at=60)]
+    given_rule = rule(constraint("cluster", 3, 3), scheduling=scheduling)
+    second, verb, plan = acts(given_rule, *events, until=120)[0]
+    assert (second, verb, {*plan}, sum(plan.values())) == (110.0, "Place", {"m2", "m3", "m4"}, 6)
+    assert plan["m3"] == 1
+
+
 def test_a_deleted_cluster_is_still_known_by_its_region() -> None:
     spread = constraint("region", 2, 2), {"spreadByField": "cluster", "minGroups": 2, "maxGroups": 2}
     groups = {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}
