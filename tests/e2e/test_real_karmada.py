@@ -209,7 +209,9 @@ async def test_karmadas_own_taint_manager_is_served_by_taints_and_holds_moves_of
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
         "spec": {"selector": {"matchLabels": labels}, "template": template},
     }  # fmt: skip
-    await plane.deploy("web", tolerant(duplicated(2)), {"m1": 2, "m2": 2}, 2)
+    # Karmada waits longer than our rule does, so that it does not evict before we have tried to.
+    slower = [one | {"tolerationSeconds": 15} for one in TOLERATIONS]
+    await plane.deploy("web", tolerant(duplicated(2)) | {"clusterTolerations": slower}, {"m1": 2, "m2": 2}, 2)
     await asyncio.to_thread(plane.karmada.apply, manager)
     plane.karmada.controller_manager(*switches)
     try:
