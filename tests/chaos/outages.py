@@ -43,6 +43,8 @@ STORES_AGAIN_SECONDS = 15.0
 """Seconds after which an embedded server stores again that has room again."""
 SEEN_BY_PROMETHEUS: frozenset[Source] = frozenset(("alerts", "query"))
 GRACE = 5.0
+TWICE_SECONDS = 1.5
+"""How long a bus that is killed twice is away first, and there again."""
 
 
 async def inflict(during: During, blind: frozenset[Source], recovery: float, world: World, random: Random) -> None:
@@ -66,6 +68,16 @@ async def bus_killed(world: World) -> AsyncIterator[None]:
     await world.server.kill()
     yield
     await world.server.start()
+
+
+@asynccontextmanager
+async def bus_killed_twice(world: World) -> AsyncIterator[None]:
+    """No server, and one again for a moment, in which partitions change hands."""
+    async with bus_killed(world):
+        await asyncio.sleep(TWICE_SECONDS)
+    await asyncio.sleep(TWICE_SECONDS)
+    async with bus_killed(world):
+        yield
 
 
 @asynccontextmanager
@@ -302,6 +314,7 @@ FAULTS = (
     _outage("outage:bus-killed", bus_killed, workloads=8, zone=True),
     _outage("outage:bus-frozen", bus_frozen, in_ci=False),
     _outage("outage:bus-away-short", bus_killed, length=(4.0, 9.0), in_ci=False),
+    _outage("outage:bus-killed-twice", bus_killed_twice, length=(5.0, 8.0), in_ci=False),
     _outage("outage:bus-wiped", bus_wiped, EVERYTHING, length=(1.0, 8.0), in_ci=False),
     Outage(
         "outage:disk-full", disk_full, seconds=50.0, scale=1.0, lacks=faults_disk.lacks, sources=("slices", "probe")
