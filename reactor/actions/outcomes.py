@@ -19,8 +19,6 @@ from reactor.runtime.errors import ReactorError, Retryable, Terminal
 
 REFUSALS = frozenset({"Stale", "AlreadyDone", "AllZero", "DryRun", "CalledOff"})
 """Reasons for which nothing is tried again: the action itself must not be carried out."""
-RETRYABLE = frozenset({"Conflict", "ApiUnavailable", "NotAsAsked", "NotifierUnavailable"})
-"""Reasons of Failed that may go away by themselves; every other one waits for a person."""
 
 # Subclasses of these say no more to whoever reads the outcome; any other error is called by its own name.
 _REASONS: tuple[tuple[type[ReactorError], str], ...] = (

@@ -22,10 +22,6 @@ HELD: Mapping[type[Rule], frozenset[Held]] = {
     model: kind.holds for model, kind in KINDS.items() if model not in INTERNAL
 }
 """Why a rule of this kind does nothing. Limits are added where the rule has them."""
-LIVE = frozenset(
-    {Held.CATCHING_UP, Held.AWAITING_GUARD, Held.ALL_ZERO, Held.SOURCE_SILENT, Held.LIST_DOUBTED, Held.HEALTHY_NOW}
-)
-"""Not in a rule test: facts are read in time there, guards answer at once, and AllZero only stops a mistake of ours."""
 
 
 def possible(rule: Rule, guards: Sequence[FileGuard] = ()) -> tuple[frozenset[Because], frozenset[Held]]:

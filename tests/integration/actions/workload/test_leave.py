@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from bus.messages import Taint
-from reactor.actions.workload.taints import fact_of
 from reactor.clients.kubernetes_port import JsonObject
 from reactor.demo.kube import EmulatedCluster, Fault, Forbid, Hang, LoseAnswer, Reset, StatusFault
 from reactor.runtime.clock import Clock
@@ -225,11 +224,7 @@ async def test_a_dry_run_removes_nothing(scene: Scene, member1: EmulatedCluster)
     assert scene.writes() == []
 
 
-async def test_taints_of_plain_clusters_are_a_fact_for_the_bus(scene: Scene) -> None:
+async def test_taints_of_plain_clusters_write_nothing_outside_the_bus(scene: Scene) -> None:
     action = set_taints("member1", Taint(key="reactor/brownout", effect="NoExecute"))
     outcome = await scene.do(action)
     assert (outcome.status, outcome.wrote) == ("Done", False)
-    fact = fact_of(action)
-    assert (fact.cluster, fact.rule, fact.observed_at) == ("member1", "brownout", DECIDED)
-    assert [(taint.key, taint.time_added) for taint in fact.taints] == [("reactor/brownout", DECIDED)]
-    assert fact_of(action) == fact
