@@ -7,9 +7,16 @@ ReactorError
     └── SourceUnknown  the rules here do not name the source of a post; those of another process may
 """
 
+from __future__ import annotations
+
+from reactor.runtime.redaction import without_credentials
+
 
 class ReactorError(Exception):
-    """Something went wrong."""
+    """Something went wrong. What it says has no credentials in it, although a server may have echoed ours."""
+
+    def __str__(self) -> str:
+        return without_credentials(super().__str__())
 
 
 class SettingsError(ReactorError):

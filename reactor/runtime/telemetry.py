@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 from reactor.runtime.installed_versions import installed
+from reactor.runtime.redaction import redact
 from reactor.runtime.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -151,17 +152,6 @@ def say_versions() -> None:
     """Let the metrics say what runs."""
     build_info.clear()
     build_info.labels(installed("alert-reactor"), platform.python_version()).set(1)
-
-
-_SECRET = re.compile(
-    r"(?i)(authorization['\"]?\s*[:=]\s*['\"]?(?:bearer|basic)\s+|(?:password|token|secret)['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+"
-)
-_USERINFO = re.compile(r"(\w+://)[^/\s:@]+:[^/\s@]+@")
-
-
-def redact(text: str) -> str:
-    """Take credentials out of a line: authorization headers, key=value secrets, user:password in URLs."""
-    return _USERINFO.sub(r"\1***@", _SECRET.sub(r"\1***", text))
 
 
 class _Formatter(logging.Formatter):

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, SecretStr
 
-from reactor.runtime.telemetry import redact
+from reactor.runtime.redaction import redact
 
 LENGTH_MIN = 6
 """Characters. A shorter text is part of too many words."""
