@@ -179,9 +179,16 @@ class App:
         from reactor.web.board import Board
         from reactor.web.page_server import PageServer
 
-        board = Board(bus, self.clock, lambda: files.rules)
+        board, reach = Board(bus, self.clock, lambda: files.rules), None
+        if self.settings.web.token_review is not None:
+            from reactor.clients.clusters import Clusters
+
+            clusters = Clusters(self.settings.clusters)
+            self._stack.push_async_callback(clusters.close)
+            reach = clusters.get
         self.page = PageServer(
-            self.settings.web, board, self.clock, clusters=self.settings.clusters, digest=lambda: files.digest
+            self.settings.web, board, self.clock, clusters=self.settings.clusters, digest=lambda: files.digest,
+            reach=reach,
         )  # fmt: skip
         self._run("web groups", board.follow_groups)
         self._run("web actions", board.follow_actions)

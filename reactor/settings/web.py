@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,33 @@ class WebUser(SettingsPart):
     """A file with the token: 16 characters or more. Read again when it changes."""
 
 
+class WebGrant(SettingsPart):
+    """What people may do whom a proxy or a cluster names."""
+
+    role: WebRole
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+class WebProxy(SettingsPart):
+    """A proxy that signs people in (OIDC), and says in a header who asks. Its header counts from its addresses only."""
+
+    addresses: Annotated[tuple[IPv4Network | IPv6Network, ...], Field(min_length=1)]
+    """Where its requests come from: `10.1.2.3/32`."""
+    user_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Forwarded-User"
+    groups_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "X-Forwarded-Groups"
+    """Groups, parted by commas."""
+
+
+class WebTokenReview(SettingsPart):
+    """Bearer tokens that a Kubernetes API server knows, such as those of `kubectl create token`."""
+
+    cluster: str
+    """A cluster of the settings, whose API server is asked. The reactor needs `create` on `tokenreviews` there."""
+    audiences: tuple[str, ...] = ()
+    """For whom the tokens have to be made; default: the API server."""
+
+
 class Web(Listener):
     """The HTTP server of the page and the API, run by the role `web`."""
 
@@ -47,6 +75,12 @@ class Web(Listener):
     """More values of the Host header that are answered: `name`, or `name:port`. A name alone allows each port."""
     users: tuple[WebUser, ...] = ()
     """Without users, each client on this machine may read, and none may change anything."""
+    proxy: WebProxy | None = None
+    """Signs people in by OIDC, in front of the page."""
+    token_review: WebTokenReview | None = None
+    """Lets Kubernetes say whose a token is."""
+    grants: tuple[WebGrant, ...] = ()
+    """What people may do whom `proxy` or `tokenReview` names. Who is in several has the highest role, in none: none."""
     link_seconds: Annotated[float, Field(ge=60, le=604_800)] = 86_400
     """How long a link in a notification can approve or reject what it is about. Links need `url`."""
     session_seconds: Annotated[float, Field(ge=60, le=604_800)] = 43_200
@@ -83,7 +117,7 @@ class Web(Listener):
             raise ValueError(msg)
         if is_loopback(self.host):
             return self
-        if not self.users:
+        if not (self.users or self.proxy or self.token_review):
             msg = f"listen: {self.listen} is open to other machines: set users, or listen on 127.0.0.1"
             raise ValueError(msg)
         if self.url is None and not self.allowed_hosts:

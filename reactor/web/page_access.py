@@ -10,8 +10,9 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from reactor.webhook.auth import SecretFile
 COOKIE = "reactor_session"
 CSRF = "X-CSRF-Token"
 TOKEN_MIN = 16
+NAME_MAX = 200
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 - what is listened on is the settings' choice
 
@@ -65,7 +67,7 @@ class Access:
     @property
     def open(self) -> bool:
         """Whether anybody on this machine may look, without a token."""
-        return not self._users
+        return not (self._users or self._settings.proxy or self._settings.token_review)
 
     @property
     def secure(self) -> bool:
@@ -91,6 +93,27 @@ class Access:
         if found is None:
             raise Denied(401, "sign in first")
         return found
+
+    def by_proxy(self, headers: Mapping[str, str], peer: str | None) -> Viewer | None:
+        """Give whom a trusted proxy names; None: it is not the proxy that asks. Raises Denied."""
+        proxy = self._settings.proxy
+        if (
+            proxy is None
+            or not _is_in(peer, proxy.addresses)
+            or not (name := headers.get(proxy.user_header, "").strip())
+        ):
+            return None
+        groups = [one.strip() for one in headers.get(proxy.groups_header, "").split(",")]
+        # The proxy's cookie is in each request of the browser. Other sites cannot send this header without being asked.
+        return self.granted(name, groups, csrf="proxy")
+
+    def granted(self, name: str, groups: Iterable[str], csrf: str = "") -> Viewer:
+        """Give what a person may do whom a proxy or a cluster names. Raises Denied."""
+        mine = {*groups}
+        roles = [one.role for one in self._settings.grants if name in one.users or mine & {*one.groups}]
+        if not roles or len(name) > NAME_MAX or not name.isprintable():
+            raise Denied(403, "you are signed in, but web.grants gives you no role")
+        return Viewer(name, max(roles, key=[*WebRole].index), csrf)
 
     def by_token(self, token: str) -> Viewer:
         """Give whose token this is. Raises Denied."""
@@ -144,6 +167,15 @@ class Access:
             raise Denied(403, "the request comes from another site: its Origin is not this page's")
         if headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
             raise Denied(403, "the request comes from another site")
+
+
+def _is_in(peer: str | None, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
+    try:
+        address = ip_address(peer or "")
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return any((mapped or address) in network for network in networks)
 
 
 def _without_port(host: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bus.errors import BusError
+from reactor.clients.kubernetes_port import KubeApi
 from reactor.runtime.clock import Clock
+from reactor.runtime.errors import Retryable, Terminal
 from reactor.runtime.log_throttle import LogThrottle
 from reactor.settings.model import ClusterSettings
 from reactor.settings.web import Web
@@ -24,6 +26,7 @@ from reactor.web.page_access import COOKIE, Access, Denied, Viewer
 from reactor.web.read_api import ReadApi
 from reactor.web.request_body import asked
 from reactor.web.stream import LiveStream
+from reactor.web.token_reviews import TokenReviews
 from reactor.webhook.auth import tls
 from reactor.webhook.receiver import served
 
@@ -58,6 +61,7 @@ class PageServer:
         *,
         clusters: Mapping[str, ClusterSettings],
         digest: Callable[[], str],
+        reach: Callable[[str], Awaitable[KubeApi]] | None = None,
     ) -> None:
         """Raises SettingsError where a token is missing."""
         self.settings, self.board, self.clock = settings, board, clock
@@ -68,6 +72,8 @@ class PageServer:
         self._by_link = LinkedApprovals(board, clock, self.access, VIEWER)
         self._files = {path.relative_to(STATIC).as_posix(): path.read_bytes() for path in _files()}
         self._throttle = LogThrottle(clock)
+        review = settings.token_review
+        self._reviews = TokenReviews(review, reach, self.access, clock) if review is not None and reach else None
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
@@ -100,7 +106,7 @@ class PageServer:
         try:
             self.access.check_host(request.headers.get("Host"))
             if request.path not in PUBLIC and not request.path.startswith("/static/"):
-                request[VIEWER] = self._viewer(request)
+                request[VIEWER] = await self._viewer(request)
             response = await handler(request)
         except Denied as error:
             if self._throttle((request.path, error.code)):
@@ -109,6 +115,8 @@ class PageServer:
             response = _problem(error.code, str(error))
         except BusError as error:
             response = _problem(503, f"the bus does not answer: {error}")
+        except (Retryable, Terminal) as error:
+            response = _problem(503, f"the API server does not say whose token this is: {error}")
         except web.HTTPException as error:
             response = _problem(error.status, error.text or error.reason)
             if "Allow" in error.headers:
@@ -118,15 +126,23 @@ class PageServer:
                 response.headers.setdefault(name, value)
         return response
 
-    def _viewer(self, request: web.Request) -> Viewer:
-        return self.access.viewer(request.headers, request.cookies.get(COOKIE), self.clock.now().timestamp())
+    async def _viewer(self, request: web.Request) -> Viewer:
+        if (named := self.access.by_proxy(request.headers, request.remote)) is not None:
+            return named
+        try:
+            return self.access.viewer(request.headers, request.cookies.get(COOKIE), self.clock.now().timestamp())
+        except Denied:
+            scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
+            if self._reviews is None or scheme.lower() != "bearer":
+                raise
+        return await self._reviews.viewer(token.strip())
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         return await self.live.serve(request, web.StreamResponse(headers=HEADERS))
 
     async def _session(self, request: web.Request) -> web.Response:
         try:
-            viewer = self._viewer(request)
+            viewer = await self._viewer(request)
         except Denied:
             return web.json_response({"signedIn": False, "open": self.access.open})
         return web.json_response(self._shown(viewer))
