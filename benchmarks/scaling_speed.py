@@ -43,7 +43,7 @@ SETTINGS = """
 name: {name}
 ruleFiles: ["{folder}/rules.yaml"]
 clusters: {{east: {{kubeconfig: "{folder}/kubeconfig", context: east}}}}
-bus: {{url: "{bus}"}}
+bus: {{url: "{bus}", observationsAtOnce: 10000000}}
 receiver: {{listen: "127.0.0.1:0"}}
 logLevel: warning
 """

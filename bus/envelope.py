@@ -19,6 +19,7 @@ from bus.messages import (
     ClusterTaints,
     DecisionRecord,
     Evict,
+    Excess,
     FailbackTraffic,
     FailbackZone,
     FailoverTraffic,
@@ -51,7 +52,7 @@ MESSAGES: tuple[type[Message], ...] = (
     Pause, Resume, Approve, Reject, IsolateZone, FailbackZone, RetryZone,
     FailoverTraffic, FailbackTraffic, ReleaseTraffic, AcquireRequest, AcquireReply, Outcome,
     SetWeights, Place, Evict, Purge, CancelEviction, SetTaints, ZoneStep, Notify,
-    Hold, DecisionRecord, WebhookPost,
+    Hold, DecisionRecord, WebhookPost, Excess,
 )  # fmt: skip
 """Every message there is: the documents of the bus are checked against this list."""
 

@@ -12,7 +12,18 @@ from typing import Any, get_args
 
 from bus.envelope import Event, decode
 from bus.errors import Malformed
-from bus.messages import Action, AnyCommand, DecisionRecord, Fact, Hold, Inventory, Message, Observation, WebhookPost
+from bus.messages import (
+    Action,
+    AnyCommand,
+    DecisionRecord,
+    Excess,
+    Fact,
+    Hold,
+    Inventory,
+    Message,
+    Observation,
+    WebhookPost,
+)
 from bus.subjects import ROOT, token
 
 ANY = "*"
@@ -51,6 +62,7 @@ CHANNELS: Mapping[str, Channel] = {
     "inventory": Channel(get_args(Inventory), lambda _: (ANY, ANY), open_ended=True),
     "webhooks": Channel((WebhookPost,), lambda one: (token(one.source),)),
     "parked": Channel((WebhookPost,), lambda one: (token(one.source),)),
+    "excess": Channel((Excess,), lambda one: (one.source,)),
     "commands": Channel(get_args(AnyCommand), lambda one: (command_kind(type(one)), one.user or ANY)),
     "facts": Channel(get_args(Fact), _as_fact),
     "actions": Channel(get_args(Action), lambda one: (ANY, token(type(one).__name__), token(one.object))),

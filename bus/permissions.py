@@ -116,9 +116,10 @@ _PUBLISH: Mapping[str, tuple[str, Callable[[], Iterable[str]]]] = {
     "observer": ("runs sources", lambda: (*PRESENT, *_facts(*SEEN), *_write(topology.TEMPLATES))),
     "receiver": ("takes alerts", lambda: (*PRESENT, f"{ROOT}.webhooks.*")),
     "router": ("routes what comes in", lambda: (
-        *PRESENT, *_work(topology.ROUTERS, topology.PARKED_POSTS), *_write(topology.ALERTS),
+        *PRESENT, *_work(topology.ROUTERS, topology.PARKED_POSTS, topology.DELAYED), *_write(topology.ALERTS),
         *_follow(topology.ALERTS), *_facts(*SEEN, *fact_kinds(*get_args(AnyCommand))), f"{ROOT}.parked.*",
-        f"{ROOT}.decisions.{COMMANDS}.*", f"$KV.{topology.GROUPS.name}.{commands_position()}", NEWEST_RECORD,
+        f"{ROOT}.excess.*", f"{ROOT}.decisions.{COMMANDS}.*",
+        f"$KV.{topology.GROUPS.name}.{commands_position()}", NEWEST_RECORD,
     )),
     "decider": ("decides", lambda: (
         *PRESENT, *_follow(topology.FACTS, topology.GROUPS), *_write(topology.GROUPS), *_read(topology.ACTIONS),

@@ -43,6 +43,11 @@ def inventory(source: str, about: str) -> str:
     return f"{ROOT}.inventory.{token(source)}.{token(about)}"
 
 
+def is_spoken(subject: str) -> bool:
+    """Whether this is where a source outside the reactor publishes: an observation, or an inventory."""
+    return subject.startswith((f"{ROOT}.observations.", f"{ROOT}.inventory."))
+
+
 def source_in(subject: str) -> str:
     """The source on whose subject an observation or an inventory was published, as its token."""
     return subject.split(".")[2]
@@ -56,6 +61,11 @@ def webhook(source: str) -> str:
 def parked(source: str) -> str:
     """Where a post waits for a router whose rules know its source."""
     return f"{ROOT}.parked.{token(source)}"
+
+
+def excess(source_token: str) -> str:
+    """Where what a source said too fast waits for its turn."""
+    return f"{ROOT}.excess.{source_token}"
 
 
 def command(kind: str, user: str) -> str:

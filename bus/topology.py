@@ -28,6 +28,8 @@ class Stream:
     max_bytes: int
     """Bytes on disk. A limits stream then drops its oldest; a work queue refuses new messages, so that none is lost."""
     why: str
+    drops_oldest: bool = False
+    """Of a work queue: that it drops its oldest nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,12 @@ PARKED = Stream(
     "REACTOR_PARKED", (f"{ROOT}.parked.>",),
     "workqueue", timedelta(hours=1), GIB // 4, "posts for sources that the routers do not know yet",
 )  # fmt: skip
-STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS, PARKED)
+EXCESS = Stream(
+    "REACTOR_EXCESS", (f"{ROOT}.excess.>",),
+    "workqueue", timedelta(hours=1), GIB // 4, "what publishers said faster than they may, until its turn comes",
+    drops_oldest=True,
+)  # fmt: skip
+STREAMS = (INBOX, FACTS, ACTIONS, DECISIONS, PARKED, EXCESS)
 
 ACK_WAIT = timedelta(seconds=5)
 """So long waits what an executor had in hands that died or stands still. A cluster that lost its leader cannot hear for
@@ -92,8 +99,9 @@ harmless, because each fact has an id that follows from the message's."""
 
 ROUTERS = Queue("routers", INBOX.name, f"{ROOT}.>", ROUTE_WAIT, -1, 2_000, in_progress=timedelta(seconds=0.5))
 PARKED_POSTS = replace(ROUTERS, name="parked", stream=PARKED.name, filter=f"{ROOT}.parked.>")
+DELAYED = replace(ROUTERS, name="excess", stream=EXCESS.name, filter=f"{ROOT}.excess.>")
 EXECUTORS = Queue("executors", ACTIONS.name, f"{ROOT}.actions.>", ACK_WAIT, -1, 1_000)
-QUEUES = (ROUTERS, PARKED_POSTS, EXECUTORS)
+QUEUES = (ROUTERS, PARKED_POSTS, DELAYED, EXECUTORS)
 
 GROUPS = Bucket(
     "reactor_groups", 4 * GIB, "the state of each group, each partition's position, and rules for their way back"

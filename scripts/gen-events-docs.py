@@ -31,6 +31,7 @@ from bus.messages import (  # noqa: E402
     Action,
     AnyCommand,
     DecisionRecord,
+    Excess,
     Fact,
     Hold,
     Inventory,
@@ -90,6 +91,11 @@ CHANNELS = {
     "parked": Channel(
         subjects.parked, ("SOURCE",), (WebhookPost,),
         "A post whose source the router's rules do not name yet: it waits here for rules that do, and delays nothing.",
+        sends=True,
+    ),
+    "excess": Channel(
+        subjects.excess, ("SOURCE",), (Excess,),
+        "What a publisher said beyond `bus.observationsAtOnce`: it waits here, and delays nothing.",
         sends=True,
     ),
     "command": Channel(

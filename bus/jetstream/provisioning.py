@@ -191,7 +191,7 @@ def _stream_config(stream: Stream, replicas: int) -> dict[str, Any]:
         stream.name, list(stream.subjects), stream.why, replicas, max_bytes=stream.max_bytes,
         retention=stream.retention, max_age=_ns(stream.max_age),
         # A full work queue refuses, so that what is owed is not lost; a full log forgets its oldest.
-        discard="new" if stream.retention == "workqueue" else "old",
+        discard="new" if stream.retention == "workqueue" and not stream.drops_oldest else "old",
         # An owner's new marker takes the place of the one before.
         allow_rollup_hdrs=stream is topology.ACTIONS,
         # Nobody takes a record out of the audit, and no later configuration allows it again.

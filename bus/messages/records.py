@@ -158,6 +158,35 @@ class DecisionRecord(Message):
         return self.object
 
 
+class Delayed(Part):
+    """One message of a publisher, as it came in."""
+
+    subject: Annotated[str, Field(min_length=1, max_length=4096)]
+    body: str
+    """Its bytes in base64: nobody has read it yet."""
+    sequence: Annotated[int, Field(ge=0)]
+    """In the inbox."""
+    stored_at: AwareDatetime
+    """When it came into the inbox, by the server's clock."""
+    traceparent: str | None = None
+
+
+class Excess(Message):
+    """What a publisher said beyond `bus.observationsAtOnce`, and waits for its turn."""
+
+    type: ClassVar[str] = "dev.alert-reactor.excess.v1"
+
+    source: Name
+    """The publisher: the source in its subjects, as their token."""
+    delayed: tuple[Delayed, ...]
+    observed_at: AwareDatetime
+    """When the first of these came in."""
+
+    @property
+    def about(self) -> str:
+        return self.source
+
+
 class WebhookPost(Message):
     """One chunk of a webhook body, journaled before it is answered."""
 

@@ -15,7 +15,7 @@ from bus.errors import BusError
 from bus.jetstream import JetStreamBus, provision
 from bus.jetstream.provisioning import paused, plan, resume
 from bus.port import StreamBounds
-from bus.topology import EXECUTORS, FACTS, PARKED_POSTS, ROUTERS, Queue
+from bus.topology import DELAYED, EXECUTORS, FACTS, PARKED_POSTS, ROUTERS, Queue
 from reactor.process.session import agree_on_partitions
 from reactor.runtime.errors import ReactorError, SettingsError
 from reactor.settings.model import BusSettings
@@ -23,7 +23,7 @@ from reactor.settings.model import BusSettings
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-QUEUES: Mapping[str, Sequence[Queue]] = {"router": (ROUTERS, PARKED_POSTS), "executor": (EXECUTORS,)}
+QUEUES: Mapping[str, Sequence[Queue]] = {"router": (ROUTERS, PARKED_POSTS, DELAYED), "executor": (EXECUTORS,)}
 """What each role takes from, and so may resume."""
 INIT = "run reactor bus init where this process may not make it"
 

@@ -202,9 +202,11 @@ class RoleSet:
         router = Router(
             context.bus, publisher, lifecycle, context.clock, targets_max=most, signer=context.signer,
             in_hands=context.in_hands, targets_of_others_max=context.settings.bus.max_targets_per_publisher,
+            at_once=context.settings.bus.observations_at_once,
         )  # fmt: skip
         self._run("router", router.run)
         self._run("parked posts", router.run_parked)
+        self._run("excess of publishers", router.excess.run)
         self._run("alert keeper", router.sweep)
 
     async def _observer(self) -> None:

@@ -24,6 +24,8 @@ from bus.topology import INBOX, PARKED, PARKED_POSTS, ROUTERS, Queue, Stream
 from reactor.audit.command_records import audited
 from reactor.audit.shared_chain import SharedChain
 from reactor.audit.signing import Signer
+from reactor.route.excess import ExcessRouter, packed
+from reactor.route.pace import AT_ONCE, BACKLOG, Pace
 from reactor.route.publisher import FactPublisher
 from reactor.route.quarantine import quarantine
 from reactor.route.spoken import Spoken
@@ -71,15 +73,19 @@ class Router:
         *,
         targets_max: Mapping[str, int] | None = None,
         targets_of_others_max: int = TARGETS_MAX,
+        at_once: int = AT_ONCE,
         signer: Signer | None = None,
         in_hands: Counter[str] | None = None,
     ) -> None:
         """`in_hands`: kept up to date with how many posts of each source are being routed, by their subject.
 
         `targets_max`: of how many targets the sources of the rules may speak, by their names;
-        `targets_of_others_max`: each of the others. `signer`: signs the audit of people's words.
+        `targets_of_others_max`: each of the others. `at_once`: how much one publisher may say at once.
+        `signer`: signs the audit of people's words.
         """
         self._targets = Spoken(targets_max or {}, clock, others_max=targets_of_others_max)
+        self._pace = Pace(at_once, clock)
+        self._clock = clock
         self._in_hands = in_hands if in_hands is not None else Counter()
         self._bus = bus
         self._publisher = publisher
@@ -94,13 +100,23 @@ class Router:
         """Route posts whose source became known, until cancelled. Raises Unavailable."""
         await self._serve(PARKED_POSTS, PARKED)
 
+    @property
+    def excess(self) -> ExcessRouter:
+        """Routes what publishers say too fast."""
+        return ExcessRouter(self._bus, self._messages, self._clock)
+
     async def _serve(self, queue: Queue, stream: Stream) -> None:
         slots = asyncio.Semaphore(CONCURRENCY)
         async with self._bus.work(queue, batch=BATCH) as work, asyncio.TaskGroup() as group:
+            over: list[Delivery] = []
             while True:
                 together: list[tuple[Delivery, Sequence[Outgoing]]] = []
-                for delivery in await work.next(WAIT):
+                taken = await work.next(WAIT)
+                for delivery in taken:
                     reach("router.taken")
+                    if not self._pace.admits(delivery):
+                        over.append(delivery)
+                        continue
                     if (messages := self._forwarded(delivery)) is not None:
                         together.append((delivery, messages))
                         continue
@@ -108,6 +124,11 @@ class Router:
                     self._in_hands[delivery.subject] += 1
                     task = group.create_task(self._one(work, stream, delivery))
                     task.add_done_callback(partial(self._over, slots, delivery.subject))
+                if over and (len(over) >= BATCH / 2 or not taken or taken[-1].pending < BACKLOG):
+                    await slots.acquire()
+                    over, putting_off = [], over
+                    task = group.create_task(self._put_off(work, putting_off))
+                    task.add_done_callback(lambda _: slots.release())
                 if together:
                     await slots.acquire()
                     task = group.create_task(self._many(work, stream, together))
@@ -148,6 +169,16 @@ class Router:
                 await self._one(work, stream, delivery)
             return
         await _done(work, deliveries)
+
+    async def _put_off(self, work: WorkQueue, deliveries: Sequence[Delivery]) -> None:
+        try:
+            await self._bus.publish_all(packed(deliveries))
+        except Unavailable as error:
+            log.warning("routing waits for the bus: %s", error)
+            for delivery in deliveries:
+                await _later(work, delivery)
+        else:
+            await _done(work, deliveries)
 
     async def _one(self, work: WorkQueue, stream: Stream, delivery: Delivery) -> None:
         try:

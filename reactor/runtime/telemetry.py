@@ -55,6 +55,10 @@ targets_refused = Counter(
     "reactor_targets_refused", "Words about targets that were refused: the source speaks of too many.", ["source"],
     registry=REGISTRY,
 )  # fmt: skip
+observations_delayed = Counter(
+    "reactor_observations_delayed", "What publishers on the bus said too fast, and waits for its turn.",
+    registry=REGISTRY,
+)  # fmt: skip
 alerts_refused = Counter(
     "reactor_alerts_refused", "Alerts that were refused: the source has too many.", ["source"], registry=REGISTRY
 )

@@ -1,4 +1,4 @@
-"""A source that floods the receiver delays its own alerts, and nobody else's."""
+"""A source that floods the receiver or the bus delays its own words, and nobody else's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
+from bus import subjects
+from bus.envelope import encode
+from bus.jetstream import JetStreamBus
+from bus.messages import Health, Observation
+from bus.port import Outgoing
+from bus.topology import FACTS
 from reactor.demo.kube import write_kubeconfig
+from reactor.runtime.clock import Clock
 from tests.e2e.alerts import body, firing
 from tests.e2e.conftest import opened
 from tests.e2e.service import Service
@@ -95,3 +102,41 @@ async def test_posts_of_twenty_thousand_alerts_delay_no_other_source(place: tupl
     await flooding
     print(f"alone {alone}, beside the flood {beside}, of which {taken_by_then:.0f} alerts were taken by then")
     assert max(beside) < (max(alone) + LATER_SECONDS) * SLACK
+
+
+async def said(bus: JetStreamBus, source: str, *targets: str, count: int = 1) -> None:
+    """Publish as a source outside the reactor: `count` observations of each target."""
+    now = Clock().now()
+    await bus.publish_all([
+        Outgoing(
+            subjects.observation(source, target),
+            encode(
+                Observation(target=target, status=Health.UNHEALTHY, signal=source, observed_at=now),
+                id=f"{number}", source=f"/{source}", time=now,
+            ),
+            f"{source}/{target}/{number}",
+        )
+        for number in range(count) for target in targets
+    ])  # fmt: skip
+
+
+async def heard_within(bus: JetStreamBus, shop: Shop, name: str) -> float:
+    said_at = asyncio.get_running_loop().time()
+    await said(bus, "watchdog", f"service/east/shop/{name}")
+    await until(lambda: shop.moves(name), f"{name} is acted on", within=120)
+    return shop.writes(name)[0].at - said_at
+
+
+@pytest.mark.alone
+@pytest.mark.timeout(600)
+async def test_twenty_thousand_observations_of_one_publisher_delay_no_other(place: tuple[Service, Shop]) -> None:
+    service, shop = place
+    names = iter(SHOP)
+    async with JetStreamBus.connect(service.bus_url, name="publishers") as bus:
+        alone = [await heard_within(bus, shop, next(names)) for _ in range(2)]
+        before = (await bus.extent(FACTS)).last
+        await said(bus, "chatty", *(f"custom/c-{one}" for one in range(TARGETS)), count=ALERTS // TARGETS)
+        beside = await heard_within(bus, shop, next(names))
+        decided = (await bus.extent(FACTS)).last - before
+    print(f"alone {alone}, behind {ALERTS} observations {beside:.1f} s, when {decided} of these were routed")
+    assert decided < ALERTS / 2

@@ -30,7 +30,7 @@ SUBJECTS = (
     "reactor.observations.readiness.x", "reactor.observations.x.y", "reactor.inventory.x.y", "reactor.webhooks.am",
     "reactor.commands.pause.reactor", "reactor.facts.3.observation.x.y", "reactor.facts.zz.x.y",
     "reactor.actions.3.SetWeights.x", "reactor.actions.zz.x.y", "reactor.decisions.3.shop", "reactor.decisions.zz.x",
-    "reactor.parked.am", "reactor.parked.zz",
+    "reactor.parked.am", "reactor.parked.zz", "reactor.excess.zz",
 )  # fmt: skip
 NOT_OURS = ("layout",)
 """The agreed number of partitions: a word of the operator's, without which nothing may be decided."""

@@ -21,7 +21,7 @@ from bus.topology import Queue
 def queue(monkeypatch: pytest.MonkeyPatch) -> Queue:
     """The routers' queue, but what is not acknowledged comes again after a second: half a minute is long in a test."""
     quick = replace(topology.ROUTERS, ack_wait=timedelta(seconds=1), in_progress=None)
-    monkeypatch.setattr(topology, "QUEUES", (quick, topology.PARKED_POSTS, topology.EXECUTORS))
+    monkeypatch.setattr(topology, "QUEUES", (quick, topology.PARKED_POSTS, topology.DELAYED, topology.EXECUTORS))
     return quick
 
 

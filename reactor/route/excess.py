@@ -1,0 +1,139 @@
+"""What publishers on the bus said faster than they may: it waits in a stream of its own for its turn.
+
+It is routed in pieces, with pauses that are longer than the work: what others say waits behind one piece of it at most.
+To put it there costs little, because many observations become one message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
+
+from bus import subjects
+from bus.message_admission import read
+from bus.envelope import Event, encode
+from bus.errors import Malformed, Unavailable
+from bus.messages import Delayed, Excess
+from bus.port import Bus, Delivery, Outgoing, WorkQueue
+from bus.topology import DELAYED, EXCESS, INBOX
+from reactor.route.quarantine import quarantine
+from reactor.runtime import telemetry
+from reactor.runtime.clock import Clock
+
+PACK_BYTES_MAX = 500_000
+"""Of observations in one message: in base64, with all around them, well below the server's limit of 1 MiB."""
+PACK_MAX = 200
+"""Observations in one message: what is routed between two pauses."""
+PAUSES = 3.0
+"""So much longer than the work for a piece is the pause behind it."""
+WAIT = timedelta(seconds=1)
+AGAIN = timedelta(seconds=2)
+
+log = logging.getLogger(__name__)
+
+
+class ExcessRouter:
+    """Routes the excess of all publishers, in the order in which it came."""
+
+    def __init__(self, bus: Bus, messages: Callable[[Delivery, Event], Sequence[Outgoing]], clock: Clock) -> None:
+        """`messages`: gives what an observation becomes; raises Malformed."""
+        self._bus = bus
+        self._messages = messages
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Route until cancelled. Raises Unavailable."""
+        async with self._bus.work(DELAYED, batch=1) as work:
+            while True:
+                for delivery in await work.next(WAIT):
+                    began = self._clock.monotonic()
+                    await self._route(work, delivery)
+                    await asyncio.sleep(PAUSES * (self._clock.monotonic() - began))
+
+    async def _route(self, work: WorkQueue, delivery: Delivery) -> None:
+        try:
+            await self._bus.publish_all([message for one in unpacked(delivery) for message in self._of(one)])
+        except Malformed as error:
+            quarantine(delivery, EXCESS, error)
+            await work.done([delivery])
+        except Unavailable as error:
+            log.warning("routing waits for the bus: %s", error)
+            await work.later(delivery, AGAIN)
+        else:
+            await work.done([delivery])
+
+    def _of(self, one: Delivery) -> Sequence[Outgoing]:
+        try:
+            return self._messages(one, read(one.subject, one.body))
+        except Malformed as error:
+            quarantine(one, INBOX, error)
+        except Exception:
+            # A mistake of ours: given again it would stop us again, and everything behind it. It is told in full.
+            telemetry.quarantined.labels(INBOX.name).inc()
+            log.exception("message %s on %s is put aside", one.sequence, one.subject)
+        return ()
+
+
+def packed(deliveries: Sequence[Delivery]) -> Sequence[Outgoing]:
+    """Give what carries these to the excess, those of each publisher in their order; too large ones are left out."""
+    by_source: dict[str, list[Delivery]] = {}
+    for delivery in deliveries:
+        by_source.setdefault(subjects.source_in(delivery.subject), []).append(delivery)
+    return [_pack(source, some) for source, own in by_source.items() for some in _pieces(own)]
+
+
+def unpacked(delivery: Delivery) -> Sequence[Delivery]:
+    """Give what a message of the excess carries, as it came. Raises Malformed."""
+    excess = read(delivery.subject, delivery.body).data
+    for one in excess.delayed:
+        if not subjects.is_spoken(one.subject) or subjects.source_in(one.subject) != excess.source:
+            raise Malformed(f"a message on {one.subject} is none of the source {excess.source!r}")
+    return [
+        Delivery(one.subject, _bytes(one.body), one.sequence, one.stored_at, 0, traceparent=one.traceparent)
+        for one in excess.delayed
+    ]
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError as error:
+        raise Malformed(f"not base64: {error}") from error
+
+
+def _pieces(deliveries: Iterable[Delivery]) -> Iterator[list[Delivery]]:
+    piece: list[Delivery] = []
+    size = 0
+    for one in deliveries:
+        if len(one.body) > PACK_BYTES_MAX:
+            telemetry.quarantined.labels(INBOX.name).inc()
+            log.warning("message %s on %s is put aside: it is too large to wait", one.sequence, one.subject)
+            continue
+        if piece and (size + len(one.body) > PACK_BYTES_MAX or len(piece) >= PACK_MAX):
+            yield piece
+            piece, size = [], 0
+        piece.append(one)
+        size += len(one.body)
+    if piece:
+        yield piece
+
+
+def _pack(source: str, deliveries: Sequence[Delivery]) -> Outgoing:
+    telemetry.observations_delayed.inc(len(deliveries))
+    first = deliveries[0]
+    those = hashlib.sha256(repr([one.sequence for one in deliveries]).encode()).hexdigest()
+    id_ = f"excess/{first.stored_at.timestamp()}/{those}"
+    delayed = tuple(
+        Delayed(
+            subject=one.subject, body=b64encode(one.body).decode(), sequence=one.sequence, stored_at=one.stored_at,
+            traceparent=one.traceparent,
+        )
+        for one in deliveries
+    )  # fmt: skip
+    excess = Excess(source=source, delayed=delayed, observed_at=first.stored_at)
+    body = encode(excess, id=id_, source="/reactor/router", time=first.stored_at)
+    return Outgoing(subjects.excess(source), body, id_)
