@@ -78,6 +78,7 @@ DASHBOARDS = {
         "What is known": [
             Panel("reactor_targets", "status"), Panel("reactor_observations", "source, status"),
             Panel("reactor_source_errors", "source, reason"), Panel("reactor_targets_refused", "source"),
+            Panel("reactor_observations_delayed"),
             Panel("reactor_lists_doubted", "cluster"), Panel("reactor_watch_restarts", "cluster, reason"),
             Panel("reactor_open_watches", "cluster"), Panel("reactor_prometheus_warnings", "prometheus"),
             Panel("reactor_threads_waiting", "purpose"),

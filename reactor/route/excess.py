@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 
 from bus import subjects
-from bus.message_admission import read
 from bus.envelope import Event, encode
 from bus.errors import Malformed, Unavailable
+from bus.message_admission import read
 from bus.messages import Delayed, Excess
 from bus.port import Bus, Delivery, Outgoing, WorkQueue
 from bus.topology import DELAYED, EXCESS, INBOX

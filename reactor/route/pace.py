@@ -53,6 +53,6 @@ class Pace:
         if self._seldom(publisher):
             log.warning(
                 "a publisher says more at once than is routed: what is over comes later, and no window waits for it",
-                extra={"source": publisher, "limit": "observationsAtOnce", "most": self._at_once},
+                extra={"source": publisher, "limit": "observationsAtOnce"},
             )  # fmt: skip
         return False

@@ -82,6 +82,7 @@ async def test_a_restart_with_ten_thousand_open_windows_loses_none_and_hurries_n
         routes = furnish(cluster)
         kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", emulator)
         settings = {"clusters": {"east": {"kubeconfig": str(kubeconfig), "context": "east"}}, "logLevel": "warning"}
+        settings["bus"] = {"store": str(tmp_path / "reactor" / "nats"), "observationsAtOnce": 100_000}
         loop = get_running_loop()
         async with Service(tmp_path / "reactor", rules=RULES, settings=settings) as service:
             began = loop.time()
