@@ -158,7 +158,7 @@ class DecisionRecord(Message):
         return self.object
 
 
-class Delayed(Part):
+class Delayed(MessagePart):
     """One message of a publisher, as it came in."""
 
     subject: Annotated[str, Field(min_length=1, max_length=4096)]

@@ -14,7 +14,7 @@ from bus.jetstream import JetStreamBus, provision
 from bus.messages import Delayed, Excess, Health, Observation
 from bus.port import Outgoing
 from bus.topology import EXCESS, FACTS, INBOX
-from reactor.route.publisher import Publisher
+from reactor.route.publisher import FactPublisher
 from reactor.route.router import Router
 from reactor.runtime import telemetry
 from reactor.runtime.clock import Clock
@@ -38,7 +38,7 @@ async def bus(server: EmbeddedServer) -> AsyncIterator[JetStreamBus]:
 
 def router(bus: JetStreamBus) -> Router:
     routing = Routing(load([("shop.yaml", RULE.format(mode="DryRun", toleration=0))]).rules)
-    publisher = Publisher(bus, routing, PARTITIONS, Clock(), source="/test")
+    publisher = FactPublisher(bus, routing, PARTITIONS, Clock(), source="/test")
     return Router(bus, publisher, Posts(), Clock(), at_once=AT_ONCE)
 
 
