@@ -41,11 +41,11 @@ ActionId = Annotated[str, StringConstraints(min_length=1, max_length=1400), _See
 
 
 class MessagePart(BaseModel):
-    """A piece of a message. Frozen; unknown keys are refused; camelCase on the wire, snake_case here."""
+    """A piece of a message. Frozen; unknown keys are refused, and numbers that JSON has not; camelCase on the wire, snake_case here."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True,
-        serialize_by_alias=True,
+        frozen=True, extra="forbid", allow_inf_nan=False, alias_generator=to_camel, validate_by_name=True,
+        validate_by_alias=True, serialize_by_alias=True,
     )  # fmt: skip
 
 

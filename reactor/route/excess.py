@@ -59,12 +59,12 @@ class ExcessRouter:
             await self._bus.publish_all([message for one in unpacked(delivery) for message in self._of(one)])
         except Malformed as error:
             quarantine(delivery, EXCESS, error)
-            await work.done([delivery])
+            await work.ack([delivery])
         except Unavailable as error:
             log.warning("routing waits for the bus: %s", error)
-            await work.later(delivery, AGAIN)
+            await work.nak(delivery, AGAIN)
         else:
-            await work.done([delivery])
+            await work.ack([delivery])
 
     def _of(self, one: Delivery) -> Sequence[Outgoing]:
         try:
