@@ -41,7 +41,7 @@ ActionId = Annotated[str, StringConstraints(min_length=1, max_length=1400), _See
 
 
 class MessagePart(BaseModel):
-    """A piece of a message. Frozen; unknown keys are refused, and numbers that JSON has not; camelCase on the wire, snake_case here."""
+    """A piece of a message. Frozen; unknown keys, and numbers that JSON has not, are refused; camelCase on the wire."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, alias_generator=to_camel, validate_by_name=True,
