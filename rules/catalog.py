@@ -18,10 +18,10 @@ from rules.limits import limiter
 from rules.limits.limiter import LimiterRule
 from rules.limits.limiters import limiters
 from rules.rulefile.guards import FileGuard
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Notification, Rule, TrafficFailover
 from rules.rulefile.sources import Quorum, Source
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 KINDS: Mapping[type[Rule], RuleKind[Any, Any]] = {
     TrafficFailover: traffic.KIND,

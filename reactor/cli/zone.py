@@ -27,7 +27,7 @@ from reactor.cli.shared.zone_words import (
 from reactor.runtime.clock import Clock
 from reactor.settings import model as settings_
 from reactor.settings.model import Settings
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 
 ON = (
     click.option(

@@ -21,8 +21,8 @@ from rules.catalog import kind_of
 from rules.engine.outbox import mode_of
 from rules.engine.retention import covers
 from rules.engine.routing import Routing
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Rule
-from rules.rulefile.zone import ZoneIsolation
 
 
 def refusal(routing: Routing, action: Action) -> str:

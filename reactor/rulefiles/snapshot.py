@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reactor.runtime.errors import SettingsError
 from reactor.runtime.textfiles import text_of
+from rules.rulefile.isolation import StepName, ZoneIsolation
 from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.loader import RuleSet, load
 from rules.rulefile.model import TrafficFailover
@@ -26,7 +27,6 @@ from rules.rulefile.sources import (
     WorkloadWatch,
 )
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
-from rules.rulefile.zone import StepName, ZoneIsolation
 
 if TYPE_CHECKING:
     from reactor.settings.model import Settings

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Notification, TrafficFailover
 from rules.rulefile.sources import LoadedSource as LoadedSource
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 LoadedRule = TrafficFailover | WorkloadFailover | ClusterTaint | ZoneIsolation | Notification
 

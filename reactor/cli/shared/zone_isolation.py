@@ -26,7 +26,7 @@ from rules.core.group import Group
 from rules.kinds.zone.plan import undo_order
 from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 
 INCOMPLETE = "some rule files cannot be used"
 

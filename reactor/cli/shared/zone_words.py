@@ -20,7 +20,7 @@ from rules.kinds.zone.record import place_of
 from rules.kinds.zone.request import request_for
 from rules.kinds.zone.return_evidence import way_back
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
-from rules.rulefile.zone import Zone, ZoneIsolation
+from rules.rulefile.isolation import Zone, ZoneIsolation
 
 
 def group_of(groups: Iterable[Group], rule: ZoneIsolation) -> ZoneGroup:

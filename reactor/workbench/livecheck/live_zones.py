@@ -9,7 +9,7 @@ from reactor.clients.kubernetes_port import Forbidden
 from reactor.workbench.livecheck.live import ClusterJob, Live, Site, gravity, quoted
 from reactor.workbench.rights import needed
 from rules.core.errors import Problem
-from rules.rulefile.zone import SeedRef, ShootRef, ZoneIsolation
+from rules.rulefile.isolation import SeedRef, ShootRef, ZoneIsolation
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _EXTENSIONS = "extensions.gardener.cloud"

@@ -10,13 +10,13 @@ from reactor.workbench.livecheck import live_routes, live_series, live_watches, 
 from reactor.workbench.livecheck.live import ClusterJob, Job, PrometheusJob, Site
 from reactor.workbench.livecheck.live_workloads import Sought
 from rules.core.errors import Problem
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.loader import LoadedParts
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import RouteKinds
 from rules.rulefile.sources import AlertmanagerWebhook, PrometheusQuery
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 
 def jobs(reading: LoadedParts, known: Sequence[str], sought: list[Sought], custom: RouteKinds) -> Iterator[Job]:

@@ -10,13 +10,13 @@ from reactor.settings.model import Settings
 from reactor.sources.kubernetes.workload_kinds import BUILT_IN
 from reactor.workbench.rights import needed
 from reactor.workbench.rights.grant import LOOKS, Grant, Needs
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.kinds import LoadedRule, LoadedSource
 from rules.rulefile.lint.coverage import clusters_of
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import kind_of
 from rules.rulefile.sources import EndpointsWatch, LeaseWatch, NodeWatch, WorkloadWatch
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 ACTS = frozenset({Mode.ENFORCE, Mode.APPROVE})
 

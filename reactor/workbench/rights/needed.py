@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reactor.workbench.rights.grant import LOOKS, WATCHES, WRITES, Grant, Needs
+from rules.rulefile.isolation import Force, LabelledNetworkPolicy, SeedRef, ShootRef, StepName, ZoneIsolation
 from rules.rulefile.model import TrafficFailover
 from rules.rulefile.route_kinds import RouteKind
 from rules.rulefile.workload import ResourceSelector, WorkloadFailover
-from rules.rulefile.zone import Force, LabelledNetworkPolicy, SeedRef, ShootRef, StepName, ZoneIsolation
 
 _DEPENDENCIES = ("configmaps", "secrets", "serviceaccounts", "persistentvolumeclaims")
 _SLICES, _LEASES = "discovery.k8s.io", "coordination.k8s.io"

@@ -23,7 +23,7 @@ from rules.kinds.zone.record import apply, begun, place_of
 from rules.kinds.zone.request import bad_zones, limits_of, request_for
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneGroup, ZoneState
 from rules.limits.windows import open_until
-from rules.rulefile.zone import Practice, ZoneIsolation
+from rules.rulefile.isolation import Practice, ZoneIsolation
 
 
 def next_drill(rule: ZoneIsolation, state: ZoneState, now: datetime) -> datetime | None:

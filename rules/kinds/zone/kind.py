@@ -39,8 +39,8 @@ from rules.kinds.zone.next_step import stands_for_real
 from rules.kinds.zone.plan import ANNOTATION_REMOVED
 from rules.kinds.zone.record import asked, did, updated_record
 from rules.kinds.zone.state import ZoneGroup, ZoneNodes, ZonesSeen, ZoneState
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.targets import matches
-from rules.rulefile.zone import ZoneIsolation
 
 
 def interests(rule: ZoneIsolation) -> Iterable[Interest]:

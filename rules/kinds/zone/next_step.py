@@ -17,7 +17,7 @@ from rules.kinds.zone.request import agreed_at, bad_zones, limits_of, recovery_o
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import ABORTED
 from rules.limits.windows import open_until
-from rules.rulefile.zone import StepName, ZoneIsolation
+from rules.rulefile.isolation import StepName, ZoneIsolation
 
 CONCURRENCY_KEY = "zone"
 AGAIN = timedelta(seconds=30)

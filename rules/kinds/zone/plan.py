@@ -16,7 +16,7 @@ from rules.kinds.zone.admission import Check, checks
 from rules.kinds.zone.question import AdmissionRequest
 from rules.kinds.zone.request import limits_of
 from rules.kinds.zone.state import ZoneNodes
-from rules.rulefile.zone import Force, StepName, ZoneIsolation
+from rules.rulefile.isolation import Force, StepName, ZoneIsolation
 
 PlanMode = Literal["degraded", "dead"]
 DARK = timedelta(minutes=5)

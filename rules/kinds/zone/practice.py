@@ -15,8 +15,8 @@ from cronsim import CronSim
 from bus.messages import Health
 from rules.kinds.zone.state import ZoneGroup
 from rules.limits.windows import open_until
+from rules.rulefile.isolation import Practice, ZoneIsolation
 from rules.rulefile.targets import matches
-from rules.rulefile.zone import Practice, ZoneIsolation
 
 RUN = timedelta(minutes=30)
 """How long a practice run of ARC lasts."""

@@ -39,7 +39,7 @@ from rules.kinds.zone.request import agreed_at, bad_zones, counting, dissent_on,
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZoneState
 from rules.kinds.zone.zone_commands import over
 from rules.limits.backoff import FAILURES_MAX
-from rules.rulefile.zone import OnExpiry, ZoneIsolation
+from rules.rulefile.isolation import OnExpiry, ZoneIsolation
 
 PENDING_MAX = timedelta(minutes=15)
 """How long a start that somebody has asked for waits for its guards."""

@@ -25,7 +25,7 @@ from rules.kinds.zone.machine import (
 from rules.kinds.zone.plan import in_order, leaves_something, mode_of, undo_order
 from rules.kinds.zone.state import Isolation, ZoneNodes, ZoneReturn, ZoneState
 from rules.limits.backoff import failures_with
-from rules.rulefile.zone import StepName, ZoneIsolation
+from rules.rulefile.isolation import StepName, ZoneIsolation
 
 FIRST_LOOK = timedelta(minutes=1)
 """After the isolation stands. All later looks are the same action, which is never done and asked for again."""

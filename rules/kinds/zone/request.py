@@ -13,8 +13,8 @@ from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.question import AdmissionLimits, AdmissionRequest, Nodes, expired_share
 from rules.kinds.zone.state import Isolation, ZoneGroup, ZonesSeen, ZoneState
 from rules.limits.backoff import BASE_SECONDS, longer, times
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import UnknownAs
-from rules.rulefile.zone import ZoneIsolation
 
 
 def limits_of(rule: ZoneIsolation) -> AdmissionLimits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rules.kinds.zone.admission import SOURCES_MIN
 from rules.kinds.zone.request import counting
 from rules.kinds.zone.state import ZoneGroup
-from rules.rulefile.zone import NoNetwork, StepName, ZoneIsolation
+from rules.rulefile.isolation import NoNetwork, StepName, ZoneIsolation
 
 FORCE = "reactor zone failback --force"
 

@@ -14,8 +14,8 @@ from rules.core.group import Member
 from rules.core.timers import NO_TIME, Stopwatch, advanced, runs
 from rules.kinds.zone.request import counting, is_bad
 from rules.kinds.zone.state import ZoneGroup, ZoneState
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import UnknownAs
-from rules.rulefile.zone import ZoneIsolation
 
 
 def ticked_zone(rule: ZoneIsolation, group: ZoneGroup, state: ZoneState, target: str, at: datetime) -> ZoneState:

@@ -11,7 +11,7 @@ from rules.core.reasons import Because, Held
 from rules.kinds.zone.machine import ABORTING, BACK_FAILED, FAILED, ISOLATED, PENDING, RUNNING, Extent, IsolationEvent
 from rules.kinds.zone.record import apply, begun, place_of, promote_drill, standing, updated_record
 from rules.kinds.zone.state import Isolation, RefusedZoneCommand, ZoneState
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 
 Command = IsolateZone | FailbackZone | RetryZone
 ABORTED = "aborted"

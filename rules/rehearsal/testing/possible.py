@@ -10,9 +10,9 @@ from rules.core.reasons import Because, Held
 from rules.limits.limiters import limits_of
 from rules.rulefile.failback_policy import FailbackMode, OnDrift
 from rules.rulefile.guards import FileGuard, Guards
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import OnAllDown, Rule, TrafficFailover
 from rules.rulefile.workload import PurgeMode, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 BECAUSE: Mapping[type[Rule], frozenset[Because]] = {
     model: kind.because for model, kind in KINDS.items() if model not in INTERNAL

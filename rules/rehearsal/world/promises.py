@@ -28,9 +28,9 @@ from rules.rehearsal.world.checkers.workload_promises import moved, unplaced
 from rules.rehearsal.world.checkers.zone_promises import isolated, unisolated
 from rules.rehearsal.world.told import UNDOABLE, WorldLog
 from rules.rehearsal.world.truth import Truth
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Notification, Rule, TrafficFailover
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 SAMPLE = 60.0
 """Every so many seconds it is looked whether something was lost."""

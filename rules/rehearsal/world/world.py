@@ -18,7 +18,7 @@ from rules.rehearsal.world.hands import Event, ForeignWrite, Resync, Vanish
 from rules.rehearsal.world.signal_outages import Outage, outages
 from rules.rehearsal.world.weather import FaultPlan, away, weather
 from rules.rehearsal.world.world_topology import NODES, Topology
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 
 RESYNC = 600.0
 """Seconds between two full lists."""

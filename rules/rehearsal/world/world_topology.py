@@ -14,6 +14,7 @@ from rules.kinds.traffic.backends import service_target
 from rules.kinds.traffic.route_interests import named_ref
 from rules.rehearsal.simulation import START
 from rules.rehearsal.world.names import labels_for, labels_of, speaks_of, targets_of, values_of
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.kinds import LoadedRule
 from rules.rulefile.loader import RuleSet
 from rules.rulefile.model import TrafficFailover
@@ -22,7 +23,6 @@ from rules.rulefile.route_fleet import of_object
 from rules.rulefile.sources import AlertmanagerWebhook, Quorum, Source
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import ClusterTaint, Policy, WorkloadFailover
-from rules.rulefile.zone import ZoneIsolation
 
 STALE = 90.0
 """Of a signal that no source of the files gives: the default of sources."""

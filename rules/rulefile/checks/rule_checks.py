@@ -13,6 +13,7 @@ from rules.rulefile.checks import workload_checks as workload_checks
 from rules.rulefile.checks import zone_checks as zone_checks
 from rules.rulefile.failback_policy import FailbackMode
 from rules.rulefile.guards import FileGuard
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.lint.coverage import KARMADA
 from rules.rulefile.model import BackendRule, Notification, TrafficFailover
 from rules.rulefile.overlap import may_overlap
@@ -21,7 +22,6 @@ from rules.rulefile.sources import AlertmanagerWebhook, Bound, Probe, Prometheus
 from rules.rulefile.targets import BadTarget, check_target, check_template, matches
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.yaml import Document, Path
-from rules.rulefile.zone import ZoneIsolation
 
 if TYPE_CHECKING:
     from rules.rulefile.kinds import LoadedRule, LoadedSource

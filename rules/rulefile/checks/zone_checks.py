@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from rules.core.errors import Problem
 from rules.rulefile.checks import query_checks as query_checks
+from rules.rulefile.isolation import AwsNetworkAcl, NoNetwork, StepName, Zone, ZoneIsolation
 from rules.rulefile.yaml import Document, Path
-from rules.rulefile.zone import AwsNetworkAcl, NoNetwork, StepName, Zone, ZoneIsolation
 
 _AWS_ID = re.compile(r"[a-z]{2,5}[0-9]-az[0-9]+")
 _AWS_CODE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9][a-z]")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from rules.rulefile.guards import FileGuard, Guards
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import BackendRule, RouteSelection, TrafficFailover
 from rules.rulefile.overlap import is_plain, may_overlap
 from rules.rulefile.placement import ClusterAffinity, Placement
@@ -14,7 +15,6 @@ from rules.rulefile.sources import EndpointsWatch, NodeWatch, Quorum, WorkloadWa
 from rules.rulefile.targets import encode_segment
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.yaml import Path
-from rules.rulefile.zone import ZoneIsolation
 
 if TYPE_CHECKING:
     from rules.rulefile.kinds import LoadedRule, LoadedSource

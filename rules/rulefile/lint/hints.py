@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bus.messages import Mode
 from rules.core.errors import Problem
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.lint import conflicts as lint_pairs
 from rules.rulefile.lint import taint_loops as lint_taints
 from rules.rulefile.lint import zone_returns as lint_zones
@@ -18,7 +19,6 @@ from rules.rulefile.model import TrafficFailover
 from rules.rulefile.sources import ClusterProbe, LeaseWatch, Probe, PrometheusQuery
 from rules.rulefile.workload import ClusterTaint, WorkloadFailover
 from rules.rulefile.yaml import Document, Path
-from rules.rulefile.zone import ZoneIsolation
 
 if TYPE_CHECKING:
     from rules.rulefile.guards import FileGuard

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rules.core.errors import Problem
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.lint.coverage import Consumer, Producers
 from rules.rulefile.yaml import Document, Path
-from rules.rulefile.zone import ZoneIsolation
 
 
 def witnesses(rule: ZoneIsolation, document: Document, at: Path, said: Producers) -> Iterator[Problem]:

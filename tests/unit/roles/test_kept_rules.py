@@ -15,7 +15,7 @@ from rules.engine.routing import Routing
 from rules.kinds.zone.kind import way_back_only
 from rules.kinds.zone.state import Isolation, ZoneState
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 from tests.unit.rules.zone.builders import zone_rule
 
 KEY = ("zones", "prod")

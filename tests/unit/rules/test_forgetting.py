@@ -18,9 +18,9 @@ from rules.kinds.quorum.kind import QuorumRule
 from rules.limits.limiter import LimiterRule, peer_health
 from rules.rehearsal.simulation import at, second
 from rules.rulefile.guards import Guards
+from rules.rulefile.isolation import ZoneIsolation
 from rules.rulefile.model import Rule
 from rules.rulefile.sources import Quorum
-from rules.rulefile.zone import ZoneIsolation
 from tests.unit.rules.builders import the_rule
 
 HOUR, DAY = 3600, 86_400

@@ -18,7 +18,7 @@ from rules.rehearsal.world.checkers.promise_finding import (
 )
 from rules.rehearsal.world.spells import GOOD
 from rules.rehearsal.world.told import WorldLog
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 
 SIGNALS = 2
 """That have to agree before a zone goes, and before it comes back."""

@@ -20,7 +20,7 @@ from rules.engine.group_codec import dump, load
 from rules.engine.groups import GroupStore
 from rules.engine.routing import Routing
 from rules.kinds.zone.state import Isolation, ZoneState
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 from tests.integration.actions.zone.aws import Crash
 from tests.integration.actions.zone.scene import ZONES, CrashingApi, Hurried, Reactor, furnish, picture
 from tests.integration.actions.zone.test_whole import (

@@ -12,7 +12,7 @@ from reactor.actions.zone import carrier as carry
 from reactor.actions.zone import gardener
 from reactor.actions.zone.step_settings import StepSettings
 from rules.kinds.zone.plan import settings_for
-from rules.rulefile.zone import StepName, ZoneIsolation
+from rules.rulefile.isolation import StepName, ZoneIsolation
 
 RULE: dict[str, Any] = {
     "name": "prod-zones", "kind": "ZoneIsolation", "carrier": "Gardener",

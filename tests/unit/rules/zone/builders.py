@@ -24,7 +24,7 @@ from bus.messages import (
 )
 from rules.rehearsal.simulation import Emitted, play
 from rules.rehearsal.simulation import at as at_
-from rules.rulefile.zone import ZoneIsolation
+from rules.rulefile.isolation import ZoneIsolation
 from tests.unit.rules.builders import Event
 
 ZONES = ("a", "b", "c")
